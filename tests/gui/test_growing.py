@@ -52,7 +52,7 @@ def test_one_that_is_scrolled_is_at_rest(
 
 
 def test_one_that_is_scrolled_grows_with_what_it_says(qtbot: QtBot) -> None:
-    dialog = Dialog(None, "Some", 400)
+    dialog = Dialog(None, 400)
     inside = forms.column()
     inside.addWidget(QLabel("one line"))
     dialog.add_scrolled(inside)

@@ -655,7 +655,7 @@ def test_what_cannot_be_seen_is_made_visible(qtbot: QtBot) -> None:
 
 
 def test_searching_counts_as_qt_does(qtbot: QtBot) -> None:
-    pane = TextPane("Text", "log", "nothing")
+    pane = TextPane("Text", "log", "nothing", "")
     qtbot.addWidget(pane)
     pane.show()
     with qtbot.waitSignal(pane.wanted):

@@ -163,7 +163,8 @@ SHOW = {
     "setText", "setWindowTitle", "setToolTip", "setStatusTip", "setAccessibleName", "setSuffix",
     "setAccessibleDescription", "setPlaceholderText", "setTitle", "addAction", "addMenu", "addTab",
     "showMessage", "setWhatsThis", "setIconText", "label", "button", "icon_button", "field", "say",
-    "confirm", "choose_folder", "choose_files", "setTabText", "setInformativeText", "setPrefix",
+    "confirm", "choose_folder", "choose_files", "choose_file", "setTabText",
+    "setInformativeText", "setPrefix", "tell",
 }  # fmt: skip
 #: Notations, which are not words.
 NOTATIONS = {"Torchkeeper", "[batch, 64] float32\n[batch, 64] bool\n3",

@@ -53,7 +53,7 @@ def warming(
     qtbot.waitUntil(lambda: dialog.profile.read and dialog.go.isEnabled(), timeout=PATIENCE)
     assert dialog.profile.name == ""
     dialog.profile.combo.setCurrentIndex(dialog.profile.combo.findData("tagged"))
-    assert dialog.python == torch_python
+    assert dialog.choice_of.python == torch_python
     assert "torch 2" in dialog.environment.text()
     assert dialog.target.path == str(place)
     click(qtbot, dialog.go)

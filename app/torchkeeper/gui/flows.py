@@ -166,7 +166,7 @@ class SigningFlows(QObject):
 
     def sign_bundle(self) -> None:
         """Sign the bundle that is shown; where none is, ask for one."""
-        from torchkeeper.gui.dialogs.base import choose_files
+        from torchkeeper.gui.dialogs.base import choose_file
 
         context = self._context
         if context.listing.what == "file" and context.place is not None:
@@ -174,10 +174,8 @@ class SigningFlows(QObject):
             return
         kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
         kinds = self.tr("Torchkeeper bundles (*.torchcache);;All files (*)")
-        choose_files(
-            context.window, self.tr("Sign bundle"), os.path.join(kept, ""), kinds,
-            lambda files: self.sign(files[0]), several=False,
-        )  # fmt: skip
+        first = os.path.join(kept, "")
+        choose_file(context.window, self.tr("Sign bundle"), first, kinds, self.sign)
 
     def sign(self, file: str) -> SignDialog:
         """Ask with which key, then sign a bundle."""

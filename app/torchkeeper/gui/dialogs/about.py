@@ -16,7 +16,7 @@ class ShortcutsDialog(Dialog):
     """Every action with a shortcut, by menu."""
 
     def __init__(self, parent: QWidget | None) -> None:
-        super().__init__(parent, "", 560)
+        super().__init__(parent, 560)
         self.setWindowTitle(self.tr("Keyboard shortcuts"))
         grid = QGridLayout()
         grid.setHorizontalSpacing(32)
@@ -35,27 +35,23 @@ class ShortcutsDialog(Dialog):
                     QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
                     for keys in (spec.shortcut, spec.also) if keys
                 )  # fmt: skip
-                grid.addWidget(
-                    forms.label(actions.tr(spec.text).replace("&", "").rstrip("…")), at, 0
-                )
+                text = actions.tr(spec.text).replace("&", "").rstrip("…")
+                grid.addWidget(forms.label(text), at, 0)
                 shown = forms.label(native, "muted")
                 shown.setFont(theme.monospace())
                 grid.addWidget(shown, at, 1, Qt.AlignmentFlag.AlignRight)
                 at += 1
         grid.setColumnStretch(0, 1)
-        whole = QWidget()
-        whole.setLayout(grid)
         self.area = QScrollArea()
         self.area.setAccessibleName(self.tr("Keyboard shortcuts"))
         self.area.setAccessibleDescription(self.tr("Arrows and Page keys scroll it"))
         self.area.setWidgetResizable(True)
         self.area.setObjectName("moved")
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(whole)
+        self.area.setWidget(forms.page(grid))
         self.body.addWidget(self.area, 1)
-        close = forms.button(self.tr("Close"))
+        close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
-        close.clicked.connect(self.accept)
         self.buttons(close)
         self.resize(600, min(780, self.screen().availableSize().height() - 120))
         # Arrows and Page keys move it.
@@ -66,29 +62,18 @@ class AboutDialog(Dialog):
     """What this is, and which version."""
 
     def __init__(self, parent: QWidget | None) -> None:
-        super().__init__(parent, "", 420)
+        super().__init__(parent, 420)
         self.setWindowTitle(self.tr("About Torchkeeper"))
         picture = forms.label("")
         picture.setPixmap(theme.app_icon().pixmap(64, 64))
-        texts = forms.column(gap=4)
-        texts.addWidget(forms.label("Torchkeeper", "title"))
-        texts.addWidget(
-            forms.label(
-                self.tr("Version {} · Qt {}").format(torchkeeper.__version__, qVersion()), "muted"
-            )
-        )
-        texts.addSpacing(8)
-        texts.addWidget(
-            forms.label(self.tr("See, warm, bundle and purge torch.compile caches."), wrap=True)
-        )
+        version = self.tr("Version {} · Qt {}").format(torchkeeper.__version__, qVersion())
+        what = self.tr("See, warm, bundle and purge torch.compile caches.")
+        texts = forms.column(forms.label("Torchkeeper", "title"), gap=4)
+        forms.add(texts, forms.label(version, "muted"), 8, forms.label(what, wrap=True))
         texts.addWidget(forms.label(self.tr("Licence: Apache-2.0"), "muted"))
-        line = forms.row(gap=16)
-        line.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
-        self.body.addLayout(line)
-        close = forms.button(self.tr("Close"))
+        self.body.addLayout(forms.row((picture, forms.TOP), (texts, 1), gap=16))
+        close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
-        close.clicked.connect(self.accept)
         self.buttons(close)
 
 
@@ -100,20 +85,13 @@ class BugDialog(Dialog):
 
     def __init__(self, parent: QWidget | None, text: str, *, kept: bool = False) -> None:
         """kept: it can be shown again."""
-        super().__init__(parent, "", 680)
+        super().__init__(parent, 680)
         self.setWindowTitle(self.tr("Something went wrong in Torchkeeper"))
-        self.body.addWidget(
-            forms.label(self.tr("This is a fault of Torchkeeper, not of your cache."), "heading")
-        )
-        self.body.addWidget(
-            forms.label(
-                self.tr("The window goes on. Please report this text.")
-                if kept
-                else self.tr("The window goes on. Please report this text; it is shown only once."),
-                "muted",
-                wrap=True,
-            )
-        )
+        fault = self.tr("This is a fault of Torchkeeper, not of your cache.")
+        what = self.tr("The window goes on. Please report this text; it is shown only once.")
+        if kept:
+            what = self.tr("The window goes on. Please report this text.")
+        forms.add(self.body, forms.label(fault, "heading"), forms.label(what, "muted", wrap=True))
         view = QPlainTextEdit(text)
         view.setReadOnly(True)
         view.setAccessibleName(self.tr("The text of the report"))
@@ -121,9 +99,7 @@ class BugDialog(Dialog):
         view.setFont(theme.monospace())
         view.setMinimumHeight(220)
         self.body.addWidget(view)
-        copy = forms.button(self.tr("Copy"))
-        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(text))
-        close = forms.button(self.tr("Close"))
-        close.clicked.connect(self.accept)
+        copy = forms.button(self.tr("Copy"), lambda: QGuiApplication.clipboard().setText(text))
+        close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
         self.buttons(copy, close)

@@ -1,11 +1,10 @@
-"""What the dialogs share: their frame, the choice of a place, asking engines, and asking the user
-before the irrevocable.
-"""
+"""What dialogs share: frame, choice of a place, asking engines, and asking before what is final."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
@@ -22,14 +21,15 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled
 from torchkeeper.gui.widgets.host import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
@@ -43,15 +43,16 @@ class Dialog(QDialog):
     #: Whether it grows when a text takes more lines than before.
     grows = True
 
-    def __init__(self, parent: QWidget | None, title: str, width: int = 560) -> None:
+    def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
+        """ideas: what its What's This explains, by their names."""
         super().__init__(parent)
-        self.setWindowTitle(title)
+        explain(self, *ideas)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setMinimumWidth(width)
         self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
         self.setLayout(self.body)
-        self._scrolled: QWidget | None = None
+        self._scrolled: Scrolled | None = None
         # The window's own does not reach a dialog.
         QShortcut(QKeySequence("Shift+F1"), self, self._explain)
 
@@ -64,7 +65,6 @@ class Dialog(QDialog):
         return self.tr("Finish this or close it first; then it can be dropped on the window")
 
     def _explain(self) -> None:
-        """Say what the control means that has the keyboard."""
         from torchkeeper.gui.pages.help import asking
 
         if not asking.explain_focused(self):
@@ -95,10 +95,8 @@ class Dialog(QDialog):
         if (at is None or not at.isEnabled()) and (first := next(stops, None)) is not None:
             first.setFocus()
         above = self.parentWidget()
-        if not self.acceptDrops() and above is not None:
-            host = host_of(above.window())
-            if host is not None:
-                host.dialog_shown.emit(self)
+        if not self.acceptDrops() and above is not None and (host := host_of(above.window())):
+            host.dialog_shown.emit(self)
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
@@ -108,47 +106,49 @@ class Dialog(QDialog):
         return done
 
     def _grow(self) -> None:
-        """Be as high as all that it says, as far as the screen is."""
         needed = self.body.minimumHeightForWidth(self.width())
         if self._scrolled is not None:
             # What is scrolled says itself how high it is at its width, and when that is another: a
             # layout that is told to ask again would ask for the next event of this kind.
             needed = self.body.totalSizeHint().height()
-        needed = min(needed, self.screen().availableSize().height() - 80)
-        if needed > self.height():
-            self.resize(self.width(), needed)
+        self.grow_to(needed)
 
     def _shrink(self) -> None:
-        """Be no higher than all that it says: Qt takes wrapped texts for higher than they are at
-        this width.
-        """
+        """Be no higher than all that it says: Qt takes wrapped texts for higher than they are."""
         needed = self.body.totalHeightForWidth(self.width())
         if 0 < needed < self.height():
             self.resize(self.width(), needed)
 
+    def be_low(self) -> None:
+        """Be as low as all that it says now."""
+        self.body.activate()
+        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
+
+    def resize_within(self, width: int, height: int) -> None:
+        """Be as large as this, as far as the screen is."""
+        room = self.screen().availableSize()
+        self.resize(min(width, room.width() - 40), min(height, room.height() - 80))
+
+    def grow_to(self, height: int) -> None:
+        """Be at least as high as this, as far as the screen is."""
+        height = min(height, self.screen().availableSize().height() - 80)
+        if height > self.height():
+            self.resize(self.width(), height)
+
     def add_scrolled(self, layout: QLayout) -> None:
         """Put into the body what is scrolled where the screen has no room for all of it."""
-        from torchkeeper.gui.dialogs.pages import page_of
-        from torchkeeper.gui.widgets.forms import Scrolled
-
-        self._scrolled = Scrolled(page_of(layout))
+        self._scrolled = Scrolled(forms.page(layout))
         self.body.addWidget(self._scrolled, 1)
 
     def show_part(self, part: QWidget) -> None:
         """Scroll to a part of what is scrolled."""
-        from torchkeeper.gui.widgets.forms import Scrolled
-
-        if isinstance(self._scrolled, Scrolled) and part.isVisible():
+        if self._scrolled is not None and part.isVisible():
             self._scrolled.ensureWidgetVisible(part, 0, 0)
 
     def buttons(self, *widgets: QWidget) -> None:
         """The row of buttons at the bottom; the last is the one that goes on."""
-        line = forms.row()
-        line.addStretch(1)
-        for widget in widgets:
-            line.addWidget(widget)
-        self.body.addSpacing(forms.GAP)
-        self.body.addLayout(line)
+        line = forms.row(forms.REST, *widgets)
+        forms.add(self.body, forms.GAP, line)
         self._button_row = line
 
     def add_way(self, button: QWidget) -> None:
@@ -157,10 +157,7 @@ class Dialog(QDialog):
 
 
 class ConfirmDialog(Dialog):
-    """Asks before what cannot be undone. Cancel is the default.
-
-    typed: a number that is to be typed first, where much is at stake.
-    """
+    """Asks before what cannot be undone. typed: a number that is to be typed first."""
 
     def __init__(
         self,
@@ -171,27 +168,22 @@ class ConfirmDialog(Dialog):
         verb: str,
         typed: int | None = None,
     ) -> None:
-        super().__init__(parent, title, 480)
-        texts = forms.column(gap=forms.GAP)
+        super().__init__(parent, 480)
+        self.setWindowTitle(title)
         self.question = forms.label(question, "heading", wrap=True)
         self.detail = forms.label(detail, wrap=True)
-        texts.addWidget(self.question)
-        texts.addWidget(self.detail)
+        texts = forms.column(self.question, self.detail)
         self.typed = QLineEdit()
         if typed is not None:
             texts.addSpacing(4)
             forms.field(texts, self.tr("&Type {} to go on").format(f"{typed:,}"), self.typed)
         texts.addStretch(1)
-        line = forms.row(gap=16)
-        line.addWidget(forms.picture("warning", 32, "warning"), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
+        line = forms.row((forms.picture("warning", 32, "warning"), forms.TOP), (texts, 1), gap=16)
         self.body.addLayout(line)
-        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.cancel.setAccessibleDescription(self.tr("Nothing is changed"))
         self.typed.setAccessibleDescription(detail)
-        self.go = forms.button(verb, danger=True)
-        self.cancel.clicked.connect(self.reject)
-        self.go.clicked.connect(self.accept)
+        self.go = forms.button(verb, self.accept, danger=True)
         # Enter presses what has the focus, and Cancel has it first.
         self.go.setAutoDefault(True)
         self.cancel.setAutoDefault(True)
@@ -227,35 +219,26 @@ def confirm(
     return dialog
 
 
-class PlaceChoice(QWidget):
+class PlaceChoice(Compound):
     """One of the places, or a folder chosen or typed now, which need not exist yet."""
 
     changed = Signal()
 
     def __init__(self, places: Sequence[Place], current: str | None) -> None:
         super().__init__()
-        self.combo = Choice()
-        self.combo.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.combo.setMinimumContentsLength(30)
+        self.combo = Choice(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self._read_only = {place.path for place in places if place.read_only}
-        others = {place.path for place in places if place.bundle or place.server}
-        others |= self._read_only
-        for place in places:
-            if place.path not in others:
-                self.combo.addItem(printable(place.path), place.path)
+        others = {place.path for place in places if not place.takes or place.server}
+        for path in (place.path for place in places if place.path not in others):
+            self.combo.addItem(printable(path), path)
         if current is not None and current not in others:
             self.choose(current)
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
-        self.other = forms.button(self.tr("Other folder…"), enter=False)
-        self.other.clicked.connect(self._other)
-        line = forms.row()
-        line.addWidget(self.combo, 1)
-        line.addWidget(self.other)
-        self.setLayout(line)
+        self.other = forms.button(self.tr("Other folder…"), self._other, enter=False)
+        self.line = forms.row((self.combo, 1), self.other)
+        self.setLayout(self.line)
         self.setFocusProxy(self.combo)
 
     @property
@@ -299,32 +282,45 @@ class PlaceChoice(QWidget):
         choose_folder(self, self.tr("Choose a folder"), above, self.choose)
 
 
+def file_dialog(
+    parent: QWidget | None, title: str, first: str, mode: QFileDialog.FileMode, kinds: str = ""
+) -> QFileDialog:
+    """One to be opened; first: the folder to look in, with a slash at its end, or a file in it."""
+    dialog = QFileDialog(parent, title, "", kinds)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(mode)
+    folder, name = os.path.split(first)
+    # Without a folder Qt would list drives, where its own choice is the current folder.
+    if folder:
+        dialog.setDirectory(folder)
+    if name:
+        dialog.selectFile(name)
+    return dialog
+
+
 def choose_folder(parent: QWidget, title: str, above: str, then: Callable[[str], object]) -> None:
     """Ask for a folder; ``above``: where to look first, where that is known."""
-    dialog = QFileDialog(parent, title, above)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    first = os.path.join(above, "") if above else ""
+    dialog = file_dialog(parent, title, first, QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     dialog.fileSelected.connect(then)
     dialog.open()
 
 
+def choose_file(
+    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[str], object]
+) -> None:
+    """Ask for a file to read."""
+    dialog = file_dialog(parent, title, first, QFileDialog.FileMode.ExistingFile, kinds)
+    dialog.fileSelected.connect(then)
+    dialog.open()
+
+
 def choose_files(
-    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[list[str]], object],
-    *, several: bool = True,
-) -> None:  # fmt: skip
-    """Ask for files to read; ``first``: the folder to look in, or the file chosen at first.
-    Without ``several``, for one.
-    """
-    dialog = QFileDialog(parent, title, "", kinds)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    modes = QFileDialog.FileMode
-    dialog.setFileMode(modes.ExistingFiles if several else modes.ExistingFile)
-    # Without a folder Qt would list drives, where its own choice is the current folder.
-    if folder := os.path.dirname(first):
-        dialog.setDirectory(folder)
-    if os.path.basename(first):
-        dialog.selectFile(first)
+    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[list[str]], object]
+) -> None:
+    """Ask for files to read."""
+    dialog = file_dialog(parent, title, first, QFileDialog.FileMode.ExistingFiles, kinds)
     dialog.filesSelected.connect(then)
     dialog.open()
 
@@ -338,15 +334,10 @@ def choose_target(
     suffix: str = "torchcache",
 ) -> None:
     """Ask for a file to write. Whoever asks for a bundle sees to what is there already."""
-    dialog = QFileDialog(parent, title, "", kinds)
+    dialog = file_dialog(parent, title, name, QFileDialog.FileMode.AnyFile, kinds)
     dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, suffix == "torchcache")
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
     dialog.setDefaultSuffix(suffix)
-    if os.path.dirname(name):
-        dialog.setDirectory(os.path.dirname(name))
-    dialog.selectFile(os.path.basename(name))
     dialog.fileSelected.connect(then)
     dialog.open()
 
@@ -364,14 +355,9 @@ def ask(
     """Ask what is to become of what is not saved. names: a part of the question; without, save:
     what is done on each answer.
     """
-    dialog = confirm(
-        parent,
-        _tr("Unsaved changes"),
-        _tr("Close without saving {}?").format(names),
-        _tr("What was changed since it was last saved is lost."),
-        _tr("Close without saving"),
-        without,
-    )
+    title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
+    lost = _tr("What was changed since it was last saved is lost.")
+    dialog = confirm(parent, title, question, lost, _tr("Close without saving"), without)
     button = forms.button(_tr("&Save"))
     button.clicked.connect(save)
     dialog.add_way(button)
@@ -381,8 +367,8 @@ def ask(
 class UnsavedDialog(Dialog):
     """Closes at once where nothing is unsaved, and else asks: save, close without, or stay."""
 
-    def __init__(self, parent: QWidget | None, title: str, width: int) -> None:
-        super().__init__(parent, title, width)
+    def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
+        super().__init__(parent, width, *ideas)
         self._sure = False
         self._question: ConfirmDialog | None = None
         #: What was asked for that comes after its end.
@@ -454,13 +440,11 @@ class LeaveDialog(Dialog):
         stop: Callable[[], object],
     ) -> None:
         """active: what has not ended. background, stop: what is called for each answer."""
-        super().__init__(parent, "", 520)
+        super().__init__(parent, 520)
         self.setWindowTitle(self.tr("Quit"))
-        texts = forms.column(gap=forms.GAP)
         number = say.count(len(active), "job is", "jobs are")
-        self.question = forms.label(
-            self.tr("{} still running or waiting").format(number), "heading", wrap=True
-        )
+        question = self.tr("{} still running or waiting").format(number)
+        self.question = forms.label(question, "heading", wrap=True)
         names = [job.title for job in active[:_NAMED]]
         if len(active) > _NAMED:
             names.append(self.tr("and {} more").format(len(active) - _NAMED))
@@ -470,19 +454,13 @@ class LeaveDialog(Dialog):
                     "have it back; without that, everything ends with the last job. Stopped now, "
                     "what is finished stays; nothing is left half-written."), "muted", wrap=True,
         )  # fmt: skip
-        for label in (self.question, self.jobs, self.detail):
-            texts.addWidget(label)
-        texts.addStretch(1)
-        line = forms.row(gap=16)
-        line.addWidget(forms.picture("running", 32, "accent"), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
+        texts = forms.column(self.question, self.jobs, self.detail, forms.REST)
+        line = forms.row((forms.picture("running", 32, "accent"), forms.TOP), (texts, 1), gap=16)
         self.body.addLayout(line)
-        self.cancel = forms.button(self.tr("Cancel"))
+        self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.cancel.setAccessibleDescription(self.tr("The window stays open, and jobs go on"))
-        self.stop = forms.button(self.tr("&Stop and quit"), danger=True)
+        self.stop = forms.button(self.tr("&Stop and quit"), lambda: self._answer(stop), danger=True)
         self.background = forms.button(self.tr("Go on in the &background"))
-        self.cancel.clicked.connect(self.reject)
-        self.stop.clicked.connect(lambda: self._answer(stop))
         self.background.clicked.connect(lambda: self._answer(background))
         self.buttons(self.background, self.stop, self.cancel)
         for button in (self.background, self.stop, self.cancel):
@@ -503,7 +481,9 @@ _TYPING_MS = 250
 
 
 class Latest(QObject):
-    """Asks one thing at a time, in an engine of its own; a newer question ends the one before."""
+    """Asks one thing at a time, in an engine of its own; a newer question ends the one before, and
+    so does the end of a dialog whose child it is.
+    """
 
     def __init__(self, engines: Engines, parent: QObject) -> None:
         super().__init__(parent)
@@ -511,6 +491,8 @@ class Latest(QObject):
         self._ticket: int | None = None
         self._next: Callable[[], None] | None = None
         self._timer = once(self, self._on, _TYPING_MS)
+        if isinstance(parent, QDialog):
+            parent.finished.connect(self.forget)
 
     @property
     def busy(self) -> bool:
@@ -521,29 +503,23 @@ class Latest(QObject):
         self,
         op: str,
         params: Mapping[str, object],
-        result: Callable[[Any], None],
-        failed: Callable[[UserError], None],
+        listener: Listener,
         *,
         soon: bool = True,
         **more: Any,
     ) -> None:
-        """Ask; with ``soon`` not before the typing pauses. ``more``: as a Listener, or what
-        a request has besides.
-        """
+        """Ask; with ``soon`` not before the typing pauses. more: what a request has besides."""
         self.forget()
 
-        def over(then: Callable[[Any], None], what: Any) -> None:
+        def over(then: Callable[[Any], None] | None, what: Any) -> None:
             self._ticket = None
-            then(what)
+            if then is not None:
+                then(what)
 
         def begin() -> None:
-            hold, before = more.pop("hold", ()), more.pop("before", ())
-            listener = Listener(
-                result=lambda found: over(result, found),
-                failed=lambda error: over(failed, error),
-                **more,
-            )
-            self._ticket = self._engines.ask(op, params, listener, hold=hold, before=before)
+            result, failed = partial(over, listener.result), partial(over, listener.failed)
+            heard = listener._replace(result=result, failed=failed)
+            self._ticket = self._engines.ask(op, params, heard, **more)
 
         self._next = begin
         if soon:
@@ -572,13 +548,9 @@ def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str,
     if free is None:
         return "", ""
     if needed > free:
-        return (
-            # Not refused: a file system that compresses may take it.
-            tr("It may not fit: it needs {}, and {} are free.").format(
-                say.size(needed), say.size(free)
-            ),
-            "warning",
-        )
+        # Not refused: a file system that compresses may take it.
+        text = tr("It may not fit: it needs {}, and {} are free.")
+        return text.format(say.size(needed), say.size(free)), "warning"
     return tr("{} are free there.").format(say.size(free)), ""
 
 
@@ -598,6 +570,5 @@ def file_text(
 
 def replace_text(there: TargetResult, tr: Callable[[str], str]) -> str:
     """What a box says by which a file that is there is given up."""
-    return tr("&Replace the file that is there ({}, {})").format(
-        say.size(there["size"] or 0), say.ago(there["mtime"] or 0)
-    )
+    size, when = say.size(there["size"] or 0), say.ago(there["mtime"] or 0)
+    return tr("&Replace the file that is there ({}, {})").format(size, when)

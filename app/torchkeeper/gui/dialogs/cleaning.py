@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QSpinBox, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
 
 from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.client.words import dead, say, tongue
@@ -50,27 +49,13 @@ class Suggested(QFrame):
         self.count = forms.label("", "muted")
         for label in (self.bytes, self.count):
             label.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.go = forms.button(verb, enter=False)
+        self.go = forms.button(verb, lambda: self.asked.emit(self.reason), enter=False)
         self._fields = fields
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
-        self.go.clicked.connect(lambda: self.asked.emit(self.reason))
-        head = forms.row()
-        head.addWidget(self.title)
-        for field in fields:
-            head.addWidget(field)
-        head.addStretch(1)
-        texts = forms.column(gap=4)
-        texts.addLayout(head)
-        texts.addWidget(self.text)
-        numbers = forms.column(gap=0)
-        numbers.addStretch(1)
-        numbers.addWidget(self.bytes)
-        numbers.addWidget(self.count)
-        numbers.addStretch(1)
-        line = forms.row(gap=16, margin=12)
-        line.addLayout(texts, 1)
-        line.addLayout(numbers)
-        line.addWidget(self.go, 0, Qt.AlignmentFlag.AlignVCenter)
+        texts = forms.column(forms.row(self.title, *fields, forms.REST), self.text, gap=4)
+        numbers = forms.column(forms.REST, self.bytes, self.count, forms.REST, gap=0)
+        line = forms.row((texts, 1), numbers, gap=16, margin=12)
+        forms.add(line, (self.go, Qt.AlignmentFlag.AlignVCenter))
         self.setLayout(line)
         self._text = text
         self.wait(self.tr("Looking…"))
@@ -87,15 +72,15 @@ class Suggested(QFrame):
 
     def tell(self, told: Reason, may: bool) -> None:
         """How much there is; ``may``: whether it may be removed."""
-        some = any(told[name] for name in COUNTS)
         for field in self._fields:
             field.setEnabled(True)
-        self._show(say.measured(told) if some else "",
-                   say.held(told) if some else self.tr("Nothing"), some and may)  # fmt: skip
+        if any(told[name] for name in COUNTS):
+            self._show(say.measured(told), say.held(told), may)
+        else:
+            self._show("", self.tr("Nothing"), False)
 
     def _show(self, size: str, count: str, able: bool, said: str = "") -> None:
-        self.bytes.setText(size)
-        self.bytes.setVisible(bool(size))
+        forms.tell(self.bytes, size)
         self.count.setText(count)
         self.text.setText(said or self._text)
         self.go.setEnabled(able)
@@ -117,12 +102,9 @@ class CleanDialog(Dialog):
         place: str,
         read_only: bool,
     ) -> None:
-        super().__init__(parent, "", 680)
+        super().__init__(parent, 680, "trash")
         self.setWindowTitle(self.tr("Clean up"))
-        explain(self, "trash")
-        self._engines = engines
-        self._settings = settings
-        self._place = place
+        self._engines, self._settings, self._place = engines, settings, place
         self._read_only = read_only
         self.preview: PurgeDialog | None = None
         self.title = forms.label("", "title", wrap=True)
@@ -132,42 +114,40 @@ class CleanDialog(Dialog):
         self.bar.setAccessibleName(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self._begin)
-        self.days = _number(1, 3650, self.tr("Days without a use"))
-        self.days.setSuffix(self.tr(" days"))
-        self.days.valueChanged.connect(self._say_days)
-        self.budget = _number(0, 999_999, self.tr("What the rest may take"))
+        self.days = Number(1, 3650, self.tr("Days without a use"))
+        one, some = self.tr(" day"), self.tr(" days")
+        self.days.setSuffix(some)
+        self.days.valueChanged.connect(lambda n: self.days.setSuffix(one if n == 1 else some))
+        self.budget = Number(0, 999_999, self.tr("What the rest may take"))
         self.unit = Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
-        self.budget.setFixedHeight(self.unit.sizeHint().height())
-        self.days.setFixedHeight(self.unit.sizeHint().height())
-        self._recall()
+        for number in (self.days, self.budget):
+            number.setGroupSeparatorShown(True)
+            number.setMinimumWidth(104)
+            number.setFixedHeight(self.unit.sizeHint().height())
+        self.days.setValue(_kept(settings, _DAYS, dead.DAYS))
+        self.budget.setValue(_kept(settings, _BUDGET, 10))
+        self.unit.setCurrentIndex(min(_kept(settings, _UNIT, 1), len(_UNITS) - 1))
         self.rows = {row.reason: row for row in self._make_rows()}
         without = str(settings.value(_WITHOUT) or "").splitlines()
         self.found = Suggestions(engines, place, *self._limits(), without, self)
+        self.finished.connect(self.found.close)
         self.sick = _Sick()
         self.sick.asked.connect(self._count_without)
         self.envs = forms.label("", "muted", wrap=True)
         self.rests = forms.label("", "muted", wrap=True)
         self.shared = forms.label(tongue.tr(dead.SHARED), "muted", wrap=True)
         self.shared.setVisible(scheme_of(place).shared)
-        self.again = forms.button(self.tr("Look again"), enter=False)
-        self.again.clicked.connect(self._begin)
-        self.close_button = forms.button(self.tr("Close"))
-        self.close_button.clicked.connect(self.reject)
+        self.again = forms.button(self.tr("Look again"), self._begin, enter=False)
+        self.close_button = forms.button(self.tr("Close"), self.reject)
         self.close_button.setDefault(True)
         self.held = Notice(mild=True)
         if read_only:
             self.held.tell(user_error("place-protected", {"place": place}))
-        above = (self.title, self.where, self.bar, self.notice, self.held)
-        below = (self.sick, self.envs, self.rests, self.shared)
-        for widget in above:
-            self.body.addWidget(widget)
-        reasons = forms.column(gap=forms.GAP)
-        for part in (*self.rows.values(), *below):
-            reasons.addWidget(part)
-        reasons.addStretch(1)
-        self.add_scrolled(reasons)
+        forms.add(self.body, self.title, self.where, self.bar, self.notice, self.held)
+        below = self.sick, self.envs, self.rests, self.shared
+        self.add_scrolled(forms.column(*self.rows.values(), *below, forms.REST))
         self.buttons(self.again, self.close_button)
         self.found.changed.connect(self._say)
         self.days.valueChanged.connect(self._changed)
@@ -201,16 +181,7 @@ class CleanDialog(Dialog):
                 explain(row, row.reason)
         return rows
 
-    def done(self, result: int) -> None:
-        self.found.close()
-        super().done(result)
-
     # The numbers.
-
-    def _recall(self) -> None:
-        self.days.setValue(_kept(self._settings, _DAYS, dead.DAYS))
-        self.budget.setValue(_kept(self._settings, _BUDGET, 10))
-        self.unit.setCurrentIndex(min(_kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
 
     def _limits(self) -> tuple[float, int]:
         _, unit = _UNITS[self.unit.currentIndex()]
@@ -241,9 +212,8 @@ class CleanDialog(Dialog):
         self.bar.setVisible(looking)
         self.again.setEnabled(not looking)
         # What went wrong has a button of its own to try again.
-        self.again.setVisible(found.error is None)
-        for row in self.rows.values():
-            row.setVisible(found.error is None)
+        for widget in (self.again, *self.rows.values()):
+            widget.setVisible(found.error is None)
         if found.error is not None:
             self.title.setText(self.tr("What is dead is not known"))
             self.where.setText(printable(self._place))
@@ -257,19 +227,13 @@ class CleanDialog(Dialog):
             self.rests.hide()
             if found.error is not None:
                 # Rows that are hidden still take their room until the event loop has laid it out.
-                QTimer.singleShot(0, self, self._shrink)
+                QTimer.singleShot(0, self, self.be_low)
             return
         self._tell_rows(result["reasons"])
         known = [one for one in result["reasons"].values() if one["why"] is None]
         both = dead.together(known, result["together"]), dead.rests(result["rests"])
-        self.rests.setText(" ".join(filter(None, both)))
-        self.rests.setVisible(bool(self.rests.text()))
+        forms.tell(self.rests, " ".join(filter(None, both)))
         self._entitle(result)
-
-    def _shrink(self) -> None:
-        """Be as low as what is said."""
-        self.body.activate()
-        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
 
     def _entitle(self, result: SuggestResult) -> None:
         if any(row.go.isEnabled() or row.bytes.text() for row in self.rows.values()):
@@ -284,13 +248,11 @@ class CleanDialog(Dialog):
     def _tell_rows(self, reasons: dict[str, Reason]) -> None:
         for name, row in self.rows.items():
             one = reasons.get(name)
-            if one is None:
-                refusal = self.found.refusal()
-                if refusal is not None:
-                    # What is wrong with which interpreter is said below.
-                    row.fail(refusal.what if self.found.envs.failed else str(refusal))
-                else:
-                    row.wait(self.tr("Asking…"))
+            if one is None and (refusal := self.found.refusal()) is not None:
+                # What is wrong with which interpreter is said below.
+                row.fail(refusal.what if self.found.envs.failed else str(refusal))
+            elif one is None:
+                row.wait(self.tr("Asking…"))
             elif (why := one["why"]) is not None:
                 error = user_error(why["code"], why["params"])
                 row.fail(" ".join((error.what, error.why)))
@@ -301,34 +263,26 @@ class CleanDialog(Dialog):
         done, total, unit = self.found.progress or (0, None, "")
         self.bar.setRange(0, int(total or 0))
         self.bar.setValue(int(done))
-        if unit == "entries" and total:
-            self.where.setText(self.tr("{} of {} entries").format(f"{done:,}", f"{total:,}"))
-        else:
-            self.where.setText(printable(self._place))
+        of = self.tr("{} of {} entries").format(f"{done:,}", f"{total or 0:,}")
+        self.where.setText(of if unit == "entries" and total else printable(self._place))
 
     def _tell_environments(self) -> None:
         found = self.found
         self.sick.tell([] if found.error else found.envs.failed)
-        if found.error is not None:
-            text = ""
-        elif found.total is None:
+        text = without = ""
+        if found.total is None:
             text = self.tr("Looking for environments…")
         elif found.answered < found.total:
             text = self.tr("Asking environment {} of {}…").format(found.answered + 1, found.total)
         elif found.envs.envs:
             text = self.tr("Environments: {}.").format(dead.environments(found.envs, _NAMED))
-        else:
-            text = ""
-        if found.left_out and found.error is None:
+        if found.left_out:
             names = printable(say.together(found.left_out), 1000)
-            text = " ".join((text, self.tr("Not asked and not counted: {}.").format(names))).strip()
-        self.envs.setText(text)
+            without = self.tr("Not asked and not counted: {}.").format(names)
+        told = " ".join(filter(None, (text, without)))
+        forms.tell(self.envs, told if found.error is None else "")
         every = dead.environments(found.envs).replace("; torch", "\ntorch")
         self.envs.setToolTip(tip(every) if len(found.envs.envs) > _NAMED else "")
-        self.envs.setVisible(bool(text))
-
-    def _say_days(self, number: int) -> None:
-        self.days.setSuffix(self.tr(" day") if number == 1 else self.tr(" days"))
 
     # What goes.
 
@@ -358,9 +312,8 @@ class _Sick(QFrame):
         super().__init__()
         self.setObjectName("hint")
         self._rows = forms.column()
-        line = forms.row(gap=12, margin=12)
-        line.addWidget(forms.picture("warning", 20, "warning"), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(self._rows, 1)
+        line = forms.row((forms.picture("warning", 20, "warning"), forms.TOP), gap=12, margin=12)
+        forms.add(line, (self._rows, 1))
         self.setLayout(line)
         self._shown: list[tuple[str, UserError]] = []
         self.buttons: list[QWidget] = []
@@ -376,33 +329,14 @@ class _Sick(QFrame):
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
         for python, error in failed:
-            said = " ".join(part for part in (error.what, error.why) if part)
-            text: QLabel = forms.label(printable(said, 1000), wrap=True)
+            said = " ".join(filter(None, (error.what, error.why)))
+            text = forms.label(printable(said, 1000), wrap=True)
             go = forms.button(self.tr("Count without it"), enter=False)
-            go.clicked.connect(self._leave_out(python))
+            go.clicked.connect(lambda _=False, python=python: self.asked.emit(python))
             go.setVisible(bool(python))  # else it is of no interpreter
-            line = forms.row(gap=12)
-            line.addWidget(text, 1)
-            line.addWidget(go, 0, Qt.AlignmentFlag.AlignTop)
-            whole = QWidget()
-            whole.setLayout(line)
-            self._rows.addWidget(whole)
+            self._rows.addWidget(forms.page(forms.row((text, 1), (go, forms.TOP), gap=12)))
             self.buttons.append(go)
         self.setVisible(bool(failed))
-
-    def _leave_out(self, python: str) -> Callable[[], None]:
-        return lambda: self.asked.emit(python)
-
-
-def _number(least: int, most: int, name: str) -> QSpinBox:
-    made = Number()
-    made.setRange(least, most)
-    made.setGroupSeparatorShown(True)
-    made.setAccessibleName(name)
-    made.setMinimumWidth(104)
-    # A style sheet's padding does not reach the field in it.
-    made.lineEdit().setTextMargins(6, 0, 0, 0)
-    return made
 
 
 def _kept(settings: QSettings, name: str, otherwise: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -12,7 +13,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
-from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import (
     Latest,
     PlaceChoice,
@@ -30,21 +31,14 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
     from torchkeeper.artifacts.shapes import Secrets
-    from torchkeeper.engine.messages.bundles import (
-        Builders,
-        CopyParams,
-        CopyResult,
-        KindOutcomes,
-    )
+    from torchkeeper.engine.messages.bundles import Builders, CopyParams, CopyResult, KindOutcomes
     from torchkeeper.engine.messages.findings import Finding
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
@@ -53,12 +47,8 @@ if TYPE_CHECKING:
 Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None"], Job]
 
 #: What becomes of entries that are copied.
-_OUTCOMES: tuple[Literal["new", "there", "differs", "left"], ...] = (
-    "new",
-    "there",
-    "differs",
-    "left",
-)
+Outcome = Literal["new", "there", "differs", "left"]
+_OUTCOMES: tuple[Outcome, ...] = ("new", "there", "differs", "left")
 
 
 class Chosen(NamedTuple):
@@ -88,11 +78,8 @@ class TargetChoice(PlaceChoice):
         if current is not None:
             self.choose(current)
         self._bundle = bundle
-        self.new = forms.button(self.tr("New bundle…"), enter=False)
-        self.new.clicked.connect(self._new)
-        line = self.layout()
-        if line is not None:
-            line.addWidget(self.new)
+        self.new = forms.button(self.tr("New bundle…"), self._new, enter=False)
+        self.line.addWidget(self.new)
 
     def _new(self) -> None:
         kinds = self.tr("Torchkeeper bundles (*.torchcache)")
@@ -113,16 +100,15 @@ class CopyDialog(WorkDialog):
         environments: Environments,
     ) -> None:
         """environments: one of them may have built the native objects, or is to load them."""
-        super().__init__(parent, jobs, 720)
+        super().__init__(parent, jobs, 720, "place", "needs")
         self.setWindowTitle(self.tr("Copy to"))
-        explain(self, "place", "needs")
         self._environments = environments
         self._facts = maker_of(environments)
         environments.changed.connect(self._more_known)
         self._names = Names(engines, self)
         self._names.changed.connect(lambda: self._ask(soon=False))
-        self._chosen = chosen
-        self._start = start
+        self.finished.connect(self._names.forget)
+        self._chosen, self._start = chosen, start
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
         self._left = Stays()
@@ -131,9 +117,7 @@ class CopyDialog(WorkDialog):
         self._make()
         target.changed.connect(self._ask)
         self._ask(soon=False)
-        room = self.screen().availableSize()
-        wanted = 730 if chosen.bundle else 630
-        self.resize(min(740, room.width() - 40), min(wanted, room.height() - 80))
+        self.resize_within(740, 730 if chosen.bundle else 630)
         target.setFocus()
 
     def _make(self) -> None:
@@ -163,22 +147,12 @@ class CopyDialog(WorkDialog):
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
                     "Copy only from bundles of people you trust."),
         )  # fmt: skip
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Copy"), primary=True)
-        self.go.clicked.connect(self._go)
-        body = forms.column()
-        body.addWidget(self.title)
-        body.addWidget(forms.label(source, "muted", wrap=True))
-        body.addSpacing(4)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("Copy"), self._go, primary=True)
+        body = forms.column(self.title, forms.label(source, "muted", wrap=True), 4)
         forms.field(body, self.tr("Copy &to"), self.target)
-        body.addWidget(self.needed)
-        body.addSpacing(4)
-        body.addWidget(self.table, 1)
-        for widget in (self.news, self.out, self.secrets, self.room, self.replace):
-            body.addWidget(widget)
-        body.addSpacing(4)
-        body.addWidget(self.trust)
+        forms.add(body, self.needed, 4, (self.table, 1), self.news, self.out, self.secrets)
+        forms.add(body, self.room, self.replace, 4, self.trust)
         # What others have made is copied on purpose, as it is imported.
         self.go.setAutoDefault(not self._chosen.bundle)
         self._page = page = ChoicePage(body, self.cancel, self.go)
@@ -195,52 +169,39 @@ class CopyDialog(WorkDialog):
         if into is None or self.job is not None or self._asks_for_names():
             self._plan_of.forget()
         else:
-            chosen = self._chosen
-            alone = not self.needed.isChecked()
-            naming = self._names.naming
+            chosen, naming = self._chosen, self._names.naming
             params: CopyParams = {
                 "place": chosen.place,
                 "into": into,
                 "dry": True,
-                "alone": alone,
+                "alone": not self.needed.isChecked(),
                 "builders": carrying.builders(self._facts),
                 "env": naming.python if naming is not None else None,
                 "select": chosen.selection.select,
             }
-            self._plan_of.ask(
-                COPY,
-                params,
-                self._planned,
-                self._failed,
-                soon=soon,
-                progress=self._reading,
-                findings=self._findings,
-                hold=chosen.selection.hold,
-                before=() if naming is None else naming.before,
-            )
+            failed = partial(self._told, None)
+            heard = Listener(None, self._reading, self._findings, self._told, failed)
+            hold, before = chosen.selection.hold, () if naming is None else naming.before
+            self._plan_of.ask(COPY, params, heard, soon=soon, hold=hold, before=before)
         self._say()
 
     def _asks_for_names(self) -> bool:
-        """Whether an environment has yet to say under which names it looks for objects."""
         chosen = self._chosen
         if chosen.bundle and chosen.claims is not None:
             self._names.ask(self._environments.chosen, {chosen.place: chosen.claims})
         return self._names.busy
 
     def _more_known(self) -> None:
-        """An environment has said what it is: objects may be its own."""
         facts = maker_of(self._environments)
         if facts is not self._facts and self.job is None:
             self._facts = facts
             self._ask()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:
-        if not total:
-            return
-        if unit == "bytes":
+        if total and unit == "bytes":
             text = self.tr("Comparing with what is there, {} of {}…")
             self.news.setText(text.format(say.size(done), say.size(total)))
-        else:
+        elif total:
             text = self.tr("Reading the entries, {} of {}…")
             self.news.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
 
@@ -248,12 +209,8 @@ class CopyDialog(WorkDialog):
         self._left.take(found)
         self.secrets.take(found)
 
-    def _planned(self, plan: CopyResult) -> None:
-        self.plan = plan
-        self._say()
-
-    def _failed(self, error: UserError) -> None:
-        self.error = error
+    def _told(self, plan: CopyResult | None, error: UserError | None = None) -> None:
+        self.plan, self.error = plan, error
         self._say()
 
     @property
@@ -271,35 +228,32 @@ class CopyDialog(WorkDialog):
         self.news.setText(news)
         room, room_role = self._room() if plan else ("", "")
         forms.set_role(self.room, room_role or "muted")
-        self.room.setText(room)
-        self.room.setVisible(bool(room))
+        forms.tell(self.room, room)
         out = "\n".join(filter(None, (self._left.words(self.tr), say.stays(plan)))) if plan else ""
-        self.out.setText(out)
-        self.out.setVisible(bool(out))
+        forms.tell(self.out, out)
         there = plan.get("there") if plan else None
         is_bundle = plan is not None and plan["what"] == "bundle"
-        self.replace.setVisible(bool(is_bundle and there and there["what"] == "file"))
-        if self.replace.isVisibleTo(self) and there:
+        replaces = is_bundle and there is not None and there["what"] == "file"
+        self.replace.setVisible(replaces)
+        if there and replaces:
             self.replace.setText(replace_text(there, self.tr))
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
         self.table.say(self._nothing())
         self.table.fill([_row(kind) for kind in plan.get("kinds", ())] if plan else [])
         why = self._why_not()
-        self.go.setEnabled(not why)
-        self.go.setToolTip(tip(why))
+        forms.allow(self.go, why)
         # What is written over is gone.
         written_over = self.replace.isVisibleTo(self) and self.replace.isChecked()
         forms.weigh(self.go, danger=written_over)
         if not written_over:
             self.go.setAutoDefault(not self._chosen.bundle)
         self._page.say_why(why if plan is not None else "")
-        able = plan is not None and plan["entries"]
-        count = say.count(plan["entries"], "entry", "entries") if plan else ""
-        self.go.setText(self.tr("Copy {}").format(count) if able else self.tr("Copy"))
+        going = plan["entries"] if plan else 0
+        count = self.tr("Copy {}").format(say.count(going, "entry", "entries"))
+        self.go.setText(count if going else self.tr("Copy"))
 
     def _say_how_many(self) -> None:
-        """How many entries are copied, those among them that the chosen ones need."""
         chosen = self._chosen
         count, size = chosen.entries, chosen.size
         kinds = self.plan.get("kinds") if self.plan else None
@@ -321,8 +275,8 @@ class CopyDialog(WorkDialog):
         if self.target.path is None:
             return self.target.wrong, "error"
         if self.error is not None:
-            parts = (self.error.what, self.error.why, self.error.remedy)
-            return " ".join(part for part in parts if part), "error"
+            parts = self.error.what, self.error.why, self.error.remedy
+            return " ".join(filter(None, parts)), "error"
         plan = self.plan
         if plan is None:
             return self.tr("Looking at what is there…"), "muted"
@@ -338,12 +292,12 @@ class CopyDialog(WorkDialog):
                 size=size,
             )
             return said, ""
-        parts_ = [self.tr("Nothing is new there")]
+        said = self.tr("Nothing is new there")
         if new:
-            parts_ = [self.tr("{} new ({})").format(f"{new:,}", size)]
+            said = self.tr("{} new ({})").format(f"{new:,}", size)
         if there:
-            parts_.append(self.tr("{} there already").format(f"{there:,}"))
-        return " · ".join(parts_), ""
+            said += " · " + self.tr("{} there already").format(f"{there:,}")
+        return said, ""
 
     def _room(self) -> tuple[str, str]:
         """Whether it can be written there, and the role of the label."""
@@ -361,7 +315,6 @@ class CopyDialog(WorkDialog):
         return text, role
 
     def _nothing(self) -> str:
-        """What the table says while it has no rows."""
         if self.plan is not None and self.plan["entries"]:
             return self.tr("The target does not say by kind what is new there")
         if self.plan is not None:
@@ -370,11 +323,8 @@ class CopyDialog(WorkDialog):
         return self.tr("Reading…") if waits else self.tr("What would be copied is listed here")
 
     def _why_not(self) -> str:
-        """Why it cannot begin; empty where it can."""
         plan = self.plan
-        if plan is None:
-            return self.news.text()
-        if not plan["entries"]:
+        if plan is None or not plan["entries"]:
             return self.news.text()
         if self.secrets.undecided:
             return self.tr("Secrets were found. Say what is to become of them.")
@@ -393,30 +343,20 @@ class CopyDialog(WorkDialog):
     # What is done.
 
     def _go(self) -> None:
-        into = self.target.path
-        if into is not None:
+        if (into := self.target.path) is not None:
             self._plan_of.forget()
-            alone = not self.needed.isChecked()
-            builders = carrying.builders(self._facts)
-            naming = self._names.naming
-            replace, secrets = self.replace.isChecked(), self.secrets.value
-            self.follow(self._start(into, replace, alone, builders, naming, secrets))
+            replace, alone = self.replace.isChecked(), not self.needed.isChecked()
+            builders, naming = carrying.builders(self._facts), self._names.naming
+            self.follow(self._start(into, replace, alone, builders, naming, self.secrets.value))
 
     def choose_again(self) -> None:
         super().choose_again()
-        self.setWindowTitle(self.tr("Copy to"))
         self._ask(soon=False)
         (self.cancel if self._chosen.bundle else self.go).setFocus()
-
-    def done(self, result: int) -> None:
-        self._plan_of.forget()
-        self._names.forget()
-        super().done(result)
 
 
 def _row(kind: KindOutcomes) -> tuple[str, list[str]]:
     outcomes = [kind[name] for name in _OUTCOMES]
     marks = [f"{one['entries']:,}" if one["entries"] else "–" for one in outcomes[:3]]
     count = sum(one["entries"] for one in outcomes)
-    size = sum(one["bytes"] for one in outcomes)
-    return kind["kind"], [f"{count:,}", say.size(size), *marks]
+    return kind["kind"], [f"{count:,}", say.size(sum(one["bytes"] for one in outcomes)), *marks]

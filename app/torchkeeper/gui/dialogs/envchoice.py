@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtCore import QSignalBlocker, Signal
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.forms import Choice, Compound
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
 
-class EnvironmentChoice(QWidget):
-    """An interpreter, and below it what it says of itself; asks it where nobody has yet.
-
-    At first it is that of the verdicts, else the first that has a torch as far as is known.
-    """
+class EnvironmentChoice(Compound):
+    """An interpreter, at first that of the verdicts, and below it what it says of itself."""
 
     #: Another was chosen, or more is known of it.
     changed = Signal()
@@ -30,20 +26,12 @@ class EnvironmentChoice(QWidget):
     def __init__(self, environments: Environments, none: str = "") -> None:
         """none: what an entry for no environment at all says; without it there is none."""
         super().__init__()
-        self._environments = environments
-        self._none = none
+        self._environments, self._none = environments, none
         #: Whether the user has chosen: then nothing else is.
         self._touched = False
-        self.combo = Choice()
-        self.combo.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.combo.setMinimumContentsLength(40)
+        self.combo = Choice(40)
         self.about = forms.label("", "muted", wrap=True)
-        whole = forms.column(gap=4)
-        whole.addWidget(self.combo)
-        whole.addWidget(self.about)
-        self.setLayout(whole)
+        self.setLayout(forms.column(self.combo, self.about, gap=4))
         self.setFocusProxy(self.combo)
         self.combo.activated.connect(self._touch)
         self.combo.currentIndexChanged.connect(lambda *_: self._ask())
@@ -84,10 +72,6 @@ class EnvironmentChoice(QWidget):
             self._touched = True
             self.combo.setCurrentIndex(row)
 
-    def setAccessibleName(self, name: str) -> None:
-        super().setAccessibleName(name)
-        self.combo.setAccessibleName(name)
-
     def _touch(self) -> None:
         self._touched = True
 
@@ -96,14 +80,8 @@ class EnvironmentChoice(QWidget):
         rows = [(f"{printable(x.python)}  ({printable(x.label)})", x.python) for x in every]
         if self._none:
             rows.append((self._none, ""))
-        before = str(self.combo.currentData() or "")
         if [self.combo.itemData(row) for row in range(self.combo.count())] != [r[1] for r in rows]:
-            self.combo.blockSignals(True)
-            self.combo.clear()
-            for text, python in rows:
-                self.combo.addItem(text, python)
-            self.combo.setCurrentIndex(max(0, self.combo.findData(before)))
-            self.combo.blockSignals(False)
+            self.combo.offer(rows, str(self.combo.currentData() or ""))
         if not self._touched:
             self._prefer()
         self._ask()
@@ -115,9 +93,8 @@ class EnvironmentChoice(QWidget):
             every = self._environments.every
             first = next((one for one in every if one.state not in hopeless), None)
         row = self.combo.findData(first.python if first is not None else "")
-        self.combo.blockSignals(True)
-        self.combo.setCurrentIndex(max(0, row))
-        self.combo.blockSignals(False)
+        with QSignalBlocker(self.combo):
+            self.combo.setCurrentIndex(max(0, row))
 
     def _ask(self) -> None:
         one = self.one
@@ -132,17 +109,15 @@ class EnvironmentChoice(QWidget):
         if one is None and self.combo.count():
             said = ""
         elif one is None:
-            none = self.tr("No interpreter was found. Add one under Environments on the left, or "
-                           "name it in TORCHKEEPER_TORCH_PYTHON.")  # fmt: skip
-            looking = self.tr("Looking for interpreters…")
-            said = none if self._environments.found else looking
-            role = "error" if self._environments.found else "muted"
-            found = self._environments.found
+            said, found = self.tr("Looking for interpreters…"), self._environments.found
+            if found:
+                said, role = self.tr("No interpreter was found. Add one under Environments on the "
+                           "left, or name it in TORCHKEEPER_TORCH_PYTHON."), "error"  # fmt: skip
             self.combo.setPlaceholderText(self.tr("No interpreter") if found else "")
         elif one.torch:
             said = environment.summary(one.facts or {})
         elif one.error is not None and one.state is not State.ASKING:
-            said, role = "\n".join(x for x in str(one.error).splitlines() if x), "error"
+            said, role = "\n".join(filter(None, str(one.error).splitlines())), "error"
         elif one.state is State.WITHOUT:
             said, role = printable(words.without_torch(one.facts or {}), 400), "error"
         elif one.state is State.FOUND:
@@ -151,5 +126,4 @@ class EnvironmentChoice(QWidget):
         else:
             said = self.tr("Asking this interpreter for its torch…")
         forms.set_role(self.about, role)
-        self.about.setText(said)
-        self.about.setVisible(bool(said))
+        forms.tell(self.about, said)

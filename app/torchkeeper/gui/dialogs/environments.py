@@ -6,31 +6,22 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QHeaderView,
-    QMenu,
-    QSplitter,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QHeaderView, QMenu, QSplitter, QTreeWidgetItem, QWidget
 from shiboken6 import isValid
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs import environment
-from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.base import Dialog, file_dialog
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.chooser import state_text
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -57,17 +48,16 @@ class EnvironmentsDialog(Dialog):
     preparing = Signal(str)
 
     def __init__(self, parent: QWidget | None, environments: Environments) -> None:
-        super().__init__(parent, "", 760)
+        super().__init__(parent, 760, "environment")
         # As the action that opens it.
         self.setObjectName("environments")
         self.setWindowTitle(self.tr("Environments"))
-        explain(self, "environment")
         self._environments = environments
         self._shown: tuple[str, object] = "", None
         self._lay_out()
         environments.changed.connect(self._fill)
         environments.changed.connect(self._ask_all)
-        environments.failed.connect(self._failed)
+        environments.failed.connect(self.notice.tell)
         theme.follow(self, self._fill, now=False)
         self._fill()
         chosen = environments.chosen
@@ -80,14 +70,9 @@ class EnvironmentsDialog(Dialog):
             "An entry is good only for the torch and the machine it was made with. Verdicts say "
             "what one of these interpreters can use."
         )
-        self.body.addWidget(forms.label(intro, "muted", wrap=True))
         self.notice = Notice()
-        self.body.addWidget(self.notice)
-        self.tree = QTreeWidget()
-        self.tree.setAccessibleName(self.tr("Interpreters"))
-        self.tree.setRootIsDecorated(False)
-        self.tree.setUniformRowHeights(True)
-        self.tree.setHeaderLabels([self.tr("Torch"), self.tr("Interpreter")])
+        forms.add(self.body, forms.label(intro, "muted", wrap=True), self.notice)
+        self.tree = lists.Table(self.tr("Interpreters"), [self.tr("Torch"), self.tr("Interpreter")])
         self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         header = self.tree.header()
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
@@ -100,37 +85,23 @@ class EnvironmentsDialog(Dialog):
         self.problem.again.connect(self._again)
         self.facts = FactsView(self.tr("What the interpreter says of itself"))
         self.facts.setObjectName("card")
-        right = forms.column(gap=4)
-        right.setContentsMargins(8, 0, 0, 0)
-        for widget in (self.title, self.said, self.problem):
-            right.addWidget(widget)
+        right = forms.column(self.title, self.said, self.problem, gap=4, margin=(8, 0, 0, 0))
         right.addWidget(self.facts, 1)
         # Where there are no facts, the rest stays at the top.
         right.addStretch(0)
-        page = QWidget()
-        page.setLayout(right)
-        left = forms.column()
-        left.setContentsMargins(0, 0, 8, 0)
-        left.addWidget(self.tree)
-        listed = QWidget()
-        listed.setLayout(left)
         both = QSplitter(Qt.Orientation.Horizontal)
         both.setObjectName("framed")
-        both.addWidget(listed)
-        both.addWidget(page)
+        both.addWidget(forms.page(forms.column(self.tree, margin=(0, 0, 8, 0))))
+        both.addWidget(forms.page(right))
         both.setChildrenCollapsible(False)
         both.setStretchFactor(1, 1)
         both.setSizes([450, 520])
-        self.body.addSpacing(4)
-        self.body.addWidget(both, 1)
-        self.add = forms.button(self.tr("&Add interpreter…"))
-        self.add.clicked.connect(self._add)
-        self.remove = forms.button(self.tr("&Remove"))
+        forms.add(self.body, 4, (both, 1))
+        self.add = forms.button(self.tr("&Add interpreter…"), self._add, enter=False)
+        self.remove = forms.button(self.tr("&Remove"), self._remove, enter=False)
         self.remove.setToolTip(self.tr("Take it off the list; nothing on the disk changes"))
-        self.remove.clicked.connect(self._remove)
-        self.again = forms.button(self.tr("As&k again"))
-        self.again.clicked.connect(self._again)
-        self.copy = forms.button(self.tr("&Copy"))
+        self.again = forms.button(self.tr("As&k again"), self._again, enter=False)
+        self.copy = forms.button(self.tr("&Copy"), enter=False)
         menu = QMenu(self.copy)
         self.copy_text = menu.addAction(self.tr("As &text"))
         self.copy_text.setStatusTip(self.tr("As it is shown here, a line for each fact"))
@@ -140,28 +111,17 @@ class EnvironmentsDialog(Dialog):
         theme.follow(menu, self._dress_copies)
         self.copy_json.triggered.connect(self._copy_json)
         self.copy.setMenu(menu)
-        self.prepare = forms.button(self.tr("&Prepare…"))
+        self.prepare = forms.button(self.tr("&Prepare…"), self._prepare, enter=False)
         self.prepare.setToolTip(
             self.tr("Build the header that the first compile of this environment builds otherwise")
         )
-        self.prepare.clicked.connect(self._prepare)
-        self.use = forms.button(self.tr("&Use for verdicts"))
-        self.use.clicked.connect(self._use)
-        self.close_ = forms.button(self.tr("Close"))
-        self.close_.clicked.connect(self.accept)
-        for button in (self.add, self.remove, self.again, self.copy, self.prepare, self.use):
-            button.setAutoDefault(False)
+        self.use = forms.button(self.tr("&Use for verdicts"), self._use, enter=False)
+        self.close_ = forms.button(self.tr("Close"), self.accept)
         self.close_.setDefault(True)
-        line = forms.row()
-        line.setContentsMargins(0, forms.GAP, 0, 0)
-        for button in (self.add, self.remove):
-            line.addWidget(button)
-        line.addStretch(1)
-        for button in (self.copy, self.again, self.prepare, self.use, self.close_):
-            line.addWidget(button)
+        line = forms.row(self.add, self.remove, forms.REST, margin=(0, forms.GAP, 0, 0))
+        forms.add(line, self.copy, self.again, self.prepare, self.use, self.close_)
         self.body.addLayout(line)
-        room = self.screen().availableSize()
-        self.resize(min(1020, room.width() - 40), min(640, room.height() - 80))
+        self.resize_within(1020, 640)
 
     @property
     def current(self) -> Environment | None:
@@ -170,20 +130,17 @@ class EnvironmentsDialog(Dialog):
         return self._environments.of(str(item.data(0, _PYTHON))) if item is not None else None
 
     def _fill(self) -> None:
-        """Bring the list up to date; what is looked at stays."""
         every, chosen = self._environments.every, self._environments.chosen
         before = self.current
-        pythons = [item.data(0, _PYTHON) for item in self._items()]
-        if pythons != [one.python for one in every]:
-            self.tree.blockSignals(True)
-            self.tree.clear()
-            for one in every:
-                item = QTreeWidgetItem(["", printable(one.python)])
-                item.setData(0, _PYTHON, one.python)
-                self.tree.addTopLevelItem(item)
-            self.tree.blockSignals(False)
+        if [item.data(0, _PYTHON) for item in self.tree.items()] != [one.python for one in every]:
+            with QSignalBlocker(self.tree):
+                self.tree.clear()
+                for one in every:
+                    item = QTreeWidgetItem(["", printable(one.python)])
+                    item.setData(0, _PYTHON, one.python)
+                    self.tree.addTopLevelItem(item)
             self.go_to(before.python if before else "")
-        for item, one in zip(self._items(), every, strict=True):
+        for item, one in zip(self.tree.items(), every, strict=True):
             text = state_text(one)
             item.setText(0, text)
             item.setIcon(0, _mark(one))
@@ -196,13 +153,9 @@ class EnvironmentsDialog(Dialog):
             item.setData(1, Qt.ItemDataRole.AccessibleTextRole, spoken)
         self._show()
 
-    def _items(self) -> list[QTreeWidgetItem]:
-        items = (self.tree.topLevelItem(row) for row in range(self.tree.topLevelItemCount()))
-        return [item for item in items if item is not None]
-
     def go_to(self, python: str) -> None:
         """Show what an interpreter says; without it the first."""
-        items = self._items()
+        items = self.tree.items()
         found = next((item for item in items if item.data(0, _PYTHON) == python), None)
         if found is not None or items:
             self.tree.setCurrentItem(found or items[0])
@@ -228,11 +181,9 @@ class EnvironmentsDialog(Dialog):
         self.again.setEnabled(not asking)
         found = one.state is State.FOUND
         self.again.setText(self.tr("&Start it") if found else self.tr("As&k again"))
-        self.again.setToolTip(
-            self.tr("Start the interpreter, now and whenever it is asked: it runs as you")
-            if found
-            else self.tr("Start the interpreter and ask it anew, which takes seconds")
-        )
+        start = self.tr("Start the interpreter, now and whenever it is asked: it runs as you")
+        anew = self.tr("Start the interpreter and ask it anew, which takes seconds")
+        self.again.setToolTip(tip(start if found else anew))
         self.copy.setEnabled(one.facts is not None)
         self.prepare.setEnabled(bool(one.torch))
         self.use.setEnabled(bool(one.torch) and one is not self._environments.chosen)
@@ -262,9 +213,6 @@ class EnvironmentsDialog(Dialog):
         """Who looks at the list wants to know what each is."""
         if self.isVisible():
             self._environments.ask_all()
-
-    def _failed(self, error: UserError) -> None:
-        self.notice.tell(error)
 
     def _add(self) -> None:
         self.notice.tell(None)
@@ -315,9 +263,8 @@ class EnvironmentsDialog(Dialog):
 
 def choose_interpreter(parent: QWidget, then: Callable[[str], object]) -> None:
     """Ask for a Python, which is a file without an ending."""
-    dialog = QFileDialog(parent, parent.tr("Add an interpreter"))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    mode = QFileDialog.FileMode.ExistingFile
+    dialog = file_dialog(parent, parent.tr("Add an interpreter"), "", mode)
     # The interpreter of a virtual environment is a link: it is not to be followed.
     dialog.setOption(QFileDialog.Option.DontResolveSymlinks)
     dialog.fileSelected.connect(then)

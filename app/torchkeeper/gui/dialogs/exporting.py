@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QSettings, QStandardPaths
+from PySide6.QtCore import QCoreApplication, QDir, QSettings
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.client import carrying
@@ -14,7 +14,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
@@ -27,18 +27,10 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
-    from torchkeeper.engine.messages.bundles import (
-        Builders,
-        PlanExportParams,
-        PlanExportResult,
-        Space,
-        TargetParams,
-        TargetResult,
-    )
+    from torchkeeper.engine.messages import bundles as messages
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import Env
 
@@ -47,7 +39,9 @@ _NAMED = 4
 
 #: The entries, whether with what they need, the file, whether it may be replaced, how an
 #: environment builds native objects, what becomes of secrets, and the key to sign with.
-Start = Callable[[Selection, bool, str, bool, "Builders | None", "Secrets | None", str], Job]
+Start = Callable[
+    [Selection, bool, str, bool, "messages.Builders | None", "Secrets | None", str], Job
+]
 
 
 class ExportDialog(WorkDialog):
@@ -71,37 +65,29 @@ class ExportDialog(WorkDialog):
         """
         super().__init__(parent, jobs, 640)
         self.setWindowTitle(self.tr("Export"))
-        self._engines = engines
-        self._settings = settings
-        self._place = place
-        self._chosen = selection
-        self._counts = counts
-        self._start = start
+        self._engines, self._settings, self._place = engines, settings, place
+        self._from = self.tr("From {}").format(printable(place, 4096))
+        self._chosen, self._counts, self._start = selection, counts, start
         self._environments = environments
         self._maker = maker_of(environments)
         environments.changed.connect(self._more_known)
-        self.plan: PlanExportResult | None = None
-        self.there: TargetResult | None = None
+        self.plan: messages.PlanExportResult | None = None
+        self.there: messages.TargetResult | None = None
         self.error: UserError | None = None
         self._left = Stays()
         self._plan_of = Latest(engines, self)
         self._target_of = Latest(engines, self)
         self._make()
-        folder = str(settings.value(EXPORTED_TO) or "") or QStandardPaths.writableLocation(
-            QStandardPaths.StandardLocation.HomeLocation
-        )
+        folder = str(settings.value(EXPORTED_TO) or "") or QDir.homePath()
         self.file.setText(os.path.join(folder, name))
         self.file.textChanged.connect(lambda *_: self._look())
         self._ask()
-        room = self.screen().availableSize()
-        self.resize(min(680, room.width() - 40), min(680, room.height() - 80))
+        self.resize_within(680, 680)
         self.file.setFocus()
 
     def _make(self) -> None:
         self.title = forms.label("", "title", wrap=True)
-        self.source = forms.label(
-            self.tr("From {}").format(printable(self._place, 4096)), "muted", wrap=True
-        )
+        self.source = forms.label(self._from, "muted", wrap=True)
         self.table = KindTable(
             self.tr("What goes into the bundle, by kind"),
             [self.tr("Kind"), self.tr("Entries"), self.tr("Content")],
@@ -113,9 +99,8 @@ class ExportDialog(WorkDialog):
         explain(self, "bundle")
         self.needed = QCheckBox(needed_text(0))
         self.needed.setChecked(True)
-        self.whole = QCheckBox(
-            self.tr("&All {} of the place").format(say.count(self._counts[1], "entry", "entries"))
-        )
+        every = say.count(self._counts[1], "entry", "entries")
+        self.whole = QCheckBox(self.tr("&All {} of the place").format(every))
         # With everything goes what it needs.
         for box in (self.needed, self.whole):
             box.setVisible(bool(self._chosen.select))
@@ -125,12 +110,10 @@ class ExportDialog(WorkDialog):
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)
         self.key.changed.connect(self._say)
+        self.finished.connect(self.key.stop)
         self.file = QLineEdit()
-        self.browse = forms.button(self.tr("&Browse…"), enter=False)
-        self.browse.clicked.connect(self._browse)
-        line = forms.row()
-        line.addWidget(self.file, 1)
-        line.addWidget(self.browse)
+        self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
+        line = forms.row((self.file, 1), self.browse)
         name = forms.label(self.tr("Bundle &file"), "heading")
         name.setBuddy(self.file)
         self.file.setAccessibleName(self.tr("Bundle file"))
@@ -138,24 +121,11 @@ class ExportDialog(WorkDialog):
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Export"), primary=True)
-        self.go.clicked.connect(self._go)
-        layout = forms.column()
-        for widget in (self.title, self.source, self.whole, self.needed, self.lacking):
-            layout.addWidget(widget)
-        layout.addSpacing(4)
-        layout.addWidget(self.table, 1)
-        for widget in (self.origin, self.objects, self.out):
-            layout.addWidget(widget)
-        layout.addWidget(self.secrets)
-        layout.addSpacing(4)
-        layout.addWidget(name)
-        layout.addLayout(line)
-        layout.addWidget(self.check)
-        layout.addWidget(self.replace)
-        layout.addSpacing(4)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("Export"), self._go, primary=True)
+        layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
+        forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, self.secrets, 4)
+        forms.add(layout, name, line, self.check, self.replace, 4)
         forms.field(layout, self.tr("S&ign with"), self.key)
         self.add_choice(ChoicePage(layout, self.cancel, self.go), self.go)
 
@@ -174,26 +144,18 @@ class ExportDialog(WorkDialog):
         self.needed.setEnabled(not self.whole.isChecked())
         self._left.clear()
         self.secrets.clear()
-        params: PlanExportParams = {
+        params: messages.PlanExportParams = {
             "place": self._place,
             "select": self._selection.select,
             "needs": self._needs,
             "builders": carrying.builders(self._maker),
         }
-        self._plan_of.ask(
-            protocol.PLAN_EXPORT,
-            params,
-            self._planned,
-            self._failed,
-            soon=False,
-            progress=self._reading,
-            findings=self._findings,
-            hold=self._selection.hold,
-        )
+        heard = Listener(None, self._reading, self._findings, self._planned, self._failed)
+        hold = self._selection.hold
+        self._plan_of.ask(protocol.PLAN_EXPORT, params, heard, soon=False, hold=hold)
         self._look(soon=False)
 
     def _more_known(self) -> None:
-        """An environment has said what it is: objects may be its own."""
         maker = maker_of(self._environments)
         if maker is not self._maker and self.job is None:
             self._maker = maker
@@ -202,51 +164,44 @@ class ExportDialog(WorkDialog):
     def _look(self, soon: bool = True) -> None:
         self.there = None
         self.replace.setChecked(False)
-        path = self.path
-        if path is None:
+        if (path := self.path) is None:
             self._target_of.forget()
         else:
-            params: TargetParams = {"path": path}
-            self._target_of.ask(protocol.TARGET, params, self._looked, self._not_looked, soon=soon)
+            params: messages.TargetParams = {"path": path}
+            heard = Listener(result=self._looked, failed=self._not_looked)
+            self._target_of.ask(protocol.TARGET, params, heard, soon=soon)
         self._say()
 
     def _reading(self, done: float, total: float | None, unit: str) -> None:
-        if total and unit != "entries":
+        if total:
             text = self.tr("Looking for secrets, {} of {} entries searched…")
+            if unit == "entries":
+                text = self.tr("Reading the entries, {} of {}…")
             self.source.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
-        elif total:
-            self.source.setText(
-                self.tr("Reading the entries, {} of {}…").format(f"{done:,.0f}", f"{total:,.0f}")
-            )
 
     def _findings(self, found: list[Finding]) -> None:
         self._left.take(found)
         self.secrets.take(found)
 
-    def _planned(self, plan: PlanExportResult) -> None:
+    def _planned(self, plan: messages.PlanExportResult) -> None:
         self.plan = plan
-        self.source.setText(self.tr("From {}").format(printable(self._place, 4096)))
-        self.table.fill(
-            [
-                (one["kind"], [f"{one['entries']:,}", say.size(one["bytes"])])
-                for one in plan["kinds"]
-            ]
-        )
+        self.source.setText(self._from)
+        kinds = plan["kinds"]
+        self.table.fill([(x["kind"], [f"{x['entries']:,}", say.size(x["bytes"])]) for x in kinds])
         self._say()
 
     def _failed(self, error: UserError) -> None:
         self.error = error
-        self.source.setText("\n".join(part for part in (error.why, error.remedy) if part))
+        self.source.setText("\n".join(filter(None, (error.why, error.remedy))))
         self._say()
 
-    def _looked(self, there: TargetResult) -> None:
+    def _looked(self, there: messages.TargetResult) -> None:
         self.there = there
         self._say()
 
     def _not_looked(self, error: UserError) -> None:
-        space: Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
-        self.there = {"what": "missing", "size": None, "mtime": None, "space": space}
-        self._say()
+        space: messages.Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
+        self._looked({"what": "missing", "size": None, "mtime": None, "space": space})
 
     # What is said.
 
@@ -270,51 +225,44 @@ class ExportDialog(WorkDialog):
         # Where some cannot be held, how many are needed is not known by this.
         if plan and self._needs and needs > 0 and not self._left:
             self.needed.setText(needed_text(needs))
+        title = self.tr("Export {}").format(entries)
         if self.error:
-            self.title.setText(say.title(self.error.what))
+            title = say.title(self.error.what)
         elif plan and not count:
-            self.title.setText(self.tr("There is nothing to export"))
+            title = self.tr("There is nothing to export")
         elif plan:
-            self.title.setText(
-                self.tr("Export {}: a bundle of {}").format(entries, say.size(plan["size"]))
-            )
-        else:
-            self.title.setText(self.tr("Export {}").format(entries))
-        self.lacking.setText(self._lacking())
-        self.lacking.setVisible(bool(self.lacking.text()))
-        self.origin.setText(self._origin())
-        self.origin.setVisible(bool(self.origin.text()))
-        self.objects.setText(self._described())
-        self.objects.setVisible(bool(self.objects.text()))
-        self.table.say(self._nothing())
+            title = self.tr("Export {}: a bundle of {}").format(entries, say.size(plan["size"]))
+        self.title.setText(title)
+        forms.tell(self.lacking, self._lacking())
+        forms.tell(self.origin, self._origin())
+        forms.tell(self.objects, self._described())
+        nothing = self.tr("A bundle can hold none of these entries")
+        if self.error:
+            nothing = self.tr("What would be exported is listed here")
+        elif plan is None:
+            nothing = self.tr("Working out what goes in…")
+        self.table.say(nothing)
         out = filter(None, (self._left.words(self.tr), say.stays(plan or {})))
-        self.out.setText("\n".join(out))
-        self.out.setVisible(bool(self.out.text()))
+        forms.tell(self.out, "\n".join(out))
         self._say_target()
-        able = count and not self.error
-        left = count - self.secrets.left_out
+        left = count - self.secrets.left_out if not self.error else 0
         goes = self.tr("Export {}").format(say.count(left, "entry", "entries"))
-        self.go.setText(goes if able and left > 0 else self.tr("Export"))
-        why = self._why_not()
-        self.go.setEnabled(not why)
-        self.go.setToolTip(tip(why))
+        self.go.setText(goes if left > 0 else self.tr("Export"))
+        forms.allow(self.go, self._why_not())
         # What is written over is gone.
         forms.weigh(self.go, danger=self.replace.isVisibleTo(self) and self.replace.isChecked())
 
     def _lacking(self) -> str:
         count = self.plan["lacking"] if self.plan else 0
-        if not count:
-            return ""
-        if count == 1:
-            return self.tr("One of them needs FX graphs that are not chosen: it cannot hit.")
         text = self.tr("{} of them need FX graphs that are not chosen: they cannot hit.")
-        return text.format(f"{count:,}")
+        if count == 1:
+            text = self.tr("One of them needs FX graphs that are not chosen: it cannot hit.")
+        return text.format(f"{count:,}") if count else ""
 
     def _origin(self) -> str:
         if self.plan is None or not self.plan["entries"]:
             return ""
-        torches = [self.tr("torch {}").format(name) for name, _ in self.plan["torches"]]
-        made_by = _some(torches)
+        made_by = _some([self.tr("torch {}").format(name) for name, _ in self.plan["torches"]])
         made_for = _some([name for name, _ in self.plan["devices"]])
         if made_by and made_for:
             return self.tr("Made by {} for {}").format(made_by, made_for)
@@ -366,33 +314,23 @@ class ExportDialog(WorkDialog):
                        "built; other machines may have to build their own.")  # fmt: skip
         return text.format(who, f"{described:,}", f"{objects:,}")
 
-    def _nothing(self) -> str:
-        """What the table says while it has no rows."""
-        if self.error:
-            return self.tr("What would be exported is listed here")
-        if self.plan is None:
-            return self.tr("Working out what goes in…")
-        return self.tr("A bundle can hold none of these entries")
-
     def _say_target(self) -> None:
         there = self.there
-        text, role = "", ""
-        what = there["what"] if there else ""
         if self.path is None:
             text, role = self.tr("Give the whole path of a file, or choose one."), "error"
         elif there is None:
-            text = self.tr("Looking there…")
+            text, role = self.tr("Looking there…"), ""
         else:
             needed = self.plan["room"] if self.plan else 0
             text, role = file_text(self.path, needed, there, self.tr)
         forms.set_role(self.check, role or "muted")
         self.check.setText(text)
-        self.replace.setVisible(what == "file")
-        if there and what == "file":
+        is_file = there is not None and there["what"] == "file"
+        self.replace.setVisible(is_file)
+        if there and is_file:
             self.replace.setText(replace_text(there, self.tr))
 
     def _why_not(self) -> str:
-        """Why it cannot begin; empty where it can."""
         if self.error:
             return self.error.what
         if self.plan is None or (self.there is None and self.path is not None):
@@ -400,9 +338,8 @@ class ExportDialog(WorkDialog):
         if not self.plan["entries"]:
             return self.tr("A bundle can hold none of these entries.")
         there = self.there
-        if there is None or there["what"] in ("folder", "other"):
-            return self.check.text()
-        if there["space"]["why"] or not there["space"]["exists"]:
+        bad = there is None or there["what"] in ("folder", "other")
+        if there is None or bad or there["space"]["why"] or not there["space"]["exists"]:
             return self.check.text()
         if there["what"] == "file" and not self.replace.isChecked():
             return self.tr("A file is there already. Say that it is to be replaced.")
@@ -413,50 +350,24 @@ class ExportDialog(WorkDialog):
     # What is done.
 
     def _browse(self) -> None:
-        choose_target(
-            self,
-            self.tr("Export to"),
-            self.path or "",
-            self.tr("Torchkeeper bundles (*.torchcache)"),
-            self.file.setText,
-        )
+        kinds = self.tr("Torchkeeper bundles (*.torchcache)")
+        choose_target(self, self.tr("Export to"), self.path or "", kinds, self.file.setText)
 
     def _go(self) -> None:
-        path = self.path
-        if path is None:
-            return
-        self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
-        builders = carrying.builders(self._maker)
-        self.key.keep()
-        self.follow(
-            self._start(
-                self._selection,
-                self._needs,
-                path,
-                self.replace.isChecked(),
-                builders,
-                self.secrets.value,
-                self.key.value,
-            )
-        )
+        if (path := self.path) is not None:
+            self._settings.setValue(EXPORTED_TO, os.path.dirname(path))
+            self.key.keep()
+            replace, secrets = self.replace.isChecked(), self.secrets.value
+            how = replace, carrying.builders(self._maker), secrets, self.key.value
+            self.follow(self._start(self._selection, self._needs, path, *how))
 
     def choose_again(self) -> None:
-        super().choose_again()
-        self.setWindowTitle(self.tr("Export"))
         self._ask()
-        self.go.setFocus()
-
-    def done(self, result: int) -> None:
-        self._plan_of.forget()
-        self._target_of.forget()
-        self.key.stop()
-        super().done(result)
+        super().choose_again()
 
 
 def maker_of(environments: Environments) -> Env | None:
-    """What the environment says of itself that the verdicts are about, as soon as it does; without
-    verdicts, the first that has a torch.
-    """
+    """What the verdicts' environment says of itself; without verdicts, the first with a torch."""
     chosen = environments.chosen
     ones = environments.every if chosen is None else [chosen]
     return next((one.facts for one in ones if one.torch), None)

@@ -1,6 +1,4 @@
-"""What is known of a file that may be imported, what of it would be of use here, and the words for
-both.
-"""
+"""What is known of a file that may be imported, what of it would be of use here, and the words."""
 
 from __future__ import annotations
 
@@ -94,9 +92,7 @@ class Inspected:
         self.ready = True
 
     def suspicious(self) -> str:
-        """What is to be said where it names what PyTorch never writes, or nobody knows whether it
-        does; empty where it does not.
-        """
+        """What is said where it names what PyTorch never writes, or nobody knows; else empty."""
         if self.runnable is None:
             return _tr("What of it would be able to run could not be found out.")
         return leaks.warning(self.runnable)
@@ -116,11 +112,8 @@ class Inspected:
         """What it is and how much is in it."""
         if not self.entries:
             return _tr("There is nothing to import in this file.")
-        what = (
-            _tr("A mega-cache of PyTorch")
-            if self.format == "mega-cache"
-            else _tr("A Torchkeeper bundle")
-        )
+        mega = self.format == "mega-cache"
+        what = _tr("A mega-cache of PyTorch") if mega else _tr("A Torchkeeper bundle")
         return f"{what}: {say.count(self.entries, 'entry', 'entries')}, {say.content(self.bytes)}"
 
     def origin(self) -> str:
@@ -137,16 +130,12 @@ class Inspected:
         if self.signature:
             lines.append(printable(signed(self.signature)))
         if self.claims and (objects := carrying.lines(self.claims)):
-            lines.append(
-                " · ".join(f"{name[:1].upper()}{name[1:]}: {value}" for name, value in objects)
-            )
+            named = (f"{name[:1].upper()}{name[1:]}: {value}" for name, value in objects)
+            lines.append(" · ".join(named))
         if self.refused:
-            lines.append(
-                _tr("Left out: {}; the first: ").format(
-                    say.count(len(self.refused), "entry", "entries")
-                )
-                + self.refused[0].replace("\n", " ")
-            )
+            count = say.count(len(self.refused), "entry", "entries")
+            first = self.refused[0].replace("\n", " ")
+            lines.append(_tr("Left out: {}; the first: ").format(count) + first)
         return "\n".join(lines)
 
 
@@ -215,10 +204,7 @@ class Prospects(QObject):
             self.changed.emit()
             self._next()
 
-        def failed(_: UserError) -> None:
-            told(None)
-
-        self._judging.ask(file, chosen, told, failed)
+        self._judging.ask(file, chosen, told, lambda _: told(None))
 
     def forget(self) -> None:
         """Ask no more."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFileDialog, QWidget
+from PySide6.QtCore import QSettings, Signal
 
 from torchkeeper.client.keys import Key
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.dialogs.base import choose_file
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.forms import Choice, Compound
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SIGN_WITH = "sign/key"
 
 
-class KeyChoice(QWidget):
+class KeyChoice(Compound):
     """Looks for the keys itself; ``value`` is the name of the chosen one (``client.keys``)."""
 
     changed = Signal()
@@ -31,9 +31,7 @@ class KeyChoice(QWidget):
     def __init__(self, engines: Engines, settings: QSettings, *, needed: bool = False) -> None:
         """needed: there is no way without a key."""
         super().__init__()
-        self._engines = engines
-        self._settings = settings
-        self._needed = needed
+        self._engines, self._settings, self._needed = engines, settings, needed
         self._keys: list[Key] = []
         self._ticket: int | None = None
         self._error: UserError | None = None
@@ -42,30 +40,14 @@ class KeyChoice(QWidget):
         #: Why the file that was chosen holds no key.
         self._wrong: UserError | None = None
         self._without_agent = ""
-        self.combo = Choice()
-        self.combo.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.combo.setMinimumContentsLength(30)
+        self.combo = Choice(30)
         self.combo.activated.connect(lambda *_: self._chosen())
-        self.file = forms.button(self.tr("Other &key…"))
+        self.file = forms.button(self.tr("Other &key…"), self._browse, enter=False)
         self.file.setToolTip(self.tr("Choose the file of a key, private or public"))
-        self.file.setAutoDefault(False)
-        self.file.clicked.connect(self._browse)
         self.said = forms.label("", "muted", wrap=True)
-        line = forms.row()
-        line.addWidget(self.combo, 1)
-        line.addWidget(self.file)
-        whole = forms.column(gap=4)
-        whole.addLayout(line)
-        whole.addWidget(self.said)
-        self.setLayout(whole)
+        self.setLayout(forms.column(forms.row((self.combo, 1), self.file), self.said, gap=4))
         self.setFocusProxy(self.combo)
         self._look("")
-
-    def setAccessibleName(self, name: str) -> None:
-        super().setAccessibleName(name)
-        self.combo.setAccessibleName(name)
 
     @property
     def value(self) -> str:
@@ -107,11 +89,8 @@ class KeyChoice(QWidget):
     def _look(self, file: str) -> None:
         """Look for the keys; file: one that was chosen, which is to be among them."""
         self._engines.forget(self._ticket)
-        self._ticket = self._engines.background(
-            Listener(result=lambda found: self._found(found, file), failed=self._failed),
-            lookups.keys,
-            file,
-        )
+        listener = Listener(result=lambda found: self._found(found, file), failed=self._failed)
+        self._ticket = self._engines.background(listener, lookups.keys, file)
         self._fill()
 
     def _found(self, found: Keys, file: str) -> None:
@@ -163,8 +142,7 @@ class KeyChoice(QWidget):
         self._say()
 
     def _say(self) -> None:
-        role = "muted"
-        key = self._key
+        text, role, key = "", "muted", self._key
         if self._error is not None:
             text = f"{self._error.what} {self._error.why} {self._error.remedy}".strip()
         elif self._ticket is not None:
@@ -178,22 +156,16 @@ class KeyChoice(QWidget):
         elif not self._keys:
             text = self.tr("There is no key in ~/.ssh. {} “ssh-keygen -t ed25519” makes one.")
             text = text.format(self._without_agent).replace("  ", " ")
-        else:
-            text = ""
         forms.set_role(self.said, role)
-        self.said.setText(text)
-        self.said.setVisible(bool(text))
+        forms.tell(self.said, text)
         hint = self.tr("A signature shows others that the bundle is yours, and as you made it.")
         self.combo.setToolTip(tip(text or hint))
         self.combo.setAccessibleDescription(text or hint)
         self.changed.emit()
 
     def _browse(self) -> None:
-        dialog = QFileDialog(self, self.tr("Key to sign with"), os.path.expanduser("~/.ssh"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.choose_file)
-        dialog.open()
+        folder = os.path.expanduser("~/.ssh/")
+        choose_file(self, self.tr("Key to sign with"), folder, "", self.choose_file)
 
     def choose_file(self, path: str) -> None:
         """Sign with the key in a file."""
@@ -202,7 +174,6 @@ class KeyChoice(QWidget):
 
 
 def _short(name: str) -> str:
-    """The name of a key, for people."""
     if not os.path.isabs(name):
         return printable(name.partition(" ")[0], 60)
     home = os.path.expanduser("~").rstrip("/") + "/"
@@ -210,15 +181,13 @@ def _short(name: str) -> str:
 
 
 def _title(key: Key) -> str:
-    if not os.path.isabs(key.name):
-        return printable(key.comment or key.kind, 80)
-    return _short(key.name)
+    is_file = os.path.isabs(key.name)
+    return _short(key.name) if is_file else printable(key.comment or key.kind, 80)
 
 
 def _about(key: Key, held: str, touched: str) -> str:
-    """Of what kind it is, its fingerprint, and what else there is to know."""
     first = [key.kind, key.fingerprint]
     more = [key.comment if os.path.isabs(key.name) else "", held if key.agent else "",
             touched if key.hardware else ""]  # fmt: skip
-    lines = (" · ".join(part for part in parts if part) for parts in (first, more))
+    lines = (" · ".join(filter(None, parts)) for parts in (first, more))
     return "\n".join(printable(line, 300) for line in lines if line)

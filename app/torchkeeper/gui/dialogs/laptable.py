@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QIcon
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidget, QTreeWidgetItem
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidgetItem
 
 from torchkeeper.client.words import say, verifying
 from torchkeeper.client.words.problems import printable
@@ -27,24 +27,15 @@ _CELLS = 500
 _MARK = Qt.ItemDataRole.UserRole
 
 
-class _Table(QTreeWidget):
+class _Table(lists.Table):
     """Rows to be read, not to be chosen: the first column takes the room that is left."""
 
     def __init__(self, name: str, columns: Sequence[str], widths: Sequence[int], wide: int) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self.setRootIsDecorated(False)
-        self.setUniformRowHeights(True)
+        super().__init__(name, columns)
         self.setAllColumnsShowFocus(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setHeaderLabels(list(columns))
         lists.columns(self, widths, wide)
         theme.follow(self, self._paint, now=False)
-
-    def items(self) -> list[QTreeWidgetItem]:
-        """All rows, in order."""
-        found = (self.topLevelItem(row) for row in range(self.topLevelItemCount()))
-        return [item for item in found if item is not None]
 
     def fit(self, rows: int) -> None:
         """Be as high as so many rows, and no higher."""
@@ -59,12 +50,8 @@ class RunningLaps(_Table):
     """The runs while they run: how far each is, and what it has found until now."""
 
     def __init__(self) -> None:
-        super().__init__(
-            tr("Runs of the verification"),
-            [tr("Run"), tr("What it found"), tr("Time")],
-            (190, 0, 88),
-            1,
-        )
+        headings = [tr("Run"), tr("What it found"), tr("Time")]
+        super().__init__(tr("Runs of the verification"), headings, (190, 0, 88), 1)
         lists.right(self, (2,))
 
     def show_laps(self, laps: Sequence[Lap], now: float) -> None:
@@ -176,14 +163,10 @@ class VerifiedCells(_Table):
             last = next((took[run] for run in ("prepared", "warm") if run in took), None)
             ratios = cell["ratios"]
             ratio = ratios.get("prepared_cold", ratios.get("warm_cold"))
-            item = QTreeWidgetItem([
-                name,
-                say.seconds(took["cold"]) if "cold" in took else "–",
-                "–" if last is None else say.seconds(last),
-                "–" if ratio is None else f"{ratio:.1f}×",
-                _found(cell),
-                printable(verifying.why_of_cell(cell), 1000),
-            ])  # fmt: skip
+            cold, warm = ("–" if x is None else say.seconds(x) for x in (took.get("cold"), last))
+            times = "–" if ratio is None else f"{ratio:.1f}×"
+            why = printable(verifying.why_of_cell(cell), 1000)
+            item = QTreeWidgetItem([name, cold, warm, times, _found(cell), why])
             item.setData(0, _MARK, cell["good"])
             for column in (1, 2, 3):
                 item.setTextAlignment(column, lists.RIGHT)
@@ -196,11 +179,11 @@ class VerifiedCells(_Table):
             items.append(more)
         self.addTopLevelItems(items)
         # Where there is nothing to explain, the names have the room.
-        why = any(item.text(_WHY) for item in items)
-        self.setColumnHidden(_WHY, not why)
+        explained = any(item.text(_WHY) for item in items)
+        self.setColumnHidden(_WHY, not explained)
         modes = QHeaderView.ResizeMode
-        self.header().setSectionResizeMode(0, modes.Interactive if why else modes.Stretch)
-        if why:
+        self.header().setSectionResizeMode(0, modes.Interactive if explained else modes.Stretch)
+        if explained:
             self.header().resizeSection(0, _NAME_WIDE)
         self._paint()
 
@@ -216,7 +199,6 @@ class VerifiedCells(_Table):
 
 
 def _found(cell: KeptCell) -> str:
-    """What a cell found, in a few words."""
     if proof := cell["proof"]:
         return tr("{} of {} found").format(f"{proof['found']:,}", f"{proof['of']:,}")
     if cell["problem"] is not None:
@@ -239,10 +221,12 @@ class GraphTable(_Table):
     def show_graphs(self, rows: Sequence[KeptGraph]) -> None:
         """Those that missed first; ``rows``: as a result has them."""
         self.clear()
+        words = {"hit": tr("hit"), "miss": tr("miss, compiled"), "bypass": tr("not cacheable"),
+                 "none": tr("no cache asked")}  # fmt: skip
         for row in sorted(rows, key=lambda one: one["outcome"] == "hit"):
             texts = row["id"], row["name"], row["outcome"]
             ident, name, outcome = (printable(text, 200) for text in texts)
-            item = QTreeWidgetItem([name, ident, _words(outcome)])
+            item = QTreeWidgetItem([name, ident, words.get(outcome, outcome)])
             item.setToolTip(0, tip(name))
             item.setData(0, _MARK, outcome)
             self.addTopLevelItem(item)
@@ -252,18 +236,6 @@ class GraphTable(_Table):
         for item in self.items():
             outcome = str(item.data(0, _MARK))
             shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
+            icon = {"hit": "done", "miss": "warning"}.get(outcome, "info")
             item.setForeground(2, QColor(shade))
-            item.setIcon(2, _icon(outcome, shade))
-
-
-def _icon(outcome: str, shade: str) -> QIcon:
-    return theme.icon({"hit": "done", "miss": "warning"}.get(outcome, "info"), shade)
-
-
-def _words(outcome: str) -> str:
-    return {
-        "hit": tr("hit"),
-        "miss": tr("miss, compiled"),
-        "bypass": tr("not cacheable"),
-        "none": tr("no cache asked"),
-    }.get(outcome, outcome)
+            item.setIcon(2, theme.icon(icon, shade))

@@ -12,8 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLayout,
-    QPlainTextEdit,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -26,7 +24,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.laptable import GraphTable, LapTable, VerifiedCells
 from torchkeeper.gui.jobs.model import Job, State, outcome
 from torchkeeper.gui.pages.recipes.known import file_of
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.forms import Scrolled
 from torchkeeper.gui.widgets.notice import RemedyButtons
 from torchkeeper.gui.widgets.plain import tip
@@ -37,35 +35,23 @@ if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
 
 
-def page_of(layout: QLayout) -> QWidget:
-    """A page of a dialog."""
-    made = QWidget()
-    made.setLayout(layout)
-    return made
-
-
 class ChoicePage(QWidget):
     """What a dialog asks, and its buttons, which stay where they are when the rest is scrolled."""
 
     def __init__(self, body: QLayout, *buttons: QWidget) -> None:
         super().__init__()
-        self.inside = Scrolled(page_of(body))
+        self.inside = Scrolled(forms.page(body))
         self._row = button_row(*buttons)
         #: Why the last of the buttons is off, where that is not what one is asked: over the
         #: buttons, for what says it otherwise may be below the fold.
         self.why = forms.label("", "muted", wrap=True)
         self.why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.why.hide()
-        whole = forms.column()
-        whole.addWidget(self.inside, 1)
-        whole.addWidget(self.why)
-        whole.addLayout(self._row)
-        self.setLayout(whole)
+        self.setLayout(forms.column((self.inside, 1), self.why, self._row))
 
     def say_why(self, text: str) -> None:
         """Say why it cannot go on; nothing where it can."""
-        self.why.setText(text)
-        self.why.setVisible(bool(text))
+        forms.tell(self.why, text)
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
@@ -77,14 +63,8 @@ class ChoicePage(QWidget):
 
 def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:
     """The buttons at the bottom of a page; the last is the one that goes on."""
-    line = forms.row()
-    line.setContentsMargins(0, forms.GAP, 0, 0)
-    if before is not None:
-        line.addWidget(before)
-    line.addStretch(1)
-    for widget in widgets:
-        line.addWidget(widget)
-    return line
+    first = () if before is None else (before,)
+    return forms.row(*first, forms.REST, *widgets, margin=(0, forms.GAP, 0, 0))
 
 
 def cells_pane(layout: QVBoxLayout, at: int) -> CellsPane:
@@ -97,9 +77,11 @@ def cells_pane(layout: QVBoxLayout, at: int) -> CellsPane:
     return made
 
 
-# The page of a dialog that says what came of its job, and what can be done then.
-
 # What more a dialog has to show of how a job ended: tables, a snippet, and what can follow.
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)
 
 
 class Snippet(QWidget):
@@ -108,23 +90,14 @@ class Snippet(QWidget):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = forms.label(text)
-        self.text.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse
-            | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        forms.selectable(self.text, keys=True)
         self.text.setAccessibleName(self.tr("To be set where programs run"))
         theme.follow(self.text, lambda: self.text.setFont(theme.monospace()))
-        self.copy = forms.button(self.tr("Cop&y"))
-        self.copy.setAutoDefault(False)
+        copy = self.tr("Cop&y")
+        self.copy = forms.button(copy, lambda: _copy(self.text.text()), enter=False)
         self.copy.setToolTip(self.tr("Copy the line to the clipboard"))
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.text()))
-        line = forms.row(gap=12)
-        line.setContentsMargins(12, 8, 8, 8)
-        line.addWidget(self.text, 1)
-        line.addWidget(self.copy)
-        whole = forms.column()
-        whole.addWidget(forms.frame("hint", line))
-        self.setLayout(whole)
+        line = forms.row((self.text, 1), self.copy, gap=12, margin=(12, 8, 8, 8))
+        self.setLayout(forms.column(forms.frame("hint", line)))
 
 
 class Aftermath(QWidget):
@@ -137,31 +110,20 @@ class Aftermath(QWidget):
         super().__init__()
         self._python = ""
         self.table = LapTable()
-        self.cells_title = forms.label("", "heading")
+        self.cells_title = forms.label(self.tr("Cells"), "heading")
         self.cells = VerifiedCells()
         self.cells_title.setBuddy(self.cells)
-        self.graphs_title = forms.label("", "heading")
+        self.graphs_title = forms.label(self.tr("Graphs"), "heading")
         self.graphs = GraphTable()
         self.graphs_title.setBuddy(self.graphs)
         self.condition = forms.label(preparing.portable_condition(), wrap=True)
         self.why = forms.label(tongue.tr(preparing.WHY), wrap=True)
         self.snippet = Snippet(preparing.SNIPPET)
-        self.offer = forms.button(self.tr("&Prepare this environment…"))
-        self.offer.setAutoDefault(False)
+        self.offer = forms.button(self.tr("&Prepare this environment…"), enter=False)
         self.offer.clicked.connect(lambda: self.prepare.emit(self._python))
-        line = forms.row()
-        line.addWidget(self.offer)
-        line.addStretch(1)
-        whole = forms.column()
-        for widget in (self.table, self.cells_title):
-            whole.addWidget(widget)
-        whole.addWidget(self.cells, 1)
-        whole.addWidget(self.graphs_title)
-        whole.addWidget(self.graphs, 1)
-        whole.addWidget(self.condition)
-        whole.addWidget(self.snippet)
-        whole.addWidget(self.why)
-        whole.addLayout(line)
+        line = forms.row(self.offer, forms.REST)
+        whole = forms.column(self.table, self.cells_title, (self.cells, 1), self.graphs_title)
+        forms.add(whole, (self.graphs, 1), self.condition, self.snippet, self.why, line)
         self.setLayout(whole)
 
     def show_job(self, job: Job) -> bool:
@@ -176,7 +138,7 @@ class Aftermath(QWidget):
         offered = done and job.asked.get("offer_prepare", False) and bool(self._python)
         for widget, seen in (
             (self.cells_title, False), (self.cells, False), (self.table, verified),
-            (self.graphs_title, verified), (self.graphs, verified),
+            (self.graphs_title, False), (self.graphs, False),
             (self.condition, portable), (self.snippet, portable),
             (self.why, offered), (self.offer, offered),
         ):  # fmt: skip
@@ -194,9 +156,6 @@ class Aftermath(QWidget):
         result: KeptVerification = job.result
         cells = result["cells"]
         several = len(cells) > 1
-        self.cells_title.setText(self.tr("Cells"))
-        for widget in (self.cells_title, self.cells):
-            widget.setVisible(several)
         # The graphs of all cells in one list would say nothing.
         rows = [] if several else result["rows"]
         if several:
@@ -204,10 +163,11 @@ class Aftermath(QWidget):
             self.cells.setMinimumHeight(36 + 28 * min(len(cells), 5))
         self.table.show_result(result)
         self.graphs.show_graphs(rows)
-        self.graphs_title.setText(self.tr("Graphs"))
-        self.graphs.setVisible(bool(rows))
-        self.graphs_title.setVisible(bool(rows))
         self.graphs.setMinimumHeight(36 + 28 * min(len(rows), 4))
+        cells_seen, graphs_seen = (self.cells_title, self.cells), (self.graphs_title, self.graphs)
+        for widgets, seen in ((cells_seen, several), (graphs_seen, bool(rows))):
+            for widget in widgets:
+                widget.setVisible(seen)
 
 
 #: The margins of the dialog at the left and the right of a list, and the list's own.
@@ -232,71 +192,45 @@ class ResultPage(QWidget):
         self.title = forms.label("", "title", wrap=True)
         self.text = forms.label("", wrap=True)
         for label in (self.title, self.text):
-            label.setTextInteractionFlags(
-                Qt.TextInteractionFlag.TextSelectableByMouse
-                | Qt.TextInteractionFlag.TextSelectableByKeyboard
-            )
+            forms.selectable(label, keys=True)
             label.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.left_title = forms.label("", "heading")
         self.left_reasons = forms.label("", "muted", wrap=True)
-        self.left = QPlainTextEdit()
-        self.left.setReadOnly(True)
-        self.left.setTabChangesFocus(True)
-        self.left.setAccessibleName(self.tr("What was left out, and why"))
+        self.left = forms.read_only_text(self.tr("What was left out, and why"))
         theme.follow(self.left, lambda: self.left.setFont(theme.monospace()))
         self.left_title.setBuddy(self.left)
         #: Whether what was left out is more than is seen at a glance.
         self.has_long_list = False
         self.more = Aftermath()
-        self.copy = forms.button(self.tr("Cop&y list"))
+        self.copy = forms.button(self.tr("Cop&y list"), lambda: _copy(self.left.toPlainText()))
         self.copy.setToolTip(self.tr("Copy what was left out, and why, to the clipboard"))
-        self.copy.clicked.connect(self._copy)
-        self.details = forms.button(self.tr("S&how list"))
+        self.details = forms.button(self.tr("S&how list"), self._show_list)
         self.details.setToolTip(self.tr("Show each that was left out, and why"))
-        self.details.clicked.connect(self._show_list)
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
-        self.again = forms.button(self.tr("&Try again"))
-        self.bad = forms.button(self.tr("Warm &failed cells again"))
+        self.again = forms.button(self.tr("&Try again"), enter=False)
+        self.bad = forms.button(self.tr("Warm &failed cells again"), enter=False)
         self.bad.setToolTip(self.tr("Compile only the cells that failed or were not reached"))
         self.verify = forms.button(self.tr("&Verify now"))
-        self.verify.setToolTip(
-            self.tr("See in fresh processes that what was warmed is found, and how fast")
-        )
-        self.log = forms.button(self.tr("Show &log"))
+        hint = self.tr("See in fresh processes that what was warmed is found, and how fast")
+        self.verify.setToolTip(tip(hint))
+        self.log = forms.button(self.tr("Show &log"), enter=False)
         self.log.setToolTip(self.tr("Show the whole log of the job on the Activity page"))
         self.folder = forms.button(self.tr("Show in fol&der"))
         self.open = forms.button(self.tr("&Open"))
         self.close_ = forms.button(self.tr("Close"), primary=True)
         self.close_.setDefault(True)
         self._outcome: Outcome | None = None
-        texts = forms.column(gap=forms.GAP)
-        texts.addWidget(self.title)
-        texts.addWidget(self.text)
+        texts = forms.column(self.title, self.text, gap=forms.GAP)
         self.remedies = RemedyButtons()
         texts.addWidget(self.remedies)
-        head = forms.row(gap=16)
-        head.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(texts, 1)
-        above = forms.row()
-        above.addWidget(self.left_title, 1)
-        above.addWidget(self.details)
-        above.addWidget(self.copy)
-        layout = forms.column()
-        layout.addLayout(head)
-        layout.addSpacing(forms.GAP)
-        layout.addLayout(above)
-        layout.addWidget(self.left_reasons)
-        layout.addWidget(self.left, 1)
-        layout.addWidget(self.more, 1)
+        head = forms.row((self.picture, forms.TOP), (texts, 1), gap=16)
+        above = forms.row((self.left_title, 1), self.details, self.copy)
+        layout = forms.column(head, forms.GAP, above, self.left_reasons, (self.left, 1))
+        forms.add(layout, (self.more, 1))
         layout.addStretch(0)
-        left = forms.row()
-        for button in (self.again, self.bad, self.log):
-            button.setAutoDefault(False)
-            left.addWidget(button)
-        before = QWidget()
-        before.setLayout(left)
         ways = self.verify, self.folder, self.open, self.close_
+        before = forms.page(forms.row(self.again, self.bad, self.log))
         layout.addLayout(button_row(*ways, before=before))
         self._layout = layout
         self.setLayout(layout)
@@ -311,13 +245,12 @@ class ResultPage(QWidget):
         # The log has a button of its own.
         self.remedies.offer(failed, "show-log")
         left = job.left if job.state is State.DONE else 0
-        for widget in (self.left_title, self.left_reasons, self.left, self.copy):
+        for widget in (self.left_title, self.left_reasons, self.copy):
             widget.setVisible(left > 0)
         # What no bundle can hold is no fault: its sum is enough, the list is there on demand.
         folded = left > 1 and of.bundles
         self.details.setVisible(folded)
-        if folded:
-            self.left.hide()
+        self.left.setVisible(left > 0 and not folded)
         self.left.setPlainText("\n".join(job.left_lines))
         self._fit_list()
         more = self.more.show_job(job)
@@ -334,11 +267,8 @@ class ResultPage(QWidget):
         self.bad.setVisible(job.can_go_on)
         self.log.setVisible(of.warms)
         if left:
-            self.left_title.setText(
-                self.tr("{} left out").format(f"{left:,}")
-                if left > 1
-                else self.tr("One entry was left out")
-            )
+            several = self.tr("{} left out").format(f"{left:,}")
+            self.left_title.setText(several if left > 1 else self.tr("One entry was left out"))
             self.left_reasons.setText("\n".join(self._reasons(job)))
         over = job.state in (State.FAILED, State.CANCELLED)
         self.again.setVisible(over and again)
@@ -361,7 +291,6 @@ class ResultPage(QWidget):
         self.left.setMaximumHeight(QWIDGETSIZE_MAX if self.has_long_list else height)
 
     def _reasons(self, job: Job) -> list[str]:
-        """How many entries were left out for each reason, the most frequent first."""
         reasons = sorted(job.reasons.items(), key=lambda pair: -pair[1])
         lines = [f"{count:,} × {reason}" for reason, count in reasons[:_REASONS]]
         if len(reasons) > _REASONS:
@@ -395,30 +324,21 @@ class ResultPage(QWidget):
     def _paint(self) -> None:
         if self._outcome is not None:
             colour = getattr(theme.shades(), self._outcome.colour)
-            self.picture.setPixmap(
-                theme.pixmap(self._outcome.icon, 32, colour, self.devicePixelRatioF())
-            )
-
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.left.toPlainText())
+            ratio = self.devicePixelRatioF()
+            self.picture.setPixmap(theme.pixmap(self._outcome.icon, 32, colour, ratio))
 
 
 # A small table by kind: how many entries, how big, and whatever else there is to say of each.
 
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _ROW = 28
 
 
-class KindTable(QTreeWidget):
+class KindTable(lists.Table):
     """A row for each kind, numbers to the right; the last row may be their sum."""
 
     def __init__(self, name: str, columns: Sequence[str]) -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        self.setRootIsDecorated(False)
-        self.setUniformRowHeights(True)
+        super().__init__(name, columns)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setHeaderLabels(list(columns))
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionsMovable(False)
@@ -426,7 +346,7 @@ class KindTable(QTreeWidget):
         for column in range(1, len(columns)):
             wide = header.fontMetrics().horizontalAdvance(columns[column]) + 40
             header.resizeSection(column, max(88, wide))
-            self.headerItem().setTextAlignment(column, _RIGHT)
+        lists.right(self, range(1, len(columns)))
         self._kinds: list[str] = []
         self._nothing = ""
         theme.follow(self, self._paint)
@@ -438,7 +358,7 @@ class KindTable(QTreeWidget):
         for kind, texts in rows:
             item = QTreeWidgetItem([kind_words(kind), *texts])
             for column in range(1, len(texts) + 1):
-                item.setTextAlignment(column, _RIGHT)
+                item.setTextAlignment(column, lists.RIGHT)
             self.addTopLevelItem(item)
         self._paint()
 
@@ -462,10 +382,9 @@ class KindTable(QTreeWidget):
         self.setMinimumHeight(38 + _ROW * rows)
 
     def _paint(self) -> None:
-        for row, kind in enumerate(self._kinds):
-            item = self.topLevelItem(row)
-            if item is not None:
-                item.setIcon(0, _dot(theme.shades().kinds.get(kind, theme.shades().muted)))
+        shades = theme.shades()
+        for item, kind in zip(self.items(), self._kinds, strict=True):
+            item.setIcon(0, _dot(shades.kinds.get(kind, shades.muted)))
 
 
 def _dot(colour: str) -> QIcon:

@@ -1,6 +1,4 @@
-"""The prepare dialog: builds ahead of time what the first compile of an environment builds. And
-how something is compiled, which dialogs that compile ask alike.
-"""
+"""The prepare dialog, and how something is compiled, which dialogs that compile ask alike."""
 
 from __future__ import annotations
 
@@ -8,8 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.dialogs.base import choose_folder
@@ -17,7 +15,6 @@ from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Number
@@ -46,22 +43,17 @@ class PrepareDialog(WorkDialog):
         python: str = "",
     ) -> None:
         """python: the interpreter to begin with."""
-        super().__init__(parent, jobs, 640)
+        super().__init__(parent, jobs, 640, "header")
         self.setWindowTitle(self.tr("Prepare an environment"))
-        explain(self, "header")
         self._start = start
         self.environment = EnvironmentChoice(environments)
         self.environment.choose(python)
-        self.folder = QLineEdit()
-        self.folder.setPlaceholderText(self.tr("The usual one: TMPDIR, else /tmp"))
+        self.folder = forms.line_edit(self.tr("The usual one: TMPDIR, else /tmp"))
         self.folder.textChanged.connect(lambda *_: self._say())
-        self.browse = forms.button(self.tr("&Browse…"), enter=False)
-        self.browse.clicked.connect(self._browse)
+        self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
         self.wrong = forms.label("", "error", wrap=True)
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Prepare"), primary=True)
-        self.go.clicked.connect(self._go)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("Prepare"), self._go, primary=True)
         self._lay_out()
         self.environment.changed.connect(self._say)
         self._say()
@@ -72,10 +64,8 @@ class PrepareDialog(WorkDialog):
                     "headers of PyTorch: about 149 MB and several seconds, even if every object is "
                     "in the cache. This builds them now, where PyTorch will look."), wrap=True,
         )  # fmt: skip
-        body = forms.column()
-        body.addWidget(forms.label(self.tr("A head start for the first compile"), "title"))
-        body.addWidget(intro)
-        body.addSpacing(forms.GAP)
+        body = forms.column(forms.label(self.tr("A head start for the first compile"), "title"))
+        forms.add(body, intro, forms.GAP)
         forms.field(body, self.tr("&Environment"), self.environment)
         body.addSpacing(forms.GAP)
         name = forms.label(self.tr("&Temporary folder of its programs"), "heading")
@@ -83,14 +73,9 @@ class PrepareDialog(WorkDialog):
         self.folder.setAccessibleName(self.tr("Temporary folder of its programs"))
         help_text = self.tr("PyTorch keeps headers in the temporary folder, wherever the cache is.")
         self.folder.setAccessibleDescription(help_text)
-        line = forms.row()
-        line.addWidget(self.folder, 1)
-        line.addWidget(self.browse)
-        body.addWidget(name)
-        body.addLayout(line)
-        body.addWidget(self.wrong)
-        body.addWidget(forms.label(help_text, "muted", wrap=True))
-        body.addStretch(1)
+        helped = forms.label(help_text, "muted", wrap=True)
+        line = forms.row((self.folder, 1), self.browse)
+        forms.add(body, name, line, self.wrong, helped, forms.REST)
         self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
 
     @property
@@ -102,8 +87,7 @@ class PrepareDialog(WorkDialog):
     def _say(self) -> None:
         into = self.into
         there = into is None or os.path.isabs(into)
-        self.wrong.setText("" if there else self.tr("Give the whole path of a folder."))
-        self.wrong.setVisible(not there)
+        forms.tell(self.wrong, "" if there else self.tr("Give the whole path of a folder."))
         self.go.setEnabled(there and self.environment.facts is not None)
 
     def _browse(self) -> None:
@@ -112,11 +96,6 @@ class PrepareDialog(WorkDialog):
     def _go(self) -> None:
         if self.environment.facts is not None:
             self.follow(self._start(self.environment.python, self.into))
-
-    def choose_again(self) -> None:
-        super().choose_again()
-        self.setWindowTitle(self.tr("Prepare an environment"))
-        self.go.setFocus()
 
 
 # How something is compiled: for how many threads, and whether with the precompiled header.
@@ -132,11 +111,9 @@ class CompileOptions(QWidget):
         super().__init__()
         self._fitting: int | None = None
         self._touched = False
-        self.spin = Number()
-        self.spin.setRange(0, MOST_THREADS)
+        self.spin = Number(0, MOST_THREADS)
         self.spin.setFixedSize(240, forms.field_height())
         self.spin.setAccelerated(True)
-        self.spin.lineEdit().setTextMargins(6, 0, 0, 0)
         self.spin.valueChanged.connect(self._touch)
         self.box = QCheckBox(self.tr("P&ortable: without the precompiled header"))
         self.box.setAccessibleDescription(portable_help)
@@ -145,9 +122,7 @@ class CompileOptions(QWidget):
         self.about.setContentsMargins(forms.CHECK, 0, 0, 0)
         whole = forms.column(gap=forms.GAP)
         forms.field(whole, self.tr("&Threads"), self.spin, threads_help)
-        whole.addSpacing(4)
-        whole.addWidget(self.box)
-        whole.addWidget(self.about)
+        forms.add(whole, 4, self.box, self.about)
         self.setLayout(whole)
         self.say(None)
 
@@ -159,11 +134,10 @@ class CompileOptions(QWidget):
     def say(self, facts: Env | None) -> None:
         """Name the number that programs use in an environment, where it is known."""
         own = facts.get("threads") if facts else None
-        self.spin.setSpecialValueText(
-            self.tr("As programs here: {}").format(f"{own:,}")
-            if own is not None and own > 0
-            else self.tr("As programs here")
-        )
+        usual = self.tr("As programs here")
+        if own is not None and own > 0:
+            usual = self.tr("As programs here: {}").format(f"{own:,}")
+        self.spin.setSpecialValueText(usual)
         if not self._touched and self._fitting and own is not None:
             self.spin.setValue(0 if own == self._fitting else self._fitting)
             self._touched = False
@@ -171,11 +145,6 @@ class CompileOptions(QWidget):
     def _touch(self) -> None:
         self._touched = True
         self.changed.emit()
-
-    @property
-    def threads(self) -> int | None:
-        """The number of threads; None for the environment's own."""
-        return self.spin.value() or None
 
     @property
     def portable(self) -> bool:
@@ -186,8 +155,8 @@ class CompileOptions(QWidget):
     def params(self) -> Asked:
         """What a request says of it: nothing of what is as usual."""
         told: Asked = {}
-        if self.threads is not None:
-            told["threads"] = self.threads
+        if threads := self.spin.value():
+            told["threads"] = threads
         if self.portable:
             told["portable"] = True
         return told
@@ -200,9 +169,7 @@ class DeviceChoice(Choice):
     """What is compiled for, where a recipe does not say: one of those that an interpreter has."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(20)
+        super().__init__(20)
         self._wanted = ""
         self.addItem(self.tr("The best there is"), "")
         self.setToolTip(self.tr("What a recipe says itself comes first"))
@@ -230,14 +197,9 @@ class DeviceChoice(Choice):
             found.append((f"{printable(device, 40)}  ({name})" if name else device, device))
         if [self.itemData(row) for row in range(self.count())] == [data for _, data in found]:
             return
-        before = self.device
-        self.blockSignals(True)
-        self.clear()
-        for text, data in found:
-            self.addItem(text, data)
-        self.setCurrentIndex(max(0, self.findData(before)))
-        self._take(self._wanted)
-        self.blockSignals(False)
+        with QSignalBlocker(self):
+            self.offer(found, self.device)
+            self._take(self._wanted)
 
     @property
     def device(self) -> str:

@@ -1,6 +1,4 @@
-"""Profiles to and from files of others: shown in the format that is chosen, copied or saved; and
-what a file makes as a profile, what is taken and what is left, before anything is kept.
-"""
+"""Profiles to and from files of others: what is written, and what is taken of a file or left."""
 
 from __future__ import annotations
 
@@ -8,30 +6,22 @@ import math
 import os
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QDir, QSize, Qt
+from PySide6.QtCore import QDir, QSize
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QLineEdit,
-    QPlainTextEdit,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.profiles.profile import Profile, name_fault, ordered, with_password
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.dialogs.base import Dialog, choose_target
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.drafts import Offered, Written, free
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice
-from torchkeeper.gui.widgets.lists import columns
+from torchkeeper.gui.widgets.lists import Table, columns
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
@@ -55,9 +45,8 @@ class ProfileImport(Dialog):
         take: Callable[[Profile], object],
     ) -> None:
         """names: of the profiles that there are."""
-        super().__init__(parent, "", 640)
+        super().__init__(parent, 640, "profile")
         self.setWindowTitle(self.tr("Import {}").format(printable(os.path.basename(path), 80)))
-        explain(self, "profile")
         self._engines, self._names, self._taking = engines, list(names), take
         self._path = path
         self._ticket: int | None = None
@@ -65,9 +54,7 @@ class ProfileImport(Dialog):
         self.where = forms.label(printable(path, 4096), "muted", wrap=True)
         self.notice = Notice()
         self.format = Choice()
-        self.format.addItem(self.tr("What it looks like"), "")
-        for text, data in words.formats():
-            self.format.addItem(text, data)
+        self.format.offer([(self.tr("What it looks like"), ""), *words.formats()])
         self.container = Choice()
         self.name = QLineEdit()
         self.wrong = forms.label("", "error", wrap=True)
@@ -75,45 +62,31 @@ class ProfileImport(Dialog):
         self.left = _tree(self.tr("What is left"), [self.tr("Variable"), self.tr("Why")])
         self.taken_title = forms.label(self.tr("Reading…"), "heading")
         self.left_title = forms.label("", "heading")
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.go = forms.button(self.tr("&Keep as profile"), primary=True)
-        self.body.addWidget(self.where)
-        self.body.addWidget(self.notice)
-        line = forms.row(gap=16)
-        self._of_several = QWidget()
-        chosen = forms.column()
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("&Keep as profile"), self._go, primary=True)
+        forms.add(self.body, self.where, self.notice)
+        chosen, read, named = forms.column(), forms.column(), forms.column()
         forms.field(chosen, self.tr("C&ontainer"), self.container)
-        self._of_several.setLayout(chosen)
+        self._of_several = forms.page(chosen)
         self._of_several.hide()
-        read = forms.column()
         forms.field(read, self.tr("&Read as"), self.format)
-        line.addLayout(read, 1)
-        line.addWidget(self._of_several, 1)
-        self.body.addLayout(line)
-        self._asked = QWidget()
-        named = forms.column()
         forms.field(named, self.tr("&Name of the profile"), self.name)
         named.addWidget(self.wrong)
-        self._asked.setLayout(named)
-        self.body.addWidget(self._asked)
-        self.body.addSpacing(4)
-        for title, tree in ((self.taken_title, self.taken), (self.left_title, self.left)):
-            self.body.addWidget(title)
-            self.body.addWidget(tree, 1)
+        self._asked = forms.page(named)
+        forms.add(self.body, forms.row((read, 1), (self._of_several, 1), gap=16), self._asked, 4)
+        forms.add(self.body, self.taken_title, (self.taken, 1), self.left_title, (self.left, 1))
         for widget in (self._asked, self.taken, self.left, self.left_title, self.wrong):
             widget.hide()
-        self.cancel.setAutoDefault(False)
         # Where there is nothing to list, the rest stays at the top.
         self.body.addStretch(0)
         self.buttons(self.cancel, self.go)
         self.go.setEnabled(False)
         self.go.setDefault(True)
         self.name.textChanged.connect(self._say)
-        self.cancel.clicked.connect(self.reject)
-        self.go.clicked.connect(self._go)
         self.resize(1000, _HIGH)
         self.format.currentIndexChanged.connect(self._read)
         self.container.activated.connect(self._read)
+        self.finished.connect(lambda: engines.forget(self._ticket))
         self._read()
 
     def _read(self, *_: object) -> None:
@@ -121,12 +94,9 @@ class ProfileImport(Dialog):
         self.offered = None
         self.go.setEnabled(False)
         listener = Listener(result=self._show, failed=self._failed)
+        form, container = (str(x.currentData() or "") for x in (self.format, self.container))
         self._ticket = self._engines.background(
-            listener,
-            known_profiles.offered,
-            self._path,
-            str(self.format.currentData() or ""),
-            str(self.container.currentData() or ""),
+            listener, known_profiles.offered, self._path, form, container
         )
 
     def _failed(self, error: UserError) -> None:
@@ -141,8 +111,7 @@ class ProfileImport(Dialog):
             self.container.setFocus()
             error = UserError(error.what, error.why, self.tr("Choose the one to take."))
         self.notice.tell(error)
-        self.body.activate()
-        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
+        self.be_low()
 
     def _show(self, offered: Offered) -> None:
         self.offered = offered
@@ -187,18 +156,12 @@ class ProfileImport(Dialog):
             self._taking(Profile(self.name.text().strip(), dict(one.values), one.about))
         self.accept()
 
-    def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
-        super().done(result)
 
-
-def _tree(name: str, headings: list[str]) -> QTreeWidget:
-    made = QTreeWidget()
-    made.setAccessibleName(name)
-    made.setRootIsDecorated(False)
+def _tree(name: str, headings: list[str]) -> Table:
+    made = Table(name, headings)
+    made.setUniformRowHeights(False)
     made.setWordWrap(True)
     made.setAllColumnsShowFocus(True)
-    made.setHeaderLabels(headings)
     columns(made, (360, 0), 1)
     return made
 
@@ -225,8 +188,7 @@ class _Text(QPlainTextEdit):
         # Its frame, and what scrolls it sideways where that is there.
         around = self.height() - self.viewport().height()
         # A last line that touches the edge would be scrolled to.
-        height = lines * line + 2 * margin + around + 1
-        return QSize(super().sizeHint().width(), math.ceil(height))
+        return QSize(super().sizeHint().width(), math.ceil(lines * line + 2 * margin + around + 1))
 
 
 class ProfileExport(Dialog):
@@ -235,17 +197,14 @@ class ProfileExport(Dialog):
     grows = False
 
     def __init__(self, parent: QWidget | None, engines: Engines, profile: Profile) -> None:
-        super().__init__(parent, "", 640)
+        super().__init__(parent, 640, "profile")
         self.setWindowTitle(self.tr("Export {}").format(printable(profile.name, 64)))
-        explain(self, "profile")
         self._engines, self._profile = engines, profile
         self._ticket: int | None = None
         self.written: Written | None = None
         self.format = Choice()
-        for text, data in words.formats():
-            self.format.addItem(text, data)
-        self.secret = QLineEdit()
-        self.secret.setPlaceholderText(self.tr("NAME/KEY"))
+        self.format.offer(words.formats())
+        self.secret = forms.line_edit(self.tr("NAME/KEY"))
         self.text = _Text()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
@@ -254,33 +213,25 @@ class ProfileExport(Dialog):
         self.notice = Notice()
         self.warning = Notice()
         self.said = forms.label("", "good", wrap=True)
-        self.copy = forms.button(self.tr("&Copy"))
-        self.save = forms.button(self.tr("&Save as…"), primary=True)
-        self.close_button = forms.button(self.tr("Close"))
+        self.copy = forms.button(self.tr("&Copy"), self._copy, enter=False)
+        self.save = forms.button(self.tr("&Save as…"), self._save, primary=True, enter=False)
+        self.close_button = forms.button(self.tr("Close"), self.reject, enter=False)
         forms.field(self.body, self.tr("&Format"), self.format)
-        self._of_cluster = QWidget()
         asked = forms.column()
         forms.field(
             asked, self.tr("Password from the Sec&ret"), self.secret,
             self.tr("The manifest then names this Secret of the cluster, and carries no password."),
         )  # fmt: skip
-        self._of_cluster.setLayout(asked)
-        self.body.addWidget(self._of_cluster)
-        self.body.addSpacing(forms.GAP)
+        self._of_cluster = forms.page(asked)
+        forms.add(self.body, self._of_cluster, forms.GAP)
         forms.field(self.body, self.tr("&What is written"), self.text)
         self.body.setStretchFactor(self.text, 1)
-        for widget in (self.warning, self.notice, self.said):
-            self.body.addWidget(widget)
-        for button in (self.copy, self.save, self.close_button):
-            button.setAutoDefault(False)
+        forms.add(self.body, self.warning, self.notice, self.said)
         self.buttons(self.copy, self.save, self.close_button)
         self.format.currentIndexChanged.connect(self._write)
         self.secret.textChanged.connect(self._write)
-        self.copy.clicked.connect(self._copy)
-        self.save.clicked.connect(self._save)
-        self.close_button.clicked.connect(self.reject)
         self.notice.again.connect(self._write)
-        theme.follow(self, self._paint)
+        theme.follow(self, lambda: self.text.setFont(theme.monospace()))
         self.resize(_WIDE, self.sizeHint().height())
         #: How high it was made for what is written.
         self._fitted = self.height()
@@ -292,22 +243,17 @@ class ProfileExport(Dialog):
         """The format that is chosen (client.profiles.formats)."""
         return str(self.format.currentData())
 
-    def _paint(self) -> None:
-        self.text.setFont(theme.monospace())
-
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._fit()
 
     def _fit(self) -> None:
-        """Be as high as what is written, as far as the screen is, and at least as high as somebody
-        has made it.
-        """
+        """Be as high as what is written, as far as the screen is, and as somebody has made it."""
         if not self.isVisible():
             return
         self.text.updateGeometry()
-        self.body.activate()
         body = self.body
+        body.activate()
         needed = body.totalSizeHint().height()
         if body.hasHeightForWidth():
             needed = body.totalHeightForWidth(self.width())
@@ -317,8 +263,7 @@ class ProfileExport(Dialog):
             self._fitted = self.height()
 
     def _say(self, text: str) -> None:
-        self.said.setText(text)
-        self.said.setVisible(bool(text))
+        forms.tell(self.said, text)
         self._fit()
 
     def _write(self, *_: object) -> None:
@@ -327,13 +272,11 @@ class ProfileExport(Dialog):
         asks = self.form == "kubernetes" and bool(with_password(self._profile))
         self._of_cluster.setVisible(asks)
         secret = self.secret.text().strip() if asks else ""
-        self.said.setText("")
-        self.said.hide()
+        forms.tell(self.said, "")
         self._able()
         listener = Listener(result=self._show, failed=self._failed)
-        self._ticket = self._engines.background(
-            listener, known_profiles.written, self._profile, self.form, secret
-        )
+        write, one = known_profiles.written, self._profile
+        self._ticket = self._engines.background(listener, write, one, self.form, secret)
 
     def _show(self, written: Written) -> None:
         self.written = written
@@ -366,18 +309,12 @@ class ProfileExport(Dialog):
             self._say(self.tr("Copied."))
 
     def _save(self) -> None:
-        dialog = QFileDialog(self, self.tr("Save the export"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setDirectory(QDir.homePath())
         name = self._profile.name
         named = {"sh": f"{name}.sh", "env": f"{name}.env", "dockerfile": f"Dockerfile.{name}",
                  "kubernetes": f"{name}.yaml"}  # fmt: skip
-        dialog.selectFile(named[self.form])
+        first = os.path.join(QDir.homePath(), named[self.form])
         # The file dialog has asked already whether what is there may be replaced.
-        dialog.fileSelected.connect(self._put)
-        dialog.open()
+        choose_target(self, self.tr("Save the export"), first, "", self._put, "")
 
     def _put(self, path: str) -> None:
         if self.written is None:
@@ -388,9 +325,8 @@ class ProfileExport(Dialog):
             self._say(self.tr("Saved as {}").format(printable(path, 400)))
 
         listener = Listener(result=done, failed=self.notice.tell)
-        self._ticket = self._engines.background(
-            listener, known_profiles.put, path, self.written.text, self.written.secret
-        )
+        put, what = known_profiles.put, self.written
+        self._ticket = self._engines.background(listener, put, path, what.text, what.secret)
 
     def done(self, result: int) -> None:
         # What is being written is written.

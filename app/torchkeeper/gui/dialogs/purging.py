@@ -1,6 +1,4 @@
-"""What is about to go: the purge dialog, and that of the doctor's fixes. Exactly what goes, and
-whether it goes to the trash or at once.
-"""
+"""What is about to go, exactly, and whether to the trash: of a purge, and of the doctor's fixes."""
 
 from __future__ import annotations
 
@@ -10,7 +8,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 
-from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_of_place
@@ -39,7 +36,6 @@ _NAMED = 4
 
 
 def _what_goes(model: EntriesModel, name: str) -> EntryTable:
-    """The table of what a dialog is about to take, with its accessible name."""
     model.show_apart(True)  # all that goes is seen
     table = EntryTable(model)
     table.setObjectName("plan")
@@ -67,19 +63,14 @@ class PurgeDialog(Dialog):
         engine_of: int | None = None,
     ) -> None:
         """engine_of: the ticket of an earlier request, whose engine makes the plan and stays."""
-        super().__init__(parent, "", 720)
+        super().__init__(parent, 720, "trash")
         self.setWindowTitle(self.tr("Purge"))
-        explain(self, "trash")
-        room = self.screen().availableSize()
-        self._height = min(520, room.height() - 80)
-        self.resize(min(760, room.width() - 40), self._height)
+        self.resize_within(760, 520)
+        self._height = self.height()
         self._plan_shown = True
-        self._engines = engines
-        self._place = place
+        self._engines, self._place = engines, place
         self._has_trash = scheme_of(place).has_trash
-        self._select = select
-        self._hold = hold
-        self._engine_of = engine_of
+        self._select, self._hold, self._engine_of = select, hold, engine_of
         self._decided = False
         self.ticket: int | None = None
         self.plan: PlanPurgeResult | None = None
@@ -87,14 +78,11 @@ class PurgeDialog(Dialog):
         self.table = _what_goes(self.model, self.tr("What goes"))
         self.waiting = forms.label(self.tr("Reading…"), "muted")
         self.waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        over = forms.column()
-        over.addWidget(self.waiting)
-        self.table.viewport().setLayout(over)
+        self.table.viewport().setLayout(forms.column(self.waiting))
         self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)
         self.text = forms.label(printable(place), "muted", wrap=True)
-        self.users = _Users()
+        self.users, self.strange = _Users(), _Strange()
         self.users.also.toggled.connect(self._ask)
-        self.strange = _Strange()
         self.strange.also.toggled.connect(self._ask)
         self.unseen = forms.label("", "muted", wrap=True)
         self.unseen.hide()
@@ -103,19 +91,11 @@ class PurgeDialog(Dialog):
         explain(self.at_once, "trash")
         self.at_once.toggled.connect(self._say)
         self.hint = forms.label("", "muted", wrap=True)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Move to trash"), primary=True)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject)
+        self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
         self.go.setEnabled(False)
-        self.go.clicked.connect(self._go)
-        self.body.addWidget(self.title)
-        self.body.addWidget(self.text)
-        self.body.addWidget(self.users)
-        self.body.addWidget(self.strange)
-        self.body.addWidget(self.table, 1)
-        self.body.addWidget(self.at_once)
-        self.body.addWidget(self.hint)
-        self.body.addWidget(self.unseen)
+        forms.add(self.body, self.title, self.text, self.users, self.strange, (self.table, 1))
+        forms.add(self.body, self.at_once, self.hint, self.unseen)
         self.buttons(self.cancel, self.go)
         if not self._has_trash:
             self.table.setColumnHidden(MTIME, True)
@@ -136,17 +116,13 @@ class PurgeDialog(Dialog):
             "select": {**self._select, "unknown": self.strange.also.isChecked()},
             "in_use": self.users.also.isChecked(),
         }
+        heard = Listener(rows=self.model.add, result=self._planned, failed=self._failed)
+        hold, of = self._hold, self._engine_of
         self.ticket = self._engines.ask(
-            protocol.PLAN_PURGE,
-            params,
-            Listener(rows=self._rows, result=self._planned, failed=self._failed),
-            keep=True,
-            hold=self._hold,
-            engine_of=self._engine_of,
+            protocol.PLAN_PURGE, params, heard, keep=True, hold=hold, engine_of=of
         )
 
     def _leave(self) -> None:
-        """Ask no more for the plan that was asked for last."""
         if self._engine_of is None:
             self._engines.forget(self.ticket)
         elif self.ticket is not None:
@@ -157,24 +133,17 @@ class PurgeDialog(Dialog):
             self._leave()
         super().done(result)
 
-    def _rows(self, entries: list[Entry]) -> None:
-        self.model.add(entries)
-
     def _planned(self, plan: PlanPurgeResult) -> None:
         self.model.end()
         self.plan = plan
-        some, in_use, unknown = bool(plan["files"]), plan["in_use"], plan["unknown"]
+        in_use, unknown = plan["in_use"], plan["unknown"]
         self.users.tell(in_use)
-        self.unseen.setText(unseen_users(in_use))
-        self.unseen.setVisible(bool(self.unseen.text()))
+        forms.tell(self.unseen, unseen_users(in_use))
         chosen = not self._select.get("everything")
         self.strange.tell(unknown, chosen and ("items" in self._select or bool(self._hold)))
-        if not some and (in_use["left"] or unknown["stays"]):
-            self.title.setText(
-                self.tr("All of this is in use")
-                if in_use["left"]
-                else self.tr("No known writer wrote any of this")
-            )
+        if not plan["files"] and (in_use["left"] or unknown["stays"]):
+            strange = self.tr("No known writer wrote any of this")
+            self.title.setText(self.tr("All of this is in use") if in_use["left"] else strange)
             self.text.setText(printable(self._place))
             self._show_plan(False)
             self.cancel.setDefault(True)
@@ -182,28 +151,20 @@ class PurgeDialog(Dialog):
             return
         self._show_plan(True)
         self.waiting.hide()
-        if some:
-            self.title.setText(self.tr("Purge {}?").format(say.held_of(plan)))
-        else:
+        files, place = plan["files"], printable(self._place)
+        if not files:
             self.title.setText(self.tr("There is nothing to purge"))
-            self.text.setText(
-                self.tr("What was selected is not in {} any more.").format(printable(self._place))
-            )
+            self.text.setText(self.tr("What was selected is not in {} any more.").format(place))
             self._end()
             return
+        self.title.setText(self.tr("Purge {}?").format(say.held_of(plan)))
         self.table.name.fit()
-        files = plan["files"]
+        text = self.tr("{} in {}.").format(say.count(files, "file", "files"), place)
         if not scheme_of(self._place).local:
-            keys = say.count(files, "key", "keys")
-            self.text.setText(self.tr("{} on {}.").format(keys, printable(self._place)))
-        else:
-            self.text.setText(
-                self.tr("{} in {}.").format(
-                    say.count(files, "file", "files"), printable(self._place)
-                )
-            )
+            text = self.tr("{} on {}.").format(say.count(files, "key", "keys"), place)
         if reasons := dead.totals(plan):
-            self.text.setText(f"{self.text.text()} {'; '.join(reasons)}.")
+            text = f"{text} {'; '.join(reasons)}."
+        self.text.setText(text)
         self.go.setEnabled(True)
         if not (self.users.also.hasFocus() or self.strange.also.hasFocus()):
             self._way_out_or_on().setFocus()
@@ -211,7 +172,7 @@ class PurgeDialog(Dialog):
     def _failed(self, error: UserError) -> None:
         self.model.end()
         self.title.setText(say.title(error.what))
-        self.text.setText("\n".join(part for part in (error.why, error.remedy) if part))
+        self.text.setText("\n".join(filter(None, (error.why, error.remedy))))
         self._end()
 
     def _show_plan(self, shown: bool) -> None:
@@ -222,29 +183,22 @@ class PurgeDialog(Dialog):
         for widget in (self.table, self.at_once, self.hint):
             widget.setVisible(shown and not (widget is self.at_once and not self._has_trash))
         self.body.setStretchFactor(self.table, int(shown))
-        self.body.activate()
-        height = self._height if shown else self.body.totalHeightForWidth(self.width())
-        self.resize(self.width(), height)
+        if not shown:
+            self.be_low()
+        else:
+            self.resize(self.width(), self._height)
 
     def _end(self) -> None:
         """There is nothing to decide: only what is said is left, and a way out."""
-        for widget in (
-            self.users,
-            self.strange,
-            self.unseen,
-            self.table,
-            self.at_once,
-            self.hint,
-            self.go,
-        ):
+        over = self.users, self.strange, self.unseen, self.table, self.at_once, self.hint, self.go
+        for widget in over:
             widget.hide()
         self.body.setStretchFactor(self.table, 0)
         self.cancel.setText(self.tr("Close"))
         self.cancel.setAccessibleName(self.tr("Close"))
         self.cancel.setDefault(True)
         self.cancel.setFocus()
-        self.body.activate()
-        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
+        self.be_low()
 
     def _way_out_or_on(self) -> QPushButton:
         """What Enter presses: what can be undone, else the way out."""
@@ -257,16 +211,15 @@ class PurgeDialog(Dialog):
         forms.weigh(self.go, danger=at_once)
         self._way_out_or_on()
         self.go.setText(self.tr("Remove at once…") if at_once else self.tr("Move to trash"))
-        self.hint.setText(
-            self.tr(
+        hint = self.tr("You can undo this. The space is free again when the trash is emptied.")
+        if not self._has_trash:
+            hint = self.tr(
                 "A server has no trash: this cannot be undone. Everybody who uses the server "
                 "compiles these again."
             )
-            if not self._has_trash
-            else self.tr("The space is free again at once. This cannot be undone.")
-            if at_once
-            else self.tr("You can undo this. The space is free again when the trash is emptied.")
-        )
+        elif at_once:
+            hint = self.tr("The space is free again at once. This cannot be undone.")
+        self.hint.setText(hint)
 
     def _go(self) -> None:
         if self.plan is None:
@@ -315,14 +268,11 @@ class _Hint(QFrame):
         self.setObjectName("hint")
         self.what = forms.label("", "heading", wrap=True)
         self.who = forms.label("", wrap=True)
-        self.who.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        forms.selectable(self.who)
         self.also = QCheckBox()
-        texts = forms.column(gap=4)
-        for widget in (self.what, self.who, self.also):
-            texts.addWidget(widget)
-        line = forms.row(gap=12, margin=12)
-        line.addWidget(forms.picture("warning", 20, "warning"), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
+        texts = forms.column(self.what, self.who, self.also, gap=4)
+        line = forms.row((forms.picture("warning", 20, "warning"), forms.TOP), gap=12, margin=12)
+        forms.add(line, (texts, 1))
         self.setLayout(line)
         self.hide()
 
@@ -356,9 +306,8 @@ class _Strange(_Hint):
                 "{n} files stay that no known writer wrote",
             )
         )
-        self.who.setText(
-            self.tr("Neither PyTorch nor Triton nor vLLM names a file so. It may be your own.")
-        )
+        who = self.tr("Neither PyTorch nor Triton nor vLLM names a file so. It may be your own.")
+        self.who.setText(who)
         self.also.setVisible(chosen)
         self._told(bool(goes or stays))
 
@@ -369,9 +318,8 @@ class _Users(_Hint):
     def __init__(self) -> None:
         super().__init__()
         self.also.setText(self.tr("Also what is in use"))
-        self.also.setAccessibleDescription(
-            self.tr("A process that needs it next has to compile it again.")
-        )
+        what_then = self.tr("A process that needs it next has to compile it again.")
+        self.also.setAccessibleDescription(what_then)
 
     def tell(self, in_use: Users) -> None:
         """Show what a plan says of them; nothing where there are none."""
@@ -380,17 +328,18 @@ class _Users(_Hint):
         if (more := in_use["count"] - len(lines)) > 0:
             lines.append(say.count(more, "more process", "more processes"))
         self.who.setText("\n".join(lines))
-        if self.also.isChecked():
-            self.what.setText(self.tr("What is in use goes too"))
+        also = self.also.isChecked()
+        if also:
+            what = self.tr("What is in use goes too")
         elif in_use["all"]:
-            self.what.setText(self.tr("This folder is in use, so nothing of it goes"))
+            what = self.tr("This folder is in use, so nothing of it goes")
         elif left:
-            held = say.held(in_use["stays"])
-            self.what.setText(self.tr("{} left out, being in use").format(held))
+            what = self.tr("{} left out, being in use").format(say.held(in_use["stays"]))
         else:
-            self.what.setText(self.tr("Some processes use this folder, but nothing that goes"))
-        self.also.setVisible(bool(left) or self.also.isChecked())
-        self._told(bool(processes) or self.also.isChecked())
+            what = self.tr("Some processes use this folder, but nothing that goes")
+        self.what.setText(what)
+        self.also.setVisible(bool(left) or also)
+        self._told(bool(processes) or also)
 
 
 # What the doctor is about to do: each fix in a sentence, and the entries that go.
@@ -403,11 +352,15 @@ class MendDialog(Dialog):
     decided = Signal()
 
     def __init__(self, parent: QWidget | None, plans: Sequence[Plan]) -> None:
-        super().__init__(parent, "", 620)
+        super().__init__(parent, 620, "trash")
         self.setWindowTitle(self.tr("Fix"))
-        explain(self, "trash")
         doing = [plan for plan in plans if plan.does]
-        self.title = forms.label(self._entitled(plans, doing), "title", wrap=True)
+        title = self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
+        if not doing:
+            title = self.tr("Nothing of it can be done")
+        elif len(plans) == 1:
+            title = say.title(said(plans[0].told.finding).what)
+        self.title = forms.label(title, "title", wrap=True)
         self.body.addWidget(self.title)
         self.rows: list[QWidget] = []
         for plan in plans:
@@ -420,17 +373,16 @@ class MendDialog(Dialog):
         self.model.end()
         self.table.setVisible(bool(self.model.count))
         self.body.addWidget(self.table, 1)
-        self.hint = forms.label(self._hint(doing), "muted", wrap=True)
-        self.hint.setVisible(bool(self.hint.text()))
+        undo = self.tr("What goes to the trash can be put back with Undo.")
+        self.hint = forms.label("", "muted", wrap=True)
+        forms.tell(self.hint, undo if any(plan.trashes for plan in doing) else "")
         self.body.addWidget(self.hint)
         # Without a list the rest stays at the top.
         self.body.addStretch(0)
-        self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"))
-        self.cancel.clicked.connect(self.reject)
+        self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"), self.reject)
         all_go = all(plan.trashes for plan in doing)
-        self.go = forms.button(self.tr("Move to trash") if all_go else self.tr("Fix"))
+        self.go = forms.button(self.tr("Move to trash") if all_go else self.tr("Fix"), self._go)
         forms.weigh(self.go, danger=not all_go)
-        self.go.clicked.connect(self._go)
         self.go.setVisible(bool(doing))
         self.buttons(self.cancel, self.go)
         # Enter is enough for what can be undone.
@@ -438,32 +390,20 @@ class MendDialog(Dialog):
         if self.table.isVisibleTo(self):
             self.resize(self.width(), min(520, self.screen().availableSize().height() - 80))
 
-    def _entitled(self, plans: Sequence[Plan], doing: Sequence[Plan]) -> str:
-        if not doing:
-            return self.tr("Nothing of it can be done")
-        if len(plans) == 1:
-            return say.title(said(plans[0].told.finding).what)
-        return self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
-
     def _tell(self, plan: Plan) -> None:
-        """What one fix does, or why it does nothing."""
         icon = "info" if not plan.does else "purge" if plan.trashes else "doctor"
         texts = forms.column(gap=2)
         what = plan.will if plan.does else said(plan.told.finding).what
         texts.addWidget(forms.label(printable(what, 600), wrap=True))
         if plan.error is not None:
-            why = " ".join(x for x in (plan.error.what, plan.error.why, plan.error.remedy) if x)
+            why = " ".join(filter(None, (plan.error.what, plan.error.why, plan.error.remedy)))
         elif not plan.does:
             why = self.tr("It is in use, or gone.")
         else:
             why = self._kept(plan)
         if why:
             texts.addWidget(forms.label(printable(why, 1000), "muted", wrap=True))
-        line = forms.row(gap=8)
-        line.addWidget(forms.picture(icon, 16), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
-        whole = QWidget()
-        whole.setLayout(line)
+        whole = forms.page(forms.row((forms.picture(icon, 16), forms.TOP), (texts, 1), gap=8))
         self.rows.append(whole)
         self.body.addWidget(whole)
 
@@ -473,12 +413,7 @@ class MendDialog(Dialog):
             return ""
         left = in_use["left"]
         kept = several(left, "{n} entry in use stays.", "{n} entries in use stay.") if left else ""
-        return " ".join(x for x in (kept, unseen_users(in_use)) if x)
-
-    def _hint(self, doing: Sequence[Plan]) -> str:
-        if any(plan.trashes for plan in doing):
-            return self.tr("What goes to the trash can be put back with Undo.")
-        return ""
+        return " ".join(filter(None, (kept, unseen_users(in_use))))
 
     def _go(self) -> None:
         self.decided.emit()

@@ -7,17 +7,15 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
-from PySide6.QtWidgets import QFileDialog, QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import UnsavedDialog, confirm
+from torchkeeper.gui.dialogs.base import UnsavedDialog, choose_target, confirm
 from torchkeeper.gui.dialogs.recipeform import RecipeForm, why_not
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.recipes import known
-from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.forming import Unfit, names
 from torchkeeper.gui.pages.recipes.known import Looked, Makes
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
@@ -49,10 +47,12 @@ class RecipeEditor(UnsavedDialog):
         ``folder`` by default. line: where to go. form: whether the form is to be opened on it.
         example: the source that the text is an example of, until it is saved.
         """
-        super().__init__(parent, "", 720)
+        super().__init__(parent, 720, "recipe")
         self.setWindowModality(Qt.WindowModality.NonModal)
         self._engines = engines
-        self._path, self._folder, self._line, self._form_first = path, folder, line, form
+        #: The file that it is written into; empty before there is one.
+        self.path = path
+        self._folder, self._line, self._form_first = folder, line, form
         self._saved_text: str | None = None
         #: What is in the file, with the ends of lines that it has.
         self._on_disk: str | None = None
@@ -63,30 +63,27 @@ class RecipeEditor(UnsavedDialog):
         self.looked: Looked | None = None
         #: The text that it is of, or that is being looked at.
         self._looked_at: str | None = None
-        explain(self, "recipe")
         self.where = forms.label("", "muted")
-        self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        forms.selectable(self.where)
         self.notice = Notice()
         self.notice.again.connect(self._read)
         self.text = TomlEdit(self.tr("Text of the recipe"))
         self.state = forms.label("", "heading")
         self.faults = FaultList(self.tr("Faults"))
         self.makes = Makes()
-        self.save_as = forms.button(self.tr("Save &as…"))
-        self.save = forms.button(self.tr("&Save"), primary=True)
-        self.form = forms.button(self.tr("&Form…"))
-        self.go = forms.button(self.tr("&Warm…"))
-        self.close_button = forms.button(self.tr("Close"))
+        # Enter is for the text.
+        self.save_as = forms.button(self.tr("Save &as…"), lambda: self._save_as(None), enter=False)
+        self.save = forms.button(
+            self.tr("&Save"), lambda: self._save(None), primary=True, enter=False
+        )
+        self.form = forms.button(self.tr("&Form…"), self.fill_in, enter=False)
+        self.go = forms.button(self.tr("&Warm…"), self._warm, enter=False)
+        self.close_button = forms.button(self.tr("Close"), self.reject, enter=False)
         self._lay_out()
         self._timer = once(self, self._look, _TYPING_MS)
         self.text.textChanged.connect(self._changed)
         self.faults.itemClicked.connect(self.faults.want)
         self.faults.wanted.connect(self.text.go_to)
-        self.save.clicked.connect(lambda *_: self._save(None))
-        self.save_as.clicked.connect(lambda *_: self._save_as(None))
-        self.form.clicked.connect(self.fill_in)
-        self.go.clicked.connect(self._warm)
-        self.close_button.clicked.connect(self.reject)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Save), self, self.save.click)
         self.resize(min(1080, self.screen().availableSize().width() - 40), 680)
         if path:
@@ -104,42 +101,20 @@ class RecipeEditor(UnsavedDialog):
             (self.go, self.tr("Save it, then choose where to, and compile it")),
         ):
             button.setToolTip(tip(hint))
-        left = forms.column()
-        left.setContentsMargins(0, 0, 4, 0)
-        left.addWidget(self.text, 1)
-        left.addWidget(self.state)
-        left.addWidget(self.faults)
+        left = forms.column((self.text, 1), self.state, self.faults, margin=(0, 0, 4, 0))
         self.faults.setFixedHeight(136)
-        page = QWidget()
-        page.setLayout(left)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setObjectName("framed")
         self.split.setChildrenCollapsible(False)
-        self.split.addWidget(page)
+        self.split.addWidget(forms.page(left))
         self.split.addWidget(self.makes)
         self.split.setSizes([640, 392])
         self.split.setStretchFactor(0, 1)
-        self.body.addWidget(self.where)
-        self.body.addWidget(self.notice)
-        self.body.addWidget(self.split, 1)
-        line = forms.row()
-        line.addWidget(self.go)
-        line.addWidget(self.form)
-        line.addStretch(1)
-        for button in (self.save_as, self.save, self.close_button):
-            line.addWidget(button)
-        for button in (self.go, self.form, self.save_as, self.save, self.close_button):
-            # Enter is for the text.
-            button.setAutoDefault(False)
-        self.body.addSpacing(forms.GAP)
-        self.body.addLayout(line)
+        forms.add(self.body, self.where, self.notice, (self.split, 1))
+        line = forms.row(self.go, self.form, forms.REST, self.save_as, self.save, self.close_button)
+        forms.add(self.body, forms.GAP, line)
 
     # The file.
-
-    @property
-    def path(self) -> str:
-        """The file that it is written into; empty before there is one."""
-        return self._path
 
     @property
     def changed(self) -> bool:
@@ -152,9 +127,7 @@ class RecipeEditor(UnsavedDialog):
 
     @property
     def unsaved(self) -> bool:
-        """Whether somebody has written something that is not in the file: an example that nobody
-        has changed is nothing to lose.
-        """
+        """Whether somebody has written what is not in the file: an unchanged example is none."""
         return self.changed and self.text.document().isModified()
 
     def go_to_line(self, line: int) -> None:
@@ -166,8 +139,7 @@ class RecipeEditor(UnsavedDialog):
     def _read(self) -> None:
         self.notice.tell(None)
         listener = Listener(result=self._show, failed=self._unread)
-        reading = self._engines.background(listener, known_recipes.text, self._path)
-        self._tickets.append(reading)
+        self._tickets.append(self._engines.background(listener, known.text, self.path))
 
     def _unread(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
@@ -185,14 +157,14 @@ class RecipeEditor(UnsavedDialog):
         self._look()
 
     def _title(self) -> None:
-        name = known.name_of(self._path) if self._path else self.tr("New recipe")
+        name = known.name_of(self.path) if self.path else self.tr("New recipe")
         mark = "• " if self.changed else ""
         self.setWindowTitle(f"{mark}{name}")
-        where = printable(self._path, 4096) if self._path else self.tr("Not saved yet")
-        parts = [where, self.tr("changed") if self._path and mark else "", self._beside]
-        self.where.setText(" · ".join(part for part in parts if part))
+        where = printable(self.path, 4096) if self.path else self.tr("Not saved yet")
+        parts = [where, self.tr("changed") if self.path and mark else "", self._beside]
+        self.where.setText(" · ".join(filter(None, parts)))
         can = not self.text.isReadOnly()
-        self.save.setEnabled(can and (self.changed or not self._path))
+        self.save.setEnabled(can and (self.changed or not self.path))
         self.save_as.setEnabled(can)
 
     # Looking.
@@ -206,16 +178,16 @@ class RecipeEditor(UnsavedDialog):
 
     def _look(self) -> None:
         self._engines.forget(self._ticket)
-        path = self._path or os.path.join(self._folder or "/", "recipe.toml")
+        path = self.path or os.path.join(self._folder or "/", "recipe.toml")
         text = self._looked_at = self._written()
         listener = Listener(result=self._told)
-        self._ticket = self._engines.background(listener, known_recipes.looked, text, path)
+        self._ticket = self._engines.background(listener, known.looked, text, path)
 
     def _told(self, looked: Looked) -> None:
         self.looked = looked
         marks: dict[int, str] = {}
         for fault in looked.faults[:_MARKED]:
-            marks[fault.line] = "\n".join(x for x in (marks.get(fault.line), fault.text) if x)
+            marks[fault.line] = "\n".join(filter(None, (marks.get(fault.line), fault.text)))
         self.text.mark(marks)
         self.faults.show_faults(looked.faults)
         many = say.count(len(looked.faults), "fault", "faults")
@@ -240,14 +212,13 @@ class RecipeEditor(UnsavedDialog):
                 names(looked.data)
             except Unfit as e:
                 why = why_not(str(e))
-        able = looked is not None and not why and not self.text.isReadOnly()
-        self.form.setEnabled(able)
+        self.form.setEnabled(looked is not None and not why and not self.text.isReadOnly())
         self.form.setToolTip(tip(why or self.tr("Change it in a form; all else in the text stays")))
 
     def fill_in(self) -> None:
         """Open the form on the text, if it can show it."""
         if self.form.isEnabled() and self.looked is not None:
-            folder = os.path.dirname(self._path) or self._folder
+            folder = os.path.dirname(self.path) or self._folder
             RecipeForm(self, self._take, self._written(), self.looked.data, folder).open()
 
     def _take(self, text: str, _: str) -> None:
@@ -261,25 +232,23 @@ class RecipeEditor(UnsavedDialog):
     # Saving.
 
     def _save(self, then: Callable[[], object] | None) -> None:
-        if not self._path:
+        if not self.path:
             self._save_as(then)
         elif self.changed:
-            self._write(self._path, then, self._on_disk)
+            self._write(self.path, then, self._on_disk)
         elif then is not None:
             then()
 
     def _save_as(self, then: Callable[[], object] | None) -> None:
-        dialog = QFileDialog(self, self.tr("Save the recipe"), "", self.tr("Recipes (*.toml)"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-        dialog.setDefaultSuffix("toml")
-        dialog.setDirectory(os.path.dirname(self._path) or self._folder)
         suggested = self.looked.file_name if self.looked is not None else "recipe.toml"
-        dialog.selectFile(os.path.basename(self._path) or suggested)
+        name = self.path or os.path.join(self._folder, suggested)
+
         # The file dialog has asked already whether what is there may be replaced.
-        dialog.fileSelected.connect(lambda path: self._write(os.path.abspath(path), then))
-        dialog.open()
+        def write(path: str) -> None:
+            self._write(os.path.abspath(path), then)
+
+        title, kinds = self.tr("Save the recipe"), self.tr("Recipes (*.toml)")
+        choose_target(self, title, name, kinds, write, "toml")
 
     def _write(
         self, path: str, then: Callable[[], object] | None, before: str | None = None
@@ -290,7 +259,7 @@ class RecipeEditor(UnsavedDialog):
         whole = text.replace("\n", "\r\n") if of_windows else text
 
         def written(_: None) -> None:
-            self._path, self._saved_text, self._on_disk = path, text, whole
+            self.path, self._saved_text, self._on_disk = path, text, whole
             self.text.document().setModified(self._written() != text)
             self.notice.tell(None)
             self._title()
@@ -308,8 +277,7 @@ class RecipeEditor(UnsavedDialog):
                 self.notice.tell(error)
 
         listener = Listener(result=written, failed=failed)
-        saving = self._engines.background(listener, known_recipes.save, path, whole, before)
-        self._tickets.append(saving)
+        self._tickets.append(self._engines.background(listener, known.save, path, whole, before))
 
     def _save_beside(self, text: str, then: Callable[[], object] | None) -> None:
         """Write what an example names, which is nothing to begin with otherwise."""
@@ -324,27 +292,20 @@ class RecipeEditor(UnsavedDialog):
                 then()
 
         listener = Listener(result=written, failed=self.notice.tell)
-        folder = os.path.dirname(self._path)
-        saving = self._engines.background(listener, known_recipes.save_beside, source, folder, text)
+        folder = os.path.dirname(self.path)
+        saving = self._engines.background(listener, known.save_beside, source, folder, text)
         self._tickets.append(saving)
 
     def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""
-        dialog = confirm(
-            self,
-            self.tr("Changed meanwhile"),
-            error.what,
-            f"{error.why} {error.remedy}",
-            self.tr("&Overwrite"),
-            go,
-        )
-        again = forms.button(self.tr("&Read it again"))
-        again.clicked.connect(dialog.reject)
+        title, why = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
+        dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), go)
+        again = forms.button(self.tr("&Read it again"), dialog.reject)
         again.clicked.connect(self._read)
         dialog.add_way(again)
 
     def _warm(self) -> None:
-        self._save(lambda: self.warm.emit(self._path))
+        self._save(lambda: self.warm.emit(self.path))
 
     # The end.
 
@@ -356,7 +317,7 @@ class RecipeEditor(UnsavedDialog):
         super().done(result)
 
     def unsaved_names(self) -> str:
-        return known.name_of(self._path) if self._path else self.tr("the new recipe")
+        return known.name_of(self.path) if self.path else self.tr("the new recipe")
 
     def save_unsaved(self, then: Callable[[], object]) -> None:
         self._save(then)

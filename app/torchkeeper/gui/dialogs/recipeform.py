@@ -8,31 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
-    QGridLayout,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QGridLayout, QLabel, QPlainTextEdit, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import UnsavedDialog, choose_files
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.recipes import forming
-from torchkeeper.gui.pages.recipes.forming import (
-    BACKWARD,
-    FORWARD,
-    KINDS,
-    NO_GRAD,
-    Form,
-    Unfit,
-    Wrong,
-)
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import caption, tip
@@ -47,9 +29,7 @@ _DYNAMIC = (None, False, True)
 
 
 class RecipeForm(UnsavedDialog):
-    """Writes a text, or changes one, which is edited from then on: it is the truth. What is filled
-    in is not lost without a question.
-    """
+    """Writes a text, or changes one, which is edited from then on: it is the truth."""
 
     def __init__(
         self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
@@ -61,14 +41,13 @@ class RecipeForm(UnsavedDialog):
         Raises Unfit where the form cannot show it.
         """
         names = forming.names(data) if data is not None else []
-        super().__init__(parent, "", 640)
+        super().__init__(parent, 640, "recipe")
         self.setWindowTitle(self.tr("New recipe") if data is None else self.tr("Edit recipe"))
-        explain(self, "recipe")
         self._write, self._text, self._data, self._folder = then, text, data, folder
         self._before = text
         #: Which of several callables is shown, and what of it was shown first.
         self._at = 0
-        self._shown: Form | None = None
+        self._shown: forming.Form | None = None
         #: Where the file with the callable lies.
         self._beside = ""
         self.which = Choice()
@@ -81,18 +60,15 @@ class RecipeForm(UnsavedDialog):
             self.tr("A function that is compiled itself"),
         ):
             self.kind.addItem(title)
-        self.reference = QLineEdit()
-        self.reference.setPlaceholderText(self.tr("models.py:decode, or models.llm:decode"))
-        self.browse = forms.button(self.tr("&File…"), enter=False)
+        self.reference = forms.line_edit(self.tr("models.py:decode, or models.llm:decode"))
+        self.browse = forms.button(self.tr("&File…"), self._choose, enter=False)
         self.browse.setToolTip(self.tr("Choose the Python file that it is in"))
-        self.browse.clicked.connect(self._choose)
         self.inputs = QPlainTextEdit()
         self.inputs.setTabChangesFocus(True)
         self.inputs.setPlaceholderText("[batch, 64] float32\n[batch, 64] bool\n3")
         self.inputs.setFixedHeight(84)
         theme.follow(self.inputs, lambda: self.inputs.setFont(theme.monospace()))
-        self.sizes = QLineEdit()
-        self.sizes.setPlaceholderText("batch = 1, 8, 32; cached = 512")
+        self.sizes = forms.line_edit("batch = 1, 8, 32; cached = 512")
         self.device = Choice()
         self.device.setEditable(True)
         self.device.addItems(["", "cpu", "cuda"])
@@ -102,35 +78,28 @@ class RecipeForm(UnsavedDialog):
         self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
         self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
         self.dynamic = Choice()
-        for title, value in (
-            (self.tr("As PyTorch decides"), _DYNAMIC[0]),
-            (self.tr("For these sizes only"), _DYNAMIC[1]),
-            (self.tr("For any size"), _DYNAMIC[2]),
-        ):
-            self.dynamic.addItem(title, value)
+        usual, fixed = self.tr("As PyTorch decides"), self.tr("For these sizes only")
+        self.dynamic.addItems([usual, fixed, self.tr("For any size")])
         self.gradients = Choice()
         for title, what in (
-            (self.tr("The result"), FORWARD),
-            (self.tr("The result and its gradients, as in training"), BACKWARD),
-            (self.tr("The result alone, under no_grad, as in inference"), NO_GRAD),
+            (self.tr("The result"), forming.FORWARD),
+            (self.tr("The result and its gradients, as in training"), forming.BACKWARD),
+            (self.tr("The result alone, under no_grad, as in inference"), forming.NO_GRAD),
         ):
             self.gradients.addItem(title, what)
         self.fullgraph = QCheckBox(self.tr("As one &graph (fullgraph)"))
         self.wrong = forms.label("", "error", wrap=True)
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.go = forms.button(self.tr("Write recipe"), primary=True)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject)
+        self.go = forms.button(self.tr("Write recipe"), self._go, primary=True)
         self._lay_out(dtypes, modes)
         if data is not None:
             self.go.setText(self.tr("Change recipe"))
             self._fill(every[0])
         self.which.currentIndexChanged.connect(self._turn_to)
-        self.cancel.clicked.connect(self.reject)
-        self.go.clicked.connect(self._go)
         self.go.setDefault(True)
         self.kind.currentIndexChanged.connect(self._say)
-        self.reference.textChanged.connect(self._say)
-        self.inputs.textChanged.connect(self._say)
-        self.sizes.textChanged.connect(self._say)
+        for field in (self.reference, self.inputs, self.sizes):
+            field.textChanged.connect(self._say)
         self._say()
         self._first = self.form
         self.reference.setFocus()
@@ -147,10 +116,9 @@ class RecipeForm(UnsavedDialog):
         if self.go.isEnabled():
             self._go()
 
-    def _fill(self, form: Form) -> None:
-        """Show what a recipe says."""
+    def _fill(self, form: forming.Form) -> None:
         self._shown = form
-        self.kind.setCurrentIndex(KINDS.index(form.kind))
+        self.kind.setCurrentIndex(forming.KINDS.index(form.kind))
         self.reference.setText(form.reference)
         self.inputs.setPlainText(form.inputs)
         self.sizes.setText(form.sizes)
@@ -169,9 +137,10 @@ class RecipeForm(UnsavedDialog):
             return
         try:
             self._text = forming.changed(self._text, self._data, self.form, self._at)
-        except (Unfit, Wrong) as e:
+        except (forming.Unfit, forming.Wrong) as e:
             self.which.setCurrentIndex(self._at)
-            self._complain(why_not(str(e)) if isinstance(e, Unfit) else self.wrong.text())
+            if isinstance(e, forming.Unfit):
+                forms.tell(self.wrong, why_not(str(e)))
             return
         self._data, self._at = without_faults(tomllib.loads(self._text)), at
         self._fill(forming.form_of(self._data, at))
@@ -198,11 +167,9 @@ class RecipeForm(UnsavedDialog):
     def _lay_out(self, dtypes: QGridLayout, modes: QGridLayout) -> None:
         self.about.setText(self._about())
         self.body.addWidget(self.about)
-        named, line = QWidget(), forms.row()
-        line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self.reference, 1)
-        line.addWidget(self.browse)
-        named.setLayout(line)
+        named = forms.Compound()
+        named.setLayout(forms.row((self.reference, 1), self.browse))
+        named.setFocusProxy(self.reference)
         lines = QFormLayout()
         lines.setHorizontalSpacing(16)
         lines.setVerticalSpacing(forms.GAP)
@@ -216,44 +183,36 @@ class RecipeForm(UnsavedDialog):
             (self.tr("&Inputs, a line each"), self.inputs),
             (self.tr("&Sizes"), self.sizes),
             (self.tr("&Device"), self.device),
+            (self.tr("Dtypes"), dtypes),
+            (self.tr("Modes"), modes),
+            (self.tr("S&hapes"), self.dynamic),
+            (self.tr("C&ompute"), self.gradients),
         ):
             lines.addRow(text, field)
-            field.setAccessibleName(text.replace("&", ""))
-            if field is named:
-                field.setFocusProxy(self.reference)
-                label = lines.labelForField(field)
-                if isinstance(label, QLabel):
-                    label.setBuddy(self.reference)
-                self.reference.setAccessibleName(text.replace("&", ""))
-        lines.addRow(self.tr("Dtypes"), dtypes)
-        lines.addRow(self.tr("Modes"), modes)
-        lines.addRow(self.tr("S&hapes"), self.dynamic)
-        self.dynamic.setAccessibleName(self.tr("Shapes"))
-        lines.addRow(self.tr("C&ompute"), self.gradients)
-        self.gradients.setAccessibleName(self.tr("Compute"))
+            if isinstance(field, QWidget):
+                field.setAccessibleName(text.replace("&", ""))
+        label = lines.labelForField(named)
+        if isinstance(label, QLabel):
+            label.setBuddy(self.reference)
         lines.addRow("", self.fullgraph)
         hint = self.tr("“module:name” or “path/file.py:name”, looked for beside the recipe")
         self.reference.setToolTip(tip(hint))
         self.reference.setAccessibleDescription(hint)
-        self.body.addSpacing(4)
-        self.body.addLayout(lines)
-        self.body.addWidget(self.wrong)
-        self.body.addStretch(1)
+        forms.add(self.body, 4, lines, self.wrong, forms.REST)
         self.buttons(self.cancel, self.go)
 
     @property
-    def form(self) -> Form:
+    def form(self) -> forming.Form:
         """What the fields say."""
-        dynamic = self.dynamic.currentData()
-        return Form(
-            kind=KINDS[self.kind.currentIndex()],
+        return forming.Form(
+            kind=forming.KINDS[self.kind.currentIndex()],
             reference=self.reference.text(),
             inputs=self.inputs.toPlainText(),
             sizes=self.sizes.text(),
             device=self.device.currentText(),
             dtypes=_checked(self.dtypes, self._shown.dtypes if self._shown else ()),
             modes=_checked(self.modes, self._shown.modes if self._shown else ()),
-            dynamic=dynamic if isinstance(dynamic, bool) else None,
+            dynamic=_DYNAMIC[self.dynamic.currentIndex()],
             fullgraph=self.fullgraph.isChecked(),
             gradients=str(self.gradients.currentData()),
             calls=self._shown is not None and self._shown.calls,
@@ -262,30 +221,25 @@ class RecipeForm(UnsavedDialog):
     def _say(self, *_: object) -> None:
         several = self._shown is not None and self._shown.calls
         self.inputs.setEnabled(self.kind.currentIndex() > 0 and not several)
-        self.inputs.setToolTip(
-            self.tr("It is called several times: change its calls in the text") if several else ""
-        )
+        why = self.tr("It is called several times: change its calls in the text")
+        self.inputs.setToolTip(tip(why if several else ""))
         said = ""
         try:
             forming.data_of(self.form)
-        except Wrong as e:
+        except forming.Wrong as e:
             said = self.tr("Nobody can read “{}”.").format(printable(str(e), 80))
-        self._complain(said)
+        forms.tell(self.wrong, said)
         self.go.setEnabled(bool(self.reference.text().strip()) and not said)
 
-    def _complain(self, said: str) -> None:
-        self.wrong.setText(said)
-        self.wrong.setVisible(bool(said))
-
     def _go(self) -> None:
-        if self._data is None:
-            text = forming.text_of(self.form)
-        else:
-            try:
+        try:
+            if self._data is None:
+                text = forming.text_of(self.form)
+            else:
                 text = forming.changed(self._text, self._data, self.form, self._at)
-            except Unfit as e:
-                self._complain(why_not(str(e)))
-                return
+        except forming.Unfit as e:
+            forms.tell(self.wrong, why_not(str(e)))
+            return
         self.accept()
         self._write(text, self._beside)
 
@@ -321,7 +275,6 @@ def _tr(text: str) -> str:
 
 
 def _boxes(names: Sequence[str], wide: int) -> tuple[dict[str, QCheckBox], QGridLayout]:
-    """A box for each name, so many in a row."""
     grid = QGridLayout()
     grid.setHorizontalSpacing(24)
     grid.setVerticalSpacing(4)

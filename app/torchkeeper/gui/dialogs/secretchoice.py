@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from torchkeeper.client.words import leaks, say
 from torchkeeper.gui.widgets import forms
@@ -29,10 +29,7 @@ class SecretChoice(QWidget):
         self._found: list[str] = []
         self._told: Leaks | None = None
         self.heading = forms.label("", "heading")
-        self.list = QPlainTextEdit()
-        self.list.setReadOnly(True)
-        self.list.setAccessibleName(self.tr("Secrets that were found"))
-        self.list.setTabChangesFocus(True)
+        self.list = forms.read_only_text(self.tr("Secrets that were found"))
         self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
         self.choice = Choice()
         self.choice.setPlaceholderText(self.tr("Say what is to become of them"))
@@ -47,22 +44,9 @@ class SecretChoice(QWidget):
         self.choice.currentIndexChanged.connect(lambda *_: self._say())
         self.note = forms.label("", "muted", wrap=True)
         self.private = forms.label("", "muted", wrap=True)
-        line = forms.row()
-        line.addWidget(self.choice)
-        line.addStretch(1)
-        inside = forms.column(gap=6)
-        inside.addWidget(self.heading)
-        inside.addWidget(self.list)
-        inside.addLayout(line)
-        beside = forms.row(gap=12)
-        beside.setContentsMargins(12, 10, 12, 10)
-        beside.addLayout(inside, 1)
-        self._notice = forms.frame("notice", beside)
-        whole = forms.column()
-        whole.addWidget(self._notice)
-        whole.addWidget(self.note)
-        whole.addWidget(self.private)
-        self.setLayout(whole)
+        inside = forms.column(self.heading, self.list, forms.row(self.choice, forms.REST), gap=6)
+        self._notice = forms.frame("notice", forms.row((inside, 1), margin=(12, 10, 12, 10)))
+        self.setLayout(forms.column(self._notice, self.note, self.private))
         self._say()
 
     def clear(self) -> None:
@@ -109,7 +93,6 @@ class SecretChoice(QWidget):
         return self._told["fixed"] if redact and self._told else 0
 
     def _make_room(self, secrets: int) -> None:
-        """Have the dialog grow by what is to be shown, as far as the screen has room."""
         dialog = self.window()
         if dialog is not self:
             wanted = dialog.height() + (self.list.height() + 150 if secrets else 40)
@@ -129,11 +112,11 @@ class SecretChoice(QWidget):
         text = self.tr("{} cannot be redacted: named after their content, they would be left out.")
         if fixed == 1:
             text = self.tr("{} cannot be redacted: named after its content, it would be left out.")
-        self.note.setText(text.format(say.count(fixed, "entry", "entries")))
-        self.note.setVisible(bool(fixed and redact))
+        note = text.format(say.count(fixed, "entry", "entries"))
+        forms.tell(self.note, note if fixed and redact else "")
         facts = leaks.private(told["private"] if told else ())
-        self.private.setText(self.tr("Also in it: {}").format("; ".join(facts)))
-        self.private.setVisible(bool(facts))
+        private = self.tr("Also in it: {}").format("; ".join(facts))
+        forms.tell(self.private, private if facts else "")
         self._notice.setVisible(count > 0)
         shown = bool(count or facts)
         if shown and self.isHidden():

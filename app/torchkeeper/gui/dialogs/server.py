@@ -5,19 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from PySide6.QtCore import QCoreApplication, QTimer, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFileDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import say
@@ -25,9 +18,8 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.serverpage import changes
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.base import Dialog, choose_file
 from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
@@ -83,22 +75,16 @@ class Trial(QWidget):
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
         self.form.setVerticalSpacing(4)
-        whole = forms.column()
-        whole.setContentsMargins(0, forms.GAP, 0, 0)
-        whole.addWidget(self.said)
-        whole.addLayout(self.form)
-        whole.addWidget(self.notice)
-        self.setLayout(whole)
+        parts = self.said, self.form, self.notice
+        self.setLayout(forms.column(*parts, margin=(0, forms.GAP, 0, 0)))
         self.hide()
 
     def begin(self, place: str, login: Login) -> None:
         """Ask a server."""
         self.clear()
         self._say(self.tr("Asking the server…"))
-        listener = Listener(
-            result=lambda page: self._answered(place, page, login), failed=self.fail
-        )
-        self._ask(protocol.SERVER, place, listener, login)
+        answered = partial(self._answered, place, login)
+        self._ask(protocol.SERVER, place, Listener(result=answered, failed=self.fail), login)
 
     def _ask(self, op: str, place: str, listener: Listener, login: Login) -> None:
         # In an engine of its own: what is tried is not what others use from now on.
@@ -126,12 +112,11 @@ class Trial(QWidget):
         self.failed.emit(error)
 
     def _say(self, text: str, role: str = "muted") -> None:
-        self.said.setText(text)
-        self.said.setVisible(bool(text))
+        forms.tell(self.said, text)
         forms.set_role(self.said, role)
         self.setVisible(bool(text))
 
-    def _answered(self, place: str, page: ServerResult, login: Login) -> None:
+    def _answered(self, place: str, login: Login, page: ServerResult) -> None:
         self._say(self.tr("The server answers, and lets you in."), "good")
         self._fact("version", self.tr("Version"), printable(page["version"] or "", 80))
         self._fact("memory", self.tr("Memory"), _memory(page))
@@ -141,10 +126,12 @@ class Trial(QWidget):
         self._fact("changes", self.tr("Changes"), changes(page))
         if keys:
             self._fact("ours", self.tr("Of torch.compile"), self.tr("counting…"))
-            listener = Listener(
-                result=self._counted, progress=self._counting, failed=self._not_counted
+            heard = Listener(
+                result=self._counted,
+                progress=self._counting,
+                failed=lambda error: self._fact("ours", "", error.what),
             )
-            self._ask(protocol.DU, place, listener, login)
+            self._ask(protocol.DU, place, heard, login)
 
     def _counting(self, done: float, total: float | None, unit: str) -> None:
         if unit == "keys" and total:
@@ -155,20 +142,12 @@ class Trial(QWidget):
         kinds = found["kinds"]
         kernels = sum(one["files"] for one in kinds if one["kind"] == "triton")
         entries = sum(one["entries"] for one in kinds if one["kind"] != "triton")
-        size = sum(one["bytes"] for one in kinds)
-        if entries or kernels:
-            parts = [self.tr("{} of PyTorch").format(f"{entries:,}")] if entries else []
-            parts += [self.tr("{} of Triton").format(f"{kernels:,}")] if kernels else []
-            text = f"{', '.join(parts)} · {say.size(size)}"
-        else:
-            text = self.tr("none yet")
-        self._fact("ours", "", text)
-
-    def _not_counted(self, error: UserError) -> None:
-        self._fact("ours", "", error.what)
+        parts = [self.tr("{} of PyTorch").format(f"{entries:,}")] if entries else []
+        parts += [self.tr("{} of Triton").format(f"{kernels:,}")] if kernels else []
+        text = f"{', '.join(parts)} · {say.size(sum(one['bytes'] for one in kinds))}"
+        self._fact("ours", "", text if parts else self.tr("none yet"))
 
     def _fact(self, key: str, name: str, value: str) -> None:
-        """Add a line, or change one that is there."""
         if key in self.facts or (value and key in self._made):
             shown = self.facts[key] = self._made[key]
             shown.setText(value)
@@ -182,9 +161,8 @@ def _memory(page: ServerResult) -> str:
     used, limit = page["used_memory"], page["max_memory"]
     if used is None:
         return ""
-    if limit:
-        return _tr("{} of {} used").format(say.size(used), say.size(limit))
-    return _tr("{} used, no limit").format(say.size(used))
+    text = _tr("{} of {} used") if limit else _tr("{} used, no limit")
+    return text.format(say.size(used), say.size(limit or 0))
 
 
 #: What stands before the host: a user and a password, of which the last may hold anything.
@@ -202,19 +180,15 @@ _AT_FAULT = (
 )  # fmt: skip
 
 
-class FileField(QWidget):
+class FileField(forms.Compound):
     """The path of a file, typed or chosen."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, hint: str) -> None:
         super().__init__()
         self._title = title
-        self.edit = QLineEdit()
-        self.browse = forms.button(self.tr("Choose…"), enter=False)
-        self.browse.clicked.connect(self._browse)
-        line = forms.row()
-        line.addWidget(self.edit, 1)
-        line.addWidget(self.browse)
-        self.setLayout(line)
+        self.edit = forms.line_edit(hint)
+        self.browse = forms.button(self.tr("Choose…"), self._browse, enter=False)
+        self.setLayout(forms.row((self.edit, 1), self.browse))
         self.setFocusProxy(self.edit)
 
     @property
@@ -222,15 +196,8 @@ class FileField(QWidget):
         """What was typed or chosen; empty for none."""
         return self.edit.text().strip()
 
-    def setAccessibleName(self, name: str) -> None:
-        super().setAccessibleName(name)
-        self.edit.setAccessibleName(name)
-
     def _browse(self) -> None:
-        dialog = QFileDialog(self, self._title)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(self.edit.setText)
-        dialog.open()
+        choose_file(self, self._title, "", "", self.edit.setText)
 
 
 def _alike(old: Address, new: Address) -> bool:
@@ -242,10 +209,7 @@ def _alike(old: Address, new: Address) -> bool:
 
 
 class ServerDialog(Dialog):
-    """Asks where a Redis is and how to log in; can try it out before anything is kept.
-
-    place: the one that is changed, None for a new one. others: the names that are taken.
-    """
+    """Asks where a Redis is and how to log in, and tries it out. others: names that are taken."""
 
     def __init__(
         self,
@@ -254,42 +218,32 @@ class ServerDialog(Dialog):
         place: Place | None = None,
         others: Collection[str] = (),
     ) -> None:
-        super().__init__(parent, "", 600)
-        self.setWindowTitle(
-            self.tr("Add a Redis server") if place is None else self.tr("Edit a Redis server")
-        )
-        explain(self, "place")
+        super().__init__(parent, 600, "place")
+        add, change = self.tr("Add a Redis server"), self.tr("Edit a Redis server")
+        self.setWindowTitle(add if place is None else change)
         self.old = place
         self.forgets = False
-        self._others = others
-        self._engines = engines
-        self.name = QLineEdit()
-        self.name.setPlaceholderText(self.tr("Its address"))
+        self._others, self._engines = others, engines
+        self.name = forms.line_edit(self.tr("Its address"))
         self.name.setMaxLength(80)
-        self.address = QLineEdit()
-        self.address.setPlaceholderText("redis://localhost:6379/0")
-        self.user = QLineEdit()
-        self.user.setPlaceholderText(self.tr("Only where the server has users"))
+        self.address = forms.line_edit("redis://localhost:6379/0")
+        self.user = forms.line_edit(self.tr("Only where the server has users"))
         self.password = secret()
         self.keep = KeepBox(engines)
-        self.forget = forms.button(self.tr("For&get password"), danger=True, enter=False)
-        self.forget.clicked.connect(self._forget)
+        forget = self.tr("For&get password")
+        self.forget = forms.button(forget, self._forget, danger=True, enter=False)
         self.forget.setVisible(place is not None)
-        self.ca = FileField(self.tr("CA certificates"))
-        self.ca.edit.setPlaceholderText(self.tr("Those of the system"))
-        self.certificate = FileField(self.tr("Client certificate"))
-        self.certificate.edit.setPlaceholderText(self.tr("Only where the server asks for one"))
-        self.key = FileField(self.tr("Key of the certificate"))
-        self.key.edit.setPlaceholderText(self.tr("Where it is not in the same file"))
+        self.ca = FileField(self.tr("CA certificates"), self.tr("Those of the system"))
+        asked = self.tr("Only where the server asks for one")
+        self.certificate = FileField(self.tr("Client certificate"), asked)
+        apart = self.tr("Where it is not in the same file")
+        self.key = FileField(self.tr("Key of the certificate"), apart)
         self.read_only = QCheckBox(self.tr("&Read-only"))
-        self.read_only.setAccessibleDescription(self._read_only_hint())
         self.trial = Trial(engines)
-        self.test = forms.button(self.tr("&Test"), enter=False)
-        self.test.clicked.connect(self._test)
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Add") if place is None else self.tr("Save"), primary=True)
-        self.go.clicked.connect(self._go)
+        self.test = forms.button(self.tr("&Test"), self._test, enter=False)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        verb = self.tr("Add") if place is None else self.tr("Save")
+        self.go = forms.button(verb, self._go, primary=True)
         self.go.setDefault(True)
         self._lay_out()
         if place is not None:
@@ -301,9 +255,6 @@ class ServerDialog(Dialog):
         self.trial.failed.connect(self._go_to_fault)
         (self.address if self.address.isEnabled() else self.name).setFocus()
 
-    def _read_only_hint(self) -> str:
-        return self.tr("Nothing is removed from it or copied into it, and no expiry is changed.")
-
     def _fill(self, place: Place) -> None:
         """What is known of a server; its password is not shown to anybody."""
         address = parse(place.path).address
@@ -312,60 +263,45 @@ class ServerDialog(Dialog):
         self.ca.edit.setText(address.ca_certs)
         self.certificate.edit.setText(address.certfile)
         self.key.edit.setText(address.keyfile)
-        self.address.setText(str(self._bare(address)))
+        bare = replace(address, username="", ca_certs="", certfile="", keyfile="")
+        self.address.setText(str(bare))
         self.read_only.setChecked(place.read_only)
         self.password.setPlaceholderText(self.tr("Left as it is"))
         self.name.setPlaceholderText(place._replace(name="").title)
         if not place.added:
             for field in (self.address, self.user, self.files):
                 field.setEnabled(False)
-            self.where.setText(
-                self.tr("The environment variable {} says where it is.").format(place.reason)
-            )
-
-    def _bare(self, address: Address) -> Address:
-        return replace(address, username="", ca_certs="", certfile="", keyfile="")
+            where = self.tr("The environment variable {} says where it is.")
+            self.where.setText(where.format(place.reason))
 
     def _lay_out(self) -> None:
         asked = forms.column()
-        forms.field(
-            asked,
-            self.tr("&Address"),
-            self.address,
-            self.tr(
-                "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket. "
-                "The keys of PyTorch and Triton are shown; those of others are never touched."
-            ),
+        help_text = self.tr(
+            "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket. "
+            "The keys of PyTorch and Triton are shown; those of others are never touched."
         )
+        forms.field(asked, self.tr("&Address"), self.address, help_text)
         self.where = forms.label("", "muted", wrap=True)
         if self.old is not None and not self.old.added:
             asked.addWidget(self.where)
         asked.addSpacing(forms.GAP)
-        login = QHBoxLayout()
-        login.setSpacing(16)
+        login = forms.row(gap=16)
         for text, control in ((self.tr("&User"), self.user), (self.tr("&Password"), self.password)):
             part = forms.column()
             forms.field(part, text, control)
             login.addLayout(part, 1)
-        asked.addLayout(login)
-        keeping = forms.row()
-        keeping.addWidget(self.keep, 1)
-        keeping.addWidget(self.forget)
-        asked.addLayout(keeping)
-        files = forms.column()
-        files.setContentsMargins(0, forms.GAP, 0, 0)
+        forms.add(asked, login, forms.row((self.keep, 1), self.forget))
+        files = forms.column(margin=(0, forms.GAP, 0, 0))
         forms.field(files, self.tr("&CA certificates"), self.ca)
         forms.field(files, self.tr("Client c&ertificate"), self.certificate)
         forms.field(files, self.tr("Key of the certi&ficate"), self.key)
         self.files = forms.frame("tls", files)
-        asked.addWidget(self.files)
-        asked.addSpacing(forms.GAP)
+        forms.add(asked, self.files, forms.GAP)
         forms.field(asked, self.tr("&Name in the list"), self.name)
-        asked.addSpacing(forms.GAP)
-        asked.addWidget(self.read_only)
-        asked.addWidget(forms.label(self._read_only_hint(), "muted", wrap=True))
-        asked.addWidget(self.trial)
-        asked.addStretch(1)
+        hint = self.tr("Nothing is removed from it or copied into it, and no expiry is changed.")
+        self.read_only.setAccessibleDescription(hint)
+        forms.add(asked, forms.GAP, self.read_only, forms.label(hint, "muted", wrap=True))
+        forms.add(asked, self.trial, forms.REST)
         self.add_scrolled(asked)
         self.buttons(self.test, self.cancel, self.go)
 
@@ -425,7 +361,6 @@ class ServerDialog(Dialog):
         self.trial.clear()
 
     def _go_to_fault(self, error: UserError) -> None:
-        """Go to the field that is to be changed."""
         fields = {"address": self.address, "password": self.password, "ca": self.ca,
                   "own": self.certificate}  # fmt: skip
         name = next((name for start, name in _AT_FAULT if error.code.startswith(start)), None)
@@ -445,14 +380,9 @@ class ServerDialog(Dialog):
             self.fail(user_error(problem.code, problem.params))
             return None
         if place in self._others and (self.old is None or place != self.old.path):
-            self.fail(
-                UserError(
-                    self.tr("This server is on the list already."),
-                    "",
-                    self.tr("Edit it there, or give another address or database."),
-                    code="address-taken",
-                )
-            )
+            taken = self.tr("This server is on the list already.")
+            remedy = self.tr("Edit it there, or give another address or database.")
+            self.fail(UserError(taken, "", remedy, code="address-taken"))
             return None
         return place
 
@@ -465,8 +395,7 @@ class ServerDialog(Dialog):
         self._engines.forget_password(self.old.path if self.old else self.place)
 
     def _test(self) -> None:
-        place = self._named()
-        if place is not None:
+        if (place := self._named()) is not None:
             login_of = self.old.path if self.old and self.keeps_password else None
             self.trial.begin(place, Login(self.password.text() or None, login_of))
 

@@ -1,6 +1,4 @@
-"""What dialogs ask and show of a server: a login, and likewise what ssh-keygen asks; its figures,
-and what they mean for a cache; and the expiry of entries.
-"""
+"""What dialogs ask and show of a server: a login, its figures, the expiry of entries."""
 
 from __future__ import annotations
 
@@ -18,7 +16,6 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Number
@@ -39,30 +36,24 @@ class ServerPage(Dialog):
     def __init__(
         self, parent: QWidget | None, engines: Engines, place: str, title: str = ""
     ) -> None:
-        super().__init__(parent, "", 560)
+        super().__init__(parent, 560, "place")
         self.setWindowTitle(self.tr("Server"))
-        explain(self, "place")
         self._engines = engines
         self.title = forms.label(title or Place(place).title, "title", wrap=True)
         self.said = forms.label(self.tr("Asking the server…"), "muted", wrap=True)
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
         self.form.setVerticalSpacing(forms.GAP)
-        self.body.addWidget(self.title)
-        self.body.addSpacing(4)
-        self.body.addWidget(self.said)
-        self.body.addLayout(self.form)
+        forms.add(self.body, self.title, 4, self.said, self.form)
         self.notice = Notice()
         self.notice.again.connect(self._ask)
-        self.body.addWidget(self.notice)
         self.meaning = forms.column()
-        self.body.addLayout(self.meaning)
-        self.body.addStretch(1)
-        self.close_button = forms.button(self.tr("Close"))
-        self.close_button.clicked.connect(self.reject)
+        forms.add(self.body, self.notice, self.meaning, forms.REST)
+        self.close_button = forms.button(self.tr("Close"), self.reject)
         self.buttons(self.close_button)
         self._place = place
         self._ticket: int | None = None
+        self.finished.connect(lambda: engines.forget(self._ticket))
         self._ask()
 
     def _ask(self) -> None:
@@ -72,10 +63,6 @@ class ServerPage(Dialog):
         params: ServerParams = {"place": self._place}
         self._ticket = self._engines.ask(protocol.SERVER, params, listener, shared=True, aside=True)
 
-    def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
-        super().done(result)
-
     def _told(self, page: ServerResult) -> None:
         self.said.hide()
         for name, value in figures(page):
@@ -83,10 +70,8 @@ class ServerPage(Dialog):
         found = [f"{one.what} {one.why} {one.remedy}" for one in owned.told(page["owners"])]
         found += meanings(page)
         if found:
-            self.meaning.addSpacing(forms.GAP)
-            self.meaning.addWidget(forms.label(self.tr("What that means"), "heading"))
-        for text in found:
-            self.meaning.addWidget(forms.label(text, wrap=True))
+            forms.add(self.meaning, forms.GAP, forms.label(self.tr("What that means"), "heading"))
+            forms.add(self.meaning, *(forms.label(text, wrap=True) for text in found))
 
     def _failed(self, error: UserError) -> None:
         self.said.hide()
@@ -101,10 +86,9 @@ class ExpiryDialog(Dialog):
     """Asks when entries are to expire, or that they never do."""
 
     def __init__(self, parent: QWidget | None, place: str, count: int) -> None:
-        super().__init__(parent, "", 480)
+        super().__init__(parent, 480, "place")
         self._count = count
         self.setWindowTitle(self.tr("Expiry"))
-        explain(self, "place")
         entries = say.count(count, "entry", "entries")
         title = self.tr("When do {} expire?") if count != 1 else self.tr("When does {} expire?")
         self.body.addWidget(forms.label(title.format(entries), "title", wrap=True))
@@ -114,12 +98,9 @@ class ExpiryDialog(Dialog):
             "{place} drops them by itself then, and programs compile them again.",
             place=printable(place),
         )
-        self.body.addWidget(forms.label(where, "muted", wrap=True))
-        self.body.addSpacing(forms.GAP)
-        self.number = Number()
-        self.number.setRange(1, 999)
+        forms.add(self.body, forms.label(where, "muted", wrap=True), forms.GAP)
+        self.number = Number(1, 999, self.tr("How many"))
         self.number.setValue(30)
-        self.number.setAccessibleName(self.tr("How many"))
         self.unit = Choice()
         self.unit.addItems(
             [self.tr("hours from now"), self.tr("days from now"), self.tr("weeks from now"),
@@ -127,33 +108,21 @@ class ExpiryDialog(Dialog):
         )  # fmt: skip
         self.unit.setCurrentIndex(1)
         self.unit.setAccessibleName(self.tr("When"))
-        self.unit.currentIndexChanged.connect(
-            lambda chosen: self.number.setEnabled(chosen < len(_UNITS))
-        )
         self.number.setFixedHeight(self.unit.sizeHint().height())
         self.number.setMinimumWidth(88)
-        # A style sheet's padding does not reach the field in it.
-        self.number.lineEdit().setTextMargins(6, 0, 0, 0)
-        line = forms.row()
-        line.addWidget(self.number)
-        line.addWidget(self.unit)
-        line.addStretch(1)
-        self.body.addLayout(line)
         self.hint = forms.label("", "muted", wrap=True)
-        self.body.addWidget(self.hint)
+        forms.add(self.body, forms.row(self.number, self.unit, forms.REST), self.hint, forms.REST)
         self.number.valueChanged.connect(self._say)
         self.unit.currentIndexChanged.connect(self._say)
         self._say()
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.clicked.connect(self.reject)
-        self.body.addStretch(1)
-        self.go = forms.button(self.tr("Set expiry"), primary=True)
-        self.go.clicked.connect(self.accept)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject)
+        self.go = forms.button(self.tr("Set expiry"), self.accept, primary=True)
         self.go.setDefault(True)
         self.buttons(self.cancel, self.go)
 
     def _say(self) -> None:
         seconds = self.seconds
+        self.number.setEnabled(seconds is not None)
         if seconds is None:
             text = several(
                 self._count,
@@ -225,33 +194,25 @@ class PasswordDialog(Dialog):
         error: UserError,
         title: str = "",
     ) -> None:
-        super().__init__(parent, "", 480)
+        super().__init__(parent, 480, "place")
         self.setWindowTitle(self.tr("Password of {}").format(title or Place(place).title))
-        explain(self, "place")
         self.place = place
         self.password = secret()
         self.keep = KeepBox(engines)
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Connect"), primary=True)
-        self.go.clicked.connect(self.accept)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("Connect"), self.accept, primary=True)
         self.go.setEnabled(False)
         self.go.setDefault(True)
         self.password.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
         wrong = error.code == "password-wrong"
         self.what = forms.label(error.what, "error" if wrong else "heading", wrap=True)
-        self.body.addWidget(self.what)
-        if wrong and error.why:
-            self.body.addWidget(forms.label(error.why, "muted", wrap=True))
-        self.body.addSpacing(forms.GAP)
+        why = [forms.label(error.why, "muted", wrap=True)] if wrong and error.why else []
+        forms.add(self.body, self.what, *why, forms.GAP)
         forms.field(self.body, self.tr("&Password"), self.password)
         self.body.addWidget(self.keep)
         self.buttons(self.cancel, self.go)
         self.password.setFocus()
-
-    def done(self, result: int) -> None:
-        self.keep.stop()
-        super().done(result)
+        self.finished.connect(self.keep.stop)
 
 
 # What ssh-keygen wants to know before it signs: the passphrase of a key, or the PIN of a token.
@@ -264,30 +225,23 @@ class PassphraseDialog(Dialog):
         """key: what to call it. question: ssh-keygen's own words. wrong: whether the answer before
         was.
         """
-        super().__init__(parent, "", 480)
+        super().__init__(parent, 480)
         pin = "PIN" in question
         self.setWindowTitle(self.tr("PIN of a key") if pin else self.tr("Passphrase of a key"))
         asked = self.tr("The PIN of {}") if pin else self.tr("The passphrase of {}")
         self.what = forms.label(asked.format(key), "heading", wrap=True)
+        said = self.tr("That was not the passphrase. Try again.")
+        if pin:
+            said = self.tr("That was not the PIN. After a few wrong ones a token locks itself.")
         self.wrong = forms.label("", "error", wrap=True)
-        if wrong:
-            self.wrong.setText(
-                self.tr("That was not the PIN. After a few wrong ones a token locks itself.")
-                if pin
-                else self.tr("That was not the passphrase. Try again.")
-            )
-        self.wrong.setVisible(wrong)
+        forms.tell(self.wrong, said if wrong else "")
         self.text = secret()
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Sign"), primary=True)
-        self.go.clicked.connect(self.accept)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("Sign"), self.accept, primary=True)
         self.go.setEnabled(False)
         self.go.setDefault(True)
         self.text.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
-        self.body.addWidget(self.what)
-        self.body.addWidget(self.wrong)
-        self.body.addSpacing(forms.GAP)
+        forms.add(self.body, self.what, self.wrong, forms.GAP)
         forms.field(
             self.body,
             self.tr("&PIN") if pin else self.tr("&Passphrase"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
@@ -14,29 +15,20 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import Dialog, choose_files
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.dialogs.base import Dialog, choose_file
 from torchkeeper.gui.sidebar.carried import files_of
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.gui.background.looked import Signers
 
 
 def trust_notice(what: str, advice: str | QWidget, mild: bool = False) -> QWidget:
-    """A notice that cannot be overlooked; ``advice``: what to think of before going on. mild: about
-    what is the user's own, where it is no alarm.
-    """
-    texts = forms.column(gap=2)
-    texts.addWidget(forms.label(what, "heading"))
-    texts.addWidget(advice if isinstance(advice, QWidget) else forms.label(advice, wrap=True))
-    line = forms.row(gap=12)
-    line.setContentsMargins(12, 10, 12, 10)
-    line.addWidget(
-        forms.picture("shield", 28, "muted" if mild else "error"), 0, Qt.AlignmentFlag.AlignTop
-    )
-    line.addLayout(texts, 1)
+    """A notice that cannot be overlooked, with advice. mild: about what is the user's own."""
+    texts = forms.column(forms.label(what, "heading"), gap=2)
+    forms.add(texts, advice if isinstance(advice, QWidget) else forms.label(advice, wrap=True))
+    shield = forms.picture("shield", 28, "muted" if mild else "error")
+    line = forms.row((shield, forms.TOP), (texts, 1), gap=12, margin=(12, 10, 12, 10))
     return forms.frame("hint" if mild else "notice", line)
 
 
@@ -54,9 +46,8 @@ class TrustDialog(Dialog):
 
     def __init__(self, parent: QWidget | None, engines: Engines, key: str = "") -> None:
         """key: the public key that has signed something, which is not to be changed then."""
-        super().__init__(parent, "", 600)
+        super().__init__(parent, 600, "signature")
         self.setWindowTitle(self.tr("Trust a signer"))
-        explain(self, "signature")
         self.setAcceptDrops(not key)
         self._engines = engines
         self._ticket: int | None = None
@@ -65,13 +56,11 @@ class TrustDialog(Dialog):
         self.key = QPlainTextEdit()
         self.key.setTabChangesFocus(True)
         self.key.setReadOnly(bool(key))
-        self.key.setPlaceholderText(
-            self.tr("Paste a line such as ssh-ed25519 AAAAC3…, or drop a file: KEY.pub")
-        )
+        hint = self.tr("Paste a line such as ssh-ed25519 AAAAC3…, or drop a file: KEY.pub")
+        self.key.setPlaceholderText(hint)
         theme.follow(self.key, lambda: self.key.setFont(theme.monospace()))
         self.key.setFixedHeight(self.key.fontMetrics().lineSpacing() * 4 + 20)
-        self.file = forms.button(self.tr("Read from a &file…"), enter=False)
-        self.file.clicked.connect(self._browse)
+        self.file = forms.button(self.tr("Read from a &file…"), self._browse, enter=False)
         self.file.setVisible(not key)
         self.fingerprint = forms.label("", wrap=True)
         self.fingerprint.setAccessibleName(self.tr("Fingerprint"))
@@ -79,36 +68,27 @@ class TrustDialog(Dialog):
         self.name.setMaxLength(200)
         self.wrong = forms.label("", "error", wrap=True)
         self.wrong.hide()
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         # Never the default: to trust is to be pressed on purpose.
-        self.go = forms.button(self.tr("Trust"), primary=True, enter=False)
-        self.go.clicked.connect(self._go)
-        line = forms.row()
-        line.addWidget(self.file)
-        line.addStretch(1)
+        self.go = forms.button(self.tr("Trust"), self._go, primary=True, enter=False)
         forms.field(self.body, self.tr("Public &key"), self.key)
-        self.body.addLayout(line)
-        self.body.addWidget(self.fingerprint)
-        self.body.addSpacing(4)
+        forms.add(self.body, forms.row(self.file, forms.REST), self.fingerprint, 4)
         forms.field(
             self.body, self.tr("&Name"), self.name,
             self.tr("Such as team@example.org: what bundles are said to be signed by."),
         )  # fmt: skip
-        self.body.addSpacing(4)
-        self.body.addWidget(
-            trust_notice(
-                self.tr("What this key signs is imported unasked, and PyTorch will run it."),
-                self.tr(
-                    "Compare the fingerprint with what its owner tells you, by another way "
-                    "than the bundle came: anybody can sign with a key of any name."
-                ),
-            )
+        notice = trust_notice(
+            self.tr("What this key signs is imported unasked, and PyTorch will run it."),
+            self.tr(
+                "Compare the fingerprint with what its owner tells you, by another way "
+                "than the bundle came: anybody can sign with a key of any name."
+            ),
         )
-        self.body.addWidget(self.wrong)
+        forms.add(self.body, 4, notice, self.wrong)
         self.buttons(self.cancel, self.go)
         self.key.textChanged.connect(self._read)
         self.name.textChanged.connect(lambda *_: self._read())
+        self.finished.connect(lambda: engines.forget(self._ticket))
         self.key.setPlainText(key)
         self._read()
         (self.name if key else self.key).setFocus()
@@ -118,37 +98,28 @@ class TrustDialog(Dialog):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        paths = files_of(event)
-        if paths:
+        if paths := files_of(event):
             event.acceptProposedAction()
             self.read_file(paths[0])
 
     def read_file(self, path: str) -> None:
         """Show the public key in a file."""
         self._engines.forget(self._ticket)
-        self._ticket = self._engines.background(
-            Listener(result=self._is_read, failed=self._failed), lookups.public_key, path
-        )
-
-    def done(self, result: int) -> None:
-        self._engines.forget(self._ticket)
-        super().done(result)
+        listener = Listener(result=self._is_read, failed=self._failed)
+        self._ticket = self._engines.background(listener, lookups.public_key, path)
 
     def _browse(self) -> None:
         folder = os.path.expanduser("~/.ssh/")
         kinds = self.tr("Public keys (*.pub);;All files (*)")
-        choose_files(self, self.tr("Public key"), folder, kinds,
-                     lambda files: self.read_file(files[0]), several=False)  # fmt: skip
+        choose_file(self, self.tr("Public key"), folder, kinds, self.read_file)
 
     def _is_read(self, public: signers.PublicKey) -> None:
         self._ticket = None
         self.key.setPlainText(f"{public.key} {printable(public.comment, 200)}".strip())
 
     def _read(self) -> None:
-        """Look at the key that stands there."""
-        text = self.key.toPlainText().strip()
         self._public = self._error = None
-        if text:
+        if text := self.key.toPlainText().strip():
             try:
                 self._public = signers.public_key_in(text[:_LONG], self.tr("The text"))
             except UserError as e:
@@ -168,35 +139,27 @@ class TrustDialog(Dialog):
         said = [error.what, error.why] if error is not None else []
         if error is not None and error.code != "key-unusable":
             said.append(error.remedy)  # of a key, it is about one to sign with
-        self.wrong.setText(" ".join(text for text in said if text))
+        self.wrong.setText(" ".join(filter(None, said)))
         self.wrong.setVisible(error is not None)
-        public = self._public
-        if public is None:
-            self.fingerprint.setText(self.tr("Its fingerprint is shown here, to be compared."))
-            forms.set_role(self.fingerprint, "muted")
-        else:
-            kind = public.key.partition(" ")[0]
-            self.fingerprint.setText(f"{kind} {public.fingerprint}")
-            forms.set_role(self.fingerprint, "heading")
-        why = ""
+        public, shown = self._public, self.tr("Its fingerprint is shown here, to be compared.")
+        if public is not None:
+            shown = f"{public.key.partition(' ')[0]} {public.fingerprint}"
+        self.fingerprint.setText(shown)
+        forms.set_role(self.fingerprint, "muted" if public is None else "heading")
+        why = self.tr("It is being added.") if self._ticket is not None else ""
         if public is None:
             why = self.tr("There is no public key yet.")
         elif not self.name.text().strip():
             why = self.tr("Give the signer a name.")
-        elif self._ticket is not None:
-            why = self.tr("It is being added.")
-        self.go.setEnabled(not why)
-        self.go.setToolTip(tip(why))
+        forms.allow(self.go, why)
 
     def _go(self) -> None:
         if self._public is None:
             return
-        name, key = self.name.text().strip(), self._public.key
+        trust = partial(signers.trust, self.name.text().strip(), self._public.key)
         self._error = None
         listener = Listener(result=self._trusted, failed=self._failed)
-        self._ticket = self._engines.background(
-            listener, lookups.signers, lambda: signers.trust(name, key)
-        )
+        self._ticket = self._engines.background(listener, lookups.signers, trust)
         self._say()
 
     def _trusted(self, found: Signers) -> None:

@@ -25,14 +25,9 @@ class UnknownSigner(QWidget):
         super().__init__()
         self._engines = engines
         self._key = ""
-        self.button = forms.button(self.tr("Trust this &signer…"))
+        self.button = forms.button(self.tr("Trust this &signer…"), self.open_trust, enter=False)
         self.button.setToolTip(self.tr("Have what this key signs imported without being asked"))
-        self.button.setAutoDefault(False)
-        self.button.clicked.connect(self.open_trust)
-        line = forms.row()
-        line.addWidget(self.button)
-        line.addStretch(1)
-        self.setLayout(line)
+        self.setLayout(forms.row(self.button, forms.REST))
         self.hide()
 
     def show_signature(self, signature: SignatureResult | None) -> None:

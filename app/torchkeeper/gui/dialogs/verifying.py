@@ -52,14 +52,13 @@ class VerifyDialog(WorkDialog):
         bundle was made, and what it says of its objects (``made_in``, stores/bundles/building.py).
         recipes: files and folders to begin with. own: whether it is a folder of the user alone.
         """
-        super().__init__(parent, jobs, 720)
+        super().__init__(parent, jobs, 720, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
-        explain(self, "verification", "header")
-        self._place = place
-        self._start = start
+        self._place, self._start = place, start
         self.environment = EnvironmentChoice(environments)
         self.recipe = RecipeChoice(engines, recipes, rows=3)
         self.recipe.changed.connect(self._say)
+        self.finished.connect(self.recipe.let_go)
         self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         #: Whether runs were wanted that make no sense at present.
@@ -87,37 +86,27 @@ class VerifyDialog(WorkDialog):
         )  # fmt: skip
         self.last = forms.label(last, "muted", wrap=True)
         self.last.setVisible(bool(last))
-        body = forms.column()
-        for widget in (self.title, where, intro, self.last):
-            body.addWidget(widget)
-        body.addSpacing(4)
+        body = forms.column(self.title, where, intro, self.last, 4)
         forms.field(body, self.tr("&Environment"), self.environment)
         both = forms.row(gap=24)
         left, right = forms.column(), forms.column(gap=4)
         forms.field(left, self.tr("&Recipe"), self.recipe)
-        left.addSpacing(forms.GAP)
-        left.addWidget(self.options)
-        left.addStretch(1)
-        runs = forms.label(self.tr("Runs to compare"), "heading")
-        right.addWidget(runs)
-        right.addSpacing(2)
+        forms.add(left, forms.GAP, self.options, forms.REST)
+        forms.add(right, forms.label(self.tr("Runs to compare"), "heading"), 2)
         for name, box in self.runs.items():
             box.setChecked(True)
             box.setAccessibleDescription(about(name))
             what = forms.label(about(name)[:1].upper() + about(name)[1:], "muted", wrap=True)
             what.setContentsMargins(forms.CHECK, 0, 0, 4)
-            right.addWidget(box)
-            right.addWidget(what)
+            forms.add(right, box, what)
         right.addSpacing(4)
         device = forms.column()
         forms.field(device, self.tr("&Device"), self.device)
-        right.addLayout(device)
-        right.addStretch(1)
+        forms.add(right, device, forms.REST)
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)
         self.runs["warm"].setToolTip(self.tr("Always run: the others are compared with it"))
-        both.addLayout(left, 1)
-        both.addLayout(right, 1)
+        forms.add(both, (left, 1), (right, 1))
         body.addSpacing(4)
         body.addLayout(both)
         body.addStretch(1)
@@ -130,13 +119,10 @@ class VerifyDialog(WorkDialog):
                 mild=own,
             )
         )  # fmt: skip
-        self.cancel = forms.button(self.tr("Cancel"))
-        self.cancel.clicked.connect(self.reject)
-        self.cancel.setAutoDefault(False)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         # The default for what is the user's own: what comes from others is run on purpose only.
-        self.go = forms.button(self.tr("Verify"), primary=True)
+        self.go = forms.button(self.tr("Verify"), self._go, primary=True)
         self.go.setAutoDefault(own)
-        self.go.clicked.connect(self._go)
         self.add_choice(ChoicePage(body, self.cancel, self.go), self.go if own else None)
 
     def begin_with(self, python: str, options: Asked) -> None:
@@ -156,7 +142,6 @@ class VerifyDialog(WorkDialog):
         return [name for name, box in self.runs.items() if box.isChecked()]
 
     def _fit(self, about: Mapping[str, Any]) -> None:
-        """Begin with what a bundle says that it was made for."""
         made_in = about.get("made_in")
         threads = made_in.get("threads") if isinstance(made_in, dict) else None
         portable = bool(about.get("portable")) and not about.get("unportable")
@@ -199,11 +184,6 @@ class VerifyDialog(WorkDialog):
                 told["device"] = device
             self.follow(self._start(env, self.chosen, told))
 
-    def done(self, result: int) -> None:
-        self.recipe.let_go()
-        super().done(result)
-
     def choose_again(self) -> None:
         super().choose_again()
-        self.setWindowTitle(self.tr("Verify"))
         self.cancel.setFocus()

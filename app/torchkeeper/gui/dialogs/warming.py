@@ -1,6 +1,4 @@
-"""The warm dialog: which interpreter compiles what into which place, for which programs, and where
-that goes then.
-"""
+"""The warm dialog: what compiles what, into which place, and where that goes then."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from torchkeeper.client.profiles import profile as applying
 from torchkeeper.client.profiles.profile import Profile
@@ -26,14 +24,13 @@ from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.drafts import Kept
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Number
+from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.rules import About, about_of, check
@@ -63,26 +60,20 @@ class ThenChoice(QWidget):
         self.bundle = QCheckBox(self.tr("Write a &bundle"))
         self.file = QLineEdit(name)
         self.file.setAccessibleName(self.tr("Bundle file"))
-        self.browse = forms.button(self.tr("Bro&wse…"), enter=False)
-        self.browse.clicked.connect(self._browse)
+        self.browse = forms.button(self.tr("Bro&wse…"), self._browse, enter=False)
         self.check = forms.label("", wrap=True)
         self.check.setContentsMargins(forms.CHECK, 0, 0, 0)
         self.replace = QCheckBox()
         self.publish = QCheckBox(self.tr("P&ublish to a server"))
-        self.server = Choice()
+        self.server = Choice(16)
         self.server.setAccessibleName(self.tr("Server"))
-        self.server.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.server.setMinimumContentsLength(16)
         for place in places:
             if place.server and not place.read_only:
                 self.server.addItem(printable(place.title, 80), place.path)
         none = not self.server.count()
         self.publish.setEnabled(not none)
-        self.publish.setToolTip(
-            self.tr("There is no server among the places; add one first") if none else ""
-        )
+        add = self.tr("There is no server among the places; add one first")
+        self.publish.setToolTip(tip(add if none else ""))
         self._lay_out()
         self.bundle.toggled.connect(self._changed)
         self.file.textChanged.connect(self._changed)
@@ -91,24 +82,10 @@ class ThenChoice(QWidget):
         self._say()
 
     def _lay_out(self) -> None:
-        line = forms.row()
-        line.setContentsMargins(forms.CHECK, 0, 0, 0)
-        line.addWidget(self.file, 1)
-        line.addWidget(self.browse)
-        replace = forms.row()
-        replace.setContentsMargins(forms.CHECK, 0, 0, 0)
-        replace.addWidget(self.replace)
-        below = forms.row()
-        below.setContentsMargins(forms.CHECK, 0, 0, 0)
-        below.addWidget(self.server)
-        whole = forms.column(gap=4)
-        whole.addWidget(self.bundle)
-        whole.addLayout(line)
-        whole.addWidget(self.check)
-        whole.addLayout(replace)
-        whole.addSpacing(4)
-        whole.addWidget(self.publish)
-        whole.addLayout(below)
+        inset = forms.CHECK, 0, 0, 0
+        line = forms.row((self.file, 1), self.browse, margin=inset)
+        replace, below = forms.row(self.replace, margin=inset), forms.row(self.server, margin=inset)
+        whole = forms.column(self.bundle, line, self.check, replace, 4, self.publish, below, gap=4)
         self.setLayout(whole)
 
     @property
@@ -119,9 +96,8 @@ class ThenChoice(QWidget):
             return Then("", server)
         if self._path is None or self._there is None or self._wrong()[1] == "error":
             return None
-        if self._there["what"] == "file" and not self.replace.isChecked():
-            return None
-        return Then(self._path, server)
+        kept = self._there["what"] == "file" and not self.replace.isChecked()
+        return None if kept else Then(self._path, server)
 
     def let_go(self) -> None:
         """Hear no more: the dialog closes."""
@@ -138,7 +114,8 @@ class ThenChoice(QWidget):
         self._look.forget()
         if self.bundle.isChecked() and self._path is not None:
             params: TargetParams = {"path": self._path}
-            self._look.ask(protocol.TARGET, params, self._told, self._unknown)
+            heard = Listener(result=self._told, failed=self._unknown)
+            self._look.ask(protocol.TARGET, params, heard)
         self._say()
 
     def _told(self, there: TargetResult) -> None:
@@ -149,11 +126,9 @@ class ThenChoice(QWidget):
 
     def _unknown(self, error: UserError) -> None:
         self._say()
-        self.check.setText(error.what)
-        self.check.show()
+        forms.tell(self.check, error.what)
 
     def _wrong(self) -> tuple[str, str]:
-        """What is to be said of the file, and the role of that."""
         if self._path is None:
             return self.tr("Give the whole path of the bundle, or choose one."), "error"
         if self._there is None:
@@ -164,30 +139,26 @@ class ThenChoice(QWidget):
 
     def _say(self, *_: object) -> None:
         asked = self.bundle.isChecked()
-        for widget in (self.file, self.browse):
-            widget.setVisible(asked)
+        self.file.setVisible(asked)
+        self.browse.setVisible(asked)
         self.server.setVisible(self.publish.isChecked())
         said, role = self._wrong() if asked else ("", "")
         forms.set_role(self.check, role)
-        self.check.setText(said)
-        self.check.setVisible(bool(said))
+        forms.tell(self.check, said)
         there = asked and self._there is not None and self._there["what"] == "file"
         self.replace.setVisible(there and not said)
         self.changed.emit()
 
     def _browse(self) -> None:
         kinds = self.tr("Bundles (*.torchcache)")
-        title = self.tr("Write a bundle")
-        choose_target(self, title, self.file.text(), kinds, self.file.setText)
+        choose_target(self, self.tr("Write a bundle"), self.file.text(), kinds, self.file.setText)
 
 
 # The choice of a profile in a dialog: the settings of the session, or exactly those of one.
 
 
-class ProfileChoice(QWidget):
-    """Reads the profiles in the worker's thread, and says below what is wrong with the chosen one;
-    one that is not there any more is the session's instead.
-    """
+class ProfileChoice(Compound):
+    """Reads the profiles in the worker's thread; says below what is wrong with the chosen one."""
 
     #: Another was chosen, or more is known of it.
     changed = Signal()
@@ -195,23 +166,18 @@ class ProfileChoice(QWidget):
     def __init__(self, engines: Engines, first: str = "") -> None:
         """first: the name of the one to begin with; "" for the session's."""
         super().__init__()
-        self._engines = engines
-        self._first = first
+        self._engines, self._first = engines, first
         self._facts: Env | None = None
         self._into = ""
         self._profiles: dict[str, Profile] = {}
         #: Whether what there is was read: before, nothing is known of the one to begin with.
         self.read = False
         self.combo = Choice()
-        self.combo.addItem(self.tr("As in my session"), "")
+        self.combo.offer([(self.tr("As in my session"), "")])
         self.about = forms.label("", "muted", wrap=True)
         self.moved = forms.label("", "muted", wrap=True)
         self.moved.hide()
-        whole = forms.column(gap=4)
-        whole.addWidget(self.combo)
-        whole.addWidget(self.about)
-        whole.addWidget(self.moved)
-        self.setLayout(whole)
+        self.setLayout(forms.column(self.combo, self.about, self.moved, gap=4))
         self.setFocusProxy(self.combo)
         self.about.hide()
         self.combo.currentIndexChanged.connect(self._say)
@@ -230,10 +196,6 @@ class ProfileChoice(QWidget):
             return not self._first
         return not self.name or not any(one.severity == "error" for one in self._found())
 
-    def setAccessibleName(self, name: str) -> None:
-        super().setAccessibleName(name)
-        self.combo.setAccessibleName(name)
-
     def use(self, facts: Env | None, into: str) -> None:
         """In which environment, and into which place what is compiled goes."""
         if (facts, into) != (self._facts, self._into):
@@ -247,24 +209,22 @@ class ProfileChoice(QWidget):
     def _fill(self, every: Sequence[Kept]) -> None:
         self.read = True
         self._profiles = {one.name: one.profile for one in every if one.profile is not None}
-        self.combo.blockSignals(True)
-        for name in self._profiles:
-            self.combo.addItem(self.tr("Profile {}").format(printable(name, 64)), name)
-        self.combo.setCurrentIndex(max(0, self.combo.findData(self._first)))
-        self.combo.blockSignals(False)
+        text = self.tr("Profile {}")
+        kept = [(text.format(printable(name, 64)), name) for name in self._profiles]
+        self.combo.offer([(self.combo.itemText(0), ""), *kept], self._first)
         self._say()
 
     def _failed(self, error: UserError) -> None:
         self.read = True
-        self.about.setText(f"{error.what} {error.why}")
+        forms.tell(self.about, f"{error.what} {error.why}")
         forms.set_role(self.about, "error")
-        self.about.show()
         self.changed.emit()
 
     def _found(self) -> Sequence[Any]:
-        about = about_of(self._facts) if self._facts else About()
         profile = self._profiles.get(self.name)
-        return check(profile.values, about) if profile is not None else ()
+        if profile is None:
+            return ()
+        return check(profile.values, about_of(self._facts) if self._facts else About())
 
     def _say(self, *_: object) -> None:
         self._tell()
@@ -277,8 +237,7 @@ class ProfileChoice(QWidget):
                 self.about.hide()
             self.moved.hide()
             return
-        found = self._found()
-        bad = [one for one in found if one.severity != "advice"]
+        bad = [one for one in self._found() if one.severity != "advice"]
         text, role = profile.about, "muted"
         if bad:
             text = f"{words.counted(bad)}: {said(bad[0]).what}"
@@ -286,12 +245,10 @@ class ProfileChoice(QWidget):
         if not self.good:
             text += " " + self.tr("Correct it under Go > Settings, or choose another.")
             role = "error"
-        self.about.setText(text)
+        forms.tell(self.about, text)
         forms.set_role(self.about, role)
         moved = applying.moved(profile, self._into) if self._into and self.good else []
-        self.moved.setText("\n".join(moved))
-        self.moved.setVisible(bool(moved))
-        self.about.setVisible(bool(self.about.text()))
+        forms.tell(self.moved, "\n".join(moved))
 
 
 # What is known to go wrong with recipes before anything is compiled, said in a dialog.
@@ -317,9 +274,7 @@ class Foreseen(QWidget):
         self._problems: dict[str, int] = {}
         self.said = forms.label("", "warning", wrap=True)
         self.said.setAccessibleName(self.tr("What will go wrong"))
-        whole = forms.column()
-        whole.addWidget(self.said)
-        self.setLayout(whole)
+        self.setLayout(forms.column(self.said))
         self.hide()
 
     def look(
@@ -353,8 +308,7 @@ class Foreseen(QWidget):
             if problem := row["problem"]:
                 error = user_error(problem["code"], problem["params"])
                 remedy = error.remedy if problem["code"] in _MENDED else ""
-                parts = (error.what, error.why, remedy)
-                text = printable(" ".join(filter(None, parts)), 600)
+                text = printable(" ".join(filter(None, (error.what, error.why, remedy))), 600)
                 self._problems[text] = self._problems.get(text, 0) + 1
 
     def _failed(self, error: UserError) -> None:
@@ -366,8 +320,7 @@ class Foreseen(QWidget):
         cells = sum(self._problems.values())
         lines = [text for text, _ in some[:_MOST]]
         if cells:
-            many = say.count(cells, "cell", "cells")
-            lines.insert(0, self.tr("{} would fail:").format(many))
+            lines.insert(0, self.tr("{} would fail:").format(say.count(cells, "cell", "cells")))
         if len(some) > _MOST:
             lines.append(self.tr("and {} reasons more").format(len(some) - _MOST))
         self.said.setText("\n".join(lines))
@@ -386,15 +339,6 @@ Start = Callable[[str, list[str], str, Asked, Then], Job]
 def cores() -> int:
     """The cores that this machine has for us."""
     return max(1, len(os.sched_getaffinity(0)))
-
-
-def _spin(least: int, most: int) -> QSpinBox:
-    made = Number()
-    made.setRange(least, most)
-    made.setFixedHeight(forms.field_height())
-    # A style sheet's padding does not reach the field in it.
-    made.lineEdit().setTextMargins(6, 0, 0, 0)
-    return made
 
 
 class WarmDialog(WorkDialog):
@@ -416,9 +360,8 @@ class WarmDialog(WorkDialog):
         profile: str = "",
     ) -> None:
         """bundle: a name for one, should one be wanted. recipes, profile: those to begin with."""
-        super().__init__(parent, jobs, 880)
+        super().__init__(parent, jobs, 880, "recipe", "profile")
         self.setWindowTitle(self.tr("Warm a cache"))
-        explain(self, "recipe", "profile")
         self._start = start
         self.choice_of = EnvironmentChoice(environments)
         self.interpreter, self.environment = self.choice_of.combo, self.choice_of.about
@@ -433,20 +376,20 @@ class WarmDialog(WorkDialog):
                     "factor: programs find the entries only where they set it, too."),
         )  # fmt: skip
         self.device = DeviceChoice()
-        self.jobs_at_once = _spin(1, cores())
-        self.limit = _spin(0, MOST_LIMIT)
+        self.jobs_at_once = Number(1, cores())
+        self.limit = Number(0, MOST_LIMIT)
         self.limit.setSpecialValueText(self.tr("No limit"))
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
-        self.cancel = forms.button(self.tr("Cancel"), enter=False)
-        self.cancel.clicked.connect(self.reject)
-        self.go = forms.button(self.tr("Start"), primary=True)
-        self.go.clicked.connect(self._go)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("Start"), self._go, primary=True)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()
         for choice in (self.target, self.choice_of, self.recipe, self.profile, self.then):
             choice.changed.connect(self._say)
+        for part in (self.recipe, self.foreseen, self.profile, self.then):
+            self.finished.connect(part.let_go)
         self.device.currentIndexChanged.connect(self._say)
         self._say()
 
@@ -457,18 +400,12 @@ class WarmDialog(WorkDialog):
         )
         left, right = forms.column(), forms.column()
         forms.field(left, self.tr("&Recipe"), self.recipe)
-        left.addWidget(self.foreseen)
-        left.addSpacing(forms.GAP)
+        forms.add(left, self.foreseen, forms.GAP)
         forms.field(left, self.tr("Into the &place"), self.target)
-        left.addWidget(self.wrong)
-        left.addSpacing(forms.GAP)
-        left.addWidget(forms.label(self.tr("And then"), "heading"))
-        left.addWidget(self.then)
-        left.addStretch(1)
+        forms.add(left, self.wrong, forms.GAP, forms.label(self.tr("And then"), "heading"))
+        forms.add(left, self.then, forms.REST)
         forms.field(right, self.tr("&Device"), self.device)
-        right.addSpacing(forms.GAP)
-        right.addWidget(self.options)
-        right.addSpacing(forms.GAP)
+        forms.add(right, forms.GAP, self.options, forms.GAP)
         several = forms.row(gap=16)
         for text, spin, hint in (
             (self.tr("Cells at a ti&me"), self.jobs_at_once,
@@ -479,30 +416,18 @@ class WarmDialog(WorkDialog):
         ):  # fmt: skip
             one = forms.column()
             forms.field(one, text, spin)
+            spin.setFixedHeight(forms.field_height())
             spin.setToolTip(tip(hint))
             spin.setAccessibleDescription(hint)
             several.addLayout(one, 1)
-        right.addLayout(several)
-        right.addSpacing(forms.GAP)
+        forms.add(right, several, forms.GAP)
         forms.field(right, self.tr("&Settings"), self.profile)
         right.addStretch(1)
-        both = forms.row(gap=32)
-        both.addLayout(left, 5)
-        both.addLayout(right, 4)
-        body = forms.column()
-        body.addWidget(forms.label(intro, "muted", wrap=True))
-        body.addSpacing(forms.GAP)
+        both = forms.row((left, 5), (right, 4), gap=32)
+        body = forms.column(forms.label(intro, "muted", wrap=True), forms.GAP)
         forms.field(body, self.tr("Python &interpreter"), self.choice_of)
-        body.addSpacing(forms.GAP)
-        body.addLayout(both)
-        body.addSpacing(forms.GAP)
-        body.addStretch(1)
+        forms.add(body, forms.GAP, both, forms.GAP, forms.REST)
         self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
-
-    @property
-    def python(self) -> str:
-        """The chosen interpreter."""
-        return self.choice_of.python
 
     def _say(self, *_: object) -> None:
         facts = self.choice_of.facts
@@ -512,12 +437,10 @@ class WarmDialog(WorkDialog):
         asked: CellsParams = {"device": self.device.device} if self.device.device else {}
         if UNQUOTED.search(path := self.target.path or ""):
             asked["into"] = path
-        self.foreseen.look(
-            self.python if facts is not None else "", None if made is None else made.wire, asked
-        )
+        python = self.choice_of.python if facts is not None else ""
+        self.foreseen.look(python, None if made is None else made.wire, asked)
         there = self.target.path is not None
-        self.wrong.setText("" if there else self.target.wrong)
-        self.wrong.setVisible(not there)
+        forms.tell(self.wrong, "" if there else self.target.wrong)
         several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
         self.jobs_at_once.setEnabled(several and self.jobs_at_once.maximum() > 1)
         self.profile.use(facts, self.target.path or "")
@@ -536,16 +459,4 @@ class WarmDialog(WorkDialog):
                 options["limit_s"] = self.limit.value() * 60
             if self.jobs_at_once.isEnabled() and self.jobs_at_once.value() > 1:
                 options["jobs"] = self.jobs_at_once.value()
-            self.follow(self._start(self.python, self.recipe.names, into, options, then))
-
-    def done(self, result: int) -> None:
-        self.recipe.let_go()
-        self.foreseen.let_go()
-        self.profile.let_go()
-        self.then.let_go()
-        super().done(result)
-
-    def choose_again(self) -> None:
-        super().choose_again()
-        self.setWindowTitle(self.tr("Warm a cache"))
-        self.go.setFocus()
+            self.follow(self._start(self.choice_of.python, self.recipe.names, into, options, then))

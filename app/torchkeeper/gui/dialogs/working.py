@@ -59,16 +59,8 @@ class ProgressPage(QWidget):
         )
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setToolTip(self.tr("Stop; what was done is taken back"))
-        layout = forms.column()
-        layout.addWidget(self.title)
-        layout.addSpacing(forms.GAP)
-        layout.addWidget(self.bar)
-        layout.addWidget(self.numbers)
-        layout.addWidget(self.now)
-        layout.addSpacing(4)
-        layout.addWidget(self.laps)
-        layout.addStretch(1)
-        layout.addLayout(button_row(self.background, self.cancel))
+        layout = forms.column(self.title, forms.GAP, self.bar, self.numbers, self.now, 4, self.laps)
+        forms.add(layout, forms.REST, button_row(self.background, self.cancel))
         self._layout = layout
         self.setLayout(layout)
 
@@ -76,10 +68,8 @@ class ProgressPage(QWidget):
         """Bring it up to date."""
         self.title.setText(job.title)
         fraction = job.fraction()
-        if fraction is None:
-            self.bar.setRange(0, 0)
-        else:
-            self.bar.setRange(0, _STEPS)
+        self.bar.setRange(0, 0 if fraction is None else _STEPS)
+        if fraction is not None:
             self.bar.setValue(round(fraction * _STEPS))
         self.numbers.setText(self._numbers(job))
         self.now.setText(job.now or job.note)
@@ -91,38 +81,34 @@ class ProgressPage(QWidget):
             self.laps.show_laps(job.laps, time.monotonic())
         self.laps.setVisible(bool(job.laps))
         if job.cells:
-            self._show_cells(job)
+            if self.cells is None:
+                self.cells = cells_pane(self._layout, self._layout.count() - 2)
+            self.cells.show_cells(job.cells)
         if job.traits.warms:
             self.cancel.setToolTip(self.tr("Stop at once; what is compiled by then stays"))
         if scheme_of(job.place or "").keeps_part:
             self.cancel.setToolTip(self.tr("Stop at once; what has arrived stays"))
         self.cancel.setEnabled(job.active and job.state is not State.CANCELLING)
 
-    def _show_cells(self, job: Job) -> None:
-        if self.cells is None:
-            self.cells = cells_pane(self._layout, self._layout.count() - 2)
-        self.cells.show_cells(job.cells)
-
     def _numbers(self, job: Job) -> str:
-        if job.state is State.RUNNING and job.counts_bytes:
+        if job.state is not State.RUNNING:
+            return state_text(job)
+        if job.counts_bytes:
             return progress_text(job)
-        if job.state is State.RUNNING and job.laps:
+        if job.laps:
             return lap_text(job)
-        if job.state is State.RUNNING and job.kind == PREPARE:
+        if job.kind == PREPARE:
             return self.tr("Building what is not there yet, which takes some seconds…")
-        if job.state is State.RUNNING and len(job.cells.rows) > 1:
+        if len(job.cells.rows) > 1:
             return cells_text(job)
-        if job.state is State.RUNNING and job.cells and job.unit != "steps":
+        if job.cells and job.unit != "steps":
             return self.tr("Compiling…")  # of one, nothing is counted
-        if job.state is State.RUNNING and job.unit == "steps" and job.total:
-            return self.tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
-        if job.state is State.RUNNING and job.total:
-            return self.tr("Reading the entries, {} of {}").format(
-                f"{job.done:,.0f}", f"{job.total:,.0f}"
-            )
-        if job.state is State.RUNNING and job.unit == SIGNING:
-            return self.tr("Signing…")
-        return self.tr("Starting…") if job.state is State.RUNNING else state_text(job)
+        if job.total:
+            done, total = f"{job.done:,.0f}", f"{job.total:,.0f}"
+            if job.unit == "steps":
+                return self.tr("{} of {} {}").format(done, total, job.unit)
+            return self.tr("Reading the entries, {} of {}").format(done, total)
+        return self.tr("Signing…") if job.unit == SIGNING else self.tr("Starting…")
 
 
 #: What jobs are about, by their kind.
@@ -140,10 +126,7 @@ _WIDE, _HIGHEST = 1040, 720
 
 
 class WorkDialog(Dialog):
-    """Its first page, if it has one, ends in ``follow``; the other two are of every job.
-
-    Closed while the job runs, it leaves the job on the Activity page.
-    """
+    """Its first page ends in ``follow``. Closed while the job runs, it leaves it on Activity."""
 
     #: Its pages, all of which the layout counts, see to their height themselves.
     grows = False
@@ -164,10 +147,13 @@ class WorkDialog(Dialog):
     #: A recipe is to be edited: its file.
     edit = Signal(str)
 
-    def __init__(self, parent: QWidget | None, jobs: JobsModel, width: int = 560) -> None:
-        super().__init__(parent, "", width)
+    def __init__(
+        self, parent: QWidget | None, jobs: JobsModel, width: int = 560, *ideas: str
+    ) -> None:
+        super().__init__(parent, width, *ideas)
         self._jobs = jobs
-        self._height = 0
+        #: The title and the height of the first page.
+        self._title, self._height = "", 0
         self.job: Job | None = None
         self.choice: QWidget | None = None
         self._goes_on: QPushButton | None = None
@@ -186,12 +172,12 @@ class WorkDialog(Dialog):
         page.close_.clicked.connect(self.accept)
         page.again.clicked.connect(self.choose_again)
         page.folder.clicked.connect(lambda: self.reveal.emit(self.job))
-        page.open.clicked.connect(self._open)
-        page.more.prepare.connect(self._prepare)
-        page.verify.clicked.connect(lambda: self._leave_to(self.verify))
-        page.bad.clicked.connect(lambda: self._leave_to(self.rewarm))
-        page.edit.connect(self._edit)
-        page.log.clicked.connect(lambda: self._leave_to(self.log))
+        page.more.prepare.connect(lambda python: self._leave_to(self.prepare, python))
+        page.edit.connect(lambda path: self._leave_to(self.edit, path))
+        page.open.clicked.connect(lambda: self._leave_to(self.opened, self.job))
+        page.verify.clicked.connect(lambda: self._leave_to(self.verify, self.job))
+        page.bad.clicked.connect(lambda: self._leave_to(self.rewarm, self.job))
+        page.log.clicked.connect(lambda: self._leave_to(self.log, self.job))
 
     @property
     def takes_nothing(self) -> str | None:
@@ -205,15 +191,10 @@ class WorkDialog(Dialog):
         self._turn_to(page, 0, goes_on)
 
     def _turn_to(self, page: QWidget, height: int = 0, goes_on: QPushButton | None = None) -> None:
-        """Show a page, in a dialog that is as high as it needs to be.
-
-        ``goes_on``: what Enter presses there.
-        """
-        for number in range(self.pages.count()):
-            other = self.pages.widget(number)
+        """Show a page, in a dialog as high as that needs. goes_on: what Enter presses there."""
+        for other in filter(None, (self.choice, self.progress, self.result_page)):
             policy = QSizePolicy.Policy.Preferred if other is page else QSizePolicy.Policy.Ignored
-            if other is not None:
-                other.setSizePolicy(policy, policy)
+            other.setSizePolicy(policy, policy)
         self.pages.setCurrentWidget(page)
         if goes_on is not None:
             # Enter is for the default of the dialog, and does nothing where that is not seen. One
@@ -221,14 +202,12 @@ class WorkDialog(Dialog):
             goes_on.setDefault(False)
             goes_on.setDefault(True)
         if not height:
-            low = _LOW if page is self.progress else _LOWEST
-            height = max(low, self._needed(page))
+            height = max(_LOW if page is self.progress else _LOWEST, self._needed(page))
         self.pages.updateGeometry()
         self.body.activate()
         self.resize(self.width(), min(height, self.screen().availableSize().height() - 80))
 
     def _needed(self, page: QWidget) -> int:
-        """How high the dialog is to be for all that a page says."""
         layout = page.layout()
         if layout is None:
             return 0
@@ -243,19 +222,17 @@ class WorkDialog(Dialog):
         done = super().event(event)
         page = self.pages.currentWidget() if event.type() == QEvent.Type.LayoutRequest else None
         if page is not None and page is self.choice and self.fits:
-            needed = min(self._needed(page), self.screen().availableSize().height() - 80)
-            if needed > self.height():
-                self.resize(self.width(), needed)
+            self.grow_to(self._needed(page))
         return done
 
     def follow(self, job: Job) -> None:
         """Show this job from now on."""
         self.job = job
+        if self.pages.currentWidget() is self.choice:
+            self._title, self._height = self.windowTitle(), self.height()
         self.setWindowTitle(job.title)
         explain(self, *_IDEAS.get(job.kind, ("place",)))
         self._free_window()
-        if self.pages.currentWidget() is self.choice:
-            self._height = self.height()
         if job.active:
             self._show()
             self._turn_to(self.progress)
@@ -273,9 +250,7 @@ class WorkDialog(Dialog):
             self.show()
 
     def _free_window(self) -> None:
-        """From now on the window behind it can be used: it asks nothing any more, and what is
-        dropped on the window arrives there.
-        """
+        """From now on the window behind it can be used, and what is dropped there arrives."""
         if self.windowModality() == Qt.WindowModality.NonModal:
             return
         shown, at, active = self.isVisible(), self.pos(), self.isActiveWindow()
@@ -295,7 +270,10 @@ class WorkDialog(Dialog):
         """Back to the first page, for another try."""
         self.job = None
         if self.choice is not None:
+            self.setWindowTitle(self._title)
             self._turn_to(self.choice, self._height, self._goes_on)
+            if self._goes_on is not None:
+                self._goes_on.setFocus()
 
     def _show(self, *_: object) -> None:
         if self.job is not None and self.job.active:
@@ -305,10 +283,7 @@ class WorkDialog(Dialog):
                 self._make_room()
 
     def _make_room(self) -> None:
-        """Be as large as the cells of a warm-up want."""
-        room = self.screen().availableSize()
-        wide = min(max(self.width(), _WIDE), room.width() - 40)
-        self.resize(wide, min(max(self.height(), _HIGHEST), room.height() - 80))
+        self.resize_within(max(self.width(), _WIDE), max(self.height(), _HIGHEST))
 
     def _finished(self, job: Job) -> None:
         if job is not self.job:
@@ -319,29 +294,15 @@ class WorkDialog(Dialog):
         height = _HIGH if page.left.isVisibleTo(self) and page.has_long_list else 0
         if page.more.has_list:
             height = _TALL
-        self._turn_to(self.result_page, height, self.result_page.close_)
+        self._turn_to(page, height, page.close_)
         if job.cells and (job.traits.warms or height):
             self._make_room()
-        self.result_page.close_.setFocus()
+        page.close_.setFocus()
 
     def _cancel(self) -> None:
         if self.job is not None:
             self.cancelled.emit(self.job)
 
-    def _prepare(self, python: str) -> None:
+    def _leave_to(self, what: SignalInstance, of: object) -> None:
         self.accept()
-        self.prepare.emit(python)
-
-    def _edit(self, path: str) -> None:
-        self.accept()
-        self.edit.emit(path)
-
-    def _leave_to(self, what: SignalInstance) -> None:
-        job = self.job
-        self.accept()
-        what.emit(job)
-
-    def _open(self) -> None:
-        job = self.job
-        self.accept()
-        self.opened.emit(job)
+        what.emit(of)

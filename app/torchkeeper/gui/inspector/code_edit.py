@@ -11,10 +11,11 @@ import re
 import time
 from collections import deque
 from dataclasses import dataclass
+from itertools import accumulate
 
 from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QTextCharFormat, QTextCursor, QTextLayout
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
@@ -129,8 +130,7 @@ def _scan(line: str, at: int, language: str, until: str, found: list[Token]) -> 
             if kernel:
                 found.append((match.start(), at - match.start(), part))
                 inside = CPP if kernel[1] == "cpp" else PYTHON
-                inner = _scan(line, at, inside, "", found)
-                return State(quotes, inside, inner.until)
+                return State(quotes, inside, _scan(line, at, inside, "", found).until)
             at = end + len(quotes)
             found.append((match.start(), at - match.start(), part))
         elif word := match["word"]:
@@ -146,9 +146,7 @@ def _scan(line: str, at: int, language: str, until: str, found: list[Token]) -> 
 def _in_utf16(line: str, found: list[Token]) -> list[Token]:
     if not found or line.isascii() or max(line) <= "\uffff":
         return found
-    places = [0]
-    for c in line:
-        places.append(places[-1] + (2 if c > "\uffff" else 1))
+    places = list(accumulate((2 if c > "\uffff" else 1 for c in line), initial=0))
     return [
         (places[start], places[start + length] - places[start], part)
         for start, length, part in found
@@ -191,16 +189,14 @@ class CodeEdit(NumberedEdit):
     find_asked = Signal()
     step_asked = Signal(bool)
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.setAccessibleName(name)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setObjectName("code")
         self.setReadOnly(True)
-        self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse
-            | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        by = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(by.TextSelectableByMouse | by.TextSelectableByKeyboard)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
         self.setTabChangesFocus(True)
@@ -277,9 +273,8 @@ class CodeEdit(NumberedEdit):
         cursor.movePosition(QTextCursor.MoveOperation.End)
         first = cursor.blockNumber()
         if self._replace and not self._empty:
-            cursor.movePosition(
-                QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor
-            )
+            to, how = QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor
+            cursor.movePosition(to, how)
             cursor.removeSelectedText()
             del self._states[first:]
         elif not self._empty:
@@ -336,8 +331,7 @@ class CodeEdit(NumberedEdit):
     def sight(self) -> tuple[int, int]:
         """The positions of the first and last character in sight."""
         first = self.cursorForPosition(QPoint(0, 0)).block().position()
-        corner = QPoint(0, self.viewport().height())
-        last = self.cursorForPosition(corner).block()
+        last = self.cursorForPosition(QPoint(0, self.viewport().height())).block()
         return first, last.position() + last.length()
 
     # Keys.
@@ -346,10 +340,8 @@ class CodeEdit(NumberedEdit):
         # These are the text's own here, not the window's.
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             mine = QKeySequence.StandardKey
-            if any(
-                event.matches(key)
-                for key in (mine.Copy, mine.SelectAll, mine.Find, mine.FindNext, mine.FindPrevious)
-            ):
+            keys = mine.Copy, mine.SelectAll, mine.Find, mine.FindNext, mine.FindPrevious
+            if any(map(event.matches, keys)):
                 event.accept()
                 return True
         return super().event(event)

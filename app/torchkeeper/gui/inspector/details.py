@@ -60,19 +60,15 @@ class Detail:
 def detail_of(told: messages.Detail) -> Detail:
     """A Detail from what an engine says. Raises ValueError as ``entry_from_json``."""
     texts = [Text(x["name"], _title(x["name"]), x["chars"]) for x in told["texts"]]
-    return Detail(
-        entry=entry_from_json(told["entry"]),
-        facts=told["facts"],
-        files=told["files"],
-        needs=[
-            Need(kind, key)
-            for name, kind in _NEEDS
-            for key in dict.fromkeys(told["needs"].get(name, ()))
-        ],
-        graphs=[text for text in texts if text.name in _GRAPHS],
-        sources=[text for text in texts if text.name not in _GRAPHS],
-        factors=told["factors"],
-    )
+    needs = [
+        Need(kind, key)
+        for name, kind in _NEEDS
+        for key in dict.fromkeys(told["needs"].get(name, ()))
+    ]
+    graphs = [text for text in texts if text.name in _GRAPHS]
+    sources = [text for text in texts if text.name not in _GRAPHS]
+    entry = entry_from_json(told["entry"])
+    return Detail(entry, told["facts"], told["files"], needs, graphs, sources, told["factors"])
 
 
 @dataclass(frozen=True)
@@ -94,25 +90,16 @@ def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _number(value: object) -> float | None:
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
 def _title(name: str) -> str:
-    """What to call a text."""
+    shown = printable(name)
+    stem, dot, ending = shown.partition(".")
     return {
         "graph": _tr("Forward graph"),
         "backward_graph": _tr("Backward graph"),
         "source": _tr("Generated module"),
         "config": _tr("Chosen configuration"),
         "metadata": _tr("Metadata"),
-    }.get(name) or _file_title(name)
-
-
-def _file_title(name: str) -> str:
-    shown = printable(name)
-    stem, dot, ending = shown.partition(".")
-    return f"{stem[:8]}….{ending}" if dot and len(stem) > 16 else shown
+    }.get(name) or (f"{stem[:8]}….{ending}" if dot and len(stem) > 16 else shown)
 
 
 @dataclass(frozen=True)
@@ -179,8 +166,7 @@ def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     for fact in told(entry.kind, facts):
         section.add(_tr(fact.label), *_several(fact.values, fixed=fact.fixed))
     if "inputs" not in WORDED.get(entry.kind, ()):
-        inputs = [_input(str(x)) for x in _list(facts.get("inputs"))]
-        section.add(_tr("Inputs"), *_several(inputs))
+        section.add(_tr("Inputs"), *_several([_input(str(x)) for x in _list(facts.get("inputs"))]))
     section.add(_tr("Device"), printable(entry.device or ""))
     if entry.compile_s is not None:
         section.add(_tr("Compile time"), say.seconds(entry.compile_s))
@@ -194,8 +180,7 @@ def _made(entry: Entry, facts: Mapping[str, object]) -> Section:
     made = facts.get("made_in")
     made = made if isinstance(made, dict) else {}
     section.add(_tr("Torch"), _text(made.get("torch") or entry.torch or facts.get("torch")))
-    commit = made.get("torch_git")
-    section.add(_tr("Torch commit"), _text(str(commit or "")[:12], fixed=True))
+    section.add(_tr("Torch commit"), _text(str(made.get("torch_git") or "")[:12], fixed=True))
     section.add(_tr("Triton"), _text(facts.get("triton")))
     section.add(_tr("CUDA"), _text(made.get("cuda")))
     section.add(_tr("GPUs"), *_several(made.get("gpus"), fixed=False))
@@ -212,12 +197,11 @@ def _needs(title: str, needs: Sequence[Need], listed: dict[Need, str]) -> Sectio
         for need in keys[:_SHOWN]:
             key = printable(need.key)
             short = f"{key[:12]}…{key[-8:]}" if len(key) > 24 else key
+            keyed = Value(short, fixed=True, muted=True)
             if (name := listed.get(need)) is not None:
-                values.append(Value(name, need))
-                values.append(Value(short, fixed=True, muted=True))
+                values += [Value(name, need), keyed]
             else:
-                values.append(Value(short, fixed=True, muted=True))
-                values.append(Value(_tr("not in this place"), muted=True))
+                values += [keyed, Value(_tr("not in this place"), muted=True)]
         section.add(kind_words(kind), *values, *_rest(len(keys)))
     return section
 
@@ -233,9 +217,8 @@ def _disk(entry: Entry, server: bool) -> Section:
     if entry.mtime is not None:
         section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
     if entry.expires is not None:
-        never = _tr("never")
-        section.add(_tr("Expires"), f"{say.when(entry.expires)} ({say.until(entry.expires)})"
-                    if entry.expires else never)  # fmt: skip
+        at = f"{say.when(entry.expires)} ({say.until(entry.expires)})"
+        section.add(_tr("Expires"), at if entry.expires else _tr("never"))
     if entry.used is not None:
         section.add(_tr("Last used"), f"{say.when(entry.used)} ({say.ago(entry.used)})")
     if inside := inner_cache(entry.path):
@@ -244,8 +227,7 @@ def _disk(entry: Entry, server: bool) -> Section:
     if entry.owner is not None:
         section.add(_tr("Owner"), printable(entry.owner, 80))
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
-    section.add(_tr("SHA-256"), Value(printable(entry.sha256 or ""), fixed=True)
-                if entry.sha256 else None)  # fmt: skip
+    section.add(_tr("SHA-256"), _text(entry.sha256, fixed=True))
     return section
 
 
@@ -274,6 +256,12 @@ def _input(text: str) -> str:
     return _tr("{} on {}").format(shape, device) if device else shape
 
 
+class _Sums(dict[str, tuple[int, int]]):
+    def count(self, name: str, size: int) -> None:
+        entries, whole = self.get(name, (0, 0))
+        self[name] = entries + 1, whole + size
+
+
 class Counts:
     """Adds up a large selection a piece at a time.
 
@@ -283,9 +271,8 @@ class Counts:
 
     def __init__(self) -> None:
         self.size = self.files = self.broken = self.orphans = 0
-        self.kinds: dict[str, tuple[int, int]] = {}
-        self.torches: dict[str, tuple[int, int]] = {}
-        self.verdicts: dict[str, tuple[int, int]] = {}
+        #: How many entries there are of each, and their bytes.
+        self.kinds, self.torches, self.verdicts = _Sums(), _Sums(), _Sums()
         self._others = 0.0
         self._graphs: dict[str, float] = dict.fromkeys(_OVERLAPPING, 0.0)
         self._timed: list[Entry] = []
@@ -293,15 +280,13 @@ class Counts:
     def add(self, entries: Iterable[Entry]) -> None:
         """Count some more."""
         for entry in entries:
-            count, size = self.kinds.get(entry.kind, (0, 0))
-            self.kinds[entry.kind] = (count + 1, size + entry.size)
+            self.kinds.count(entry.kind, entry.size)
             self.size += entry.size
             self.files += entry.files
             self.broken += entry.broken
             self.orphans += entry.orphan is not None
             if entry.verdict is not None:
-                count, size = self.verdicts.get(entry.verdict, (0, 0))
-                self.verdicts[entry.verdict] = (count + 1, size + entry.size)
+                self.verdicts.count(entry.verdict, entry.size)
             if entry.compile_s is not None:
                 if entry.kind in self._graphs:
                     self._graphs[entry.kind] += entry.compile_s
@@ -309,8 +294,7 @@ class Counts:
                 else:
                     self._others += entry.compile_s
             if entry.torch is not None:
-                count, size = self.torches.get(entry.torch, (0, 0))
-                self.torches[entry.torch] = count + 1, size + entry.size
+                self.torches.count(entry.torch, entry.size)
 
     @property
     def held(self) -> str:
@@ -319,15 +303,11 @@ class Counts:
 
     @property
     def overlapping(self) -> list[Entry]:
-        """The entries of which an engine has to say how long compiling them took; none where that
-        is simply their sum.
-        """
+        """The entries whose time an engine has to add up; none where it is simply their sum."""
         return self._timed if all(self._graphs.values()) else []
 
     def compile_s(self, together: float | None = None) -> float | None:
-        """Seconds of compiling, with what the overlapping ones took ``together``; None while that
-        is not known.
-        """
+        """Seconds of compiling; the overlapping ones took ``together``. None while unknown."""
         if not self.overlapping:
             together = sum(self._graphs.values())
         return None if together is None else self._others + together

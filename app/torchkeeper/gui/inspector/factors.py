@@ -1,10 +1,8 @@
-"""Texts in tables that can be searched and copied; and one of them, the key factors of an entry:
-what PyTorch hashed into its key.
-"""
+"""Texts in tables that can be searched and copied; and one of them, an entry's key factors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import (
@@ -20,21 +18,17 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QPlainTextEdit,
     QSplitter,
-    QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
-    QWidget,
 )
 
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.gui.inspector.sources import BlankPane, SearchBox
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.gui.widgets.texts import CopyKey
 
@@ -56,16 +50,14 @@ class RowsModel(QAbstractTableModel):
     def __init__(
         self,
         titles: Sequence[str],
-        *,
-        numbers: frozenset[int] = frozenset(),
-        fixed: frozenset[int] = frozenset(),
         parent: QObject | None = None,
+        fixed: Collection[int] = (),
+        numbers: Collection[int] = (),
     ) -> None:
         """numbers: columns that stand to the right; fixed: those in the fixed-width font."""
         super().__init__(parent)
         self._titles = tuple(titles)
-        self._numbers = numbers
-        self._fixed = fixed
+        self._numbers, self._fixed = numbers, fixed
         self._all: list[tuple[str, ...]] = []
         self._hay: list[str] = []
         self._shown: list[tuple[str, ...]] = []
@@ -94,9 +86,9 @@ class RowsModel(QAbstractTableModel):
         return None
 
     def _side(self, column: int) -> Qt.AlignmentFlag:
-        right = column in self._numbers
-        side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
-        return side | Qt.AlignmentFlag.AlignVCenter
+        sides = Qt.AlignmentFlag
+        side = sides.AlignRight if column in self._numbers else sides.AlignLeft
+        return side | sides.AlignVCenter
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or index.row() >= len(self._shown):
@@ -135,8 +127,7 @@ class RowsModel(QAbstractTableModel):
         first = len(self._all)
         self._all += rows
         self._hay += ["\n".join(row).lower() for row in rows]
-        fresh = self._matching(first)
-        if fresh:
+        if fresh := self._matching(first):
             at = len(self._shown)
             self.beginInsertRows(QModelIndex(), at, at + len(fresh) - 1)
             self._shown += fresh
@@ -159,8 +150,8 @@ class RowsView(QTableView):
 
     copied = Signal()
 
-    def __init__(self, model: RowsModel, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: RowsModel, name: str) -> None:
+        super().__init__()
         CopyKey(self, self.copied.emit)
         self.setObjectName("rows")
         self.setAccessibleName(name)
@@ -175,10 +166,10 @@ class RowsView(QTableView):
         self.setTabKeyNavigation(False)
         self.setWordWrap(False)
         self.setModel(model)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(26)
-        header = self.horizontalHeader()
+        lines, header = self.verticalHeader(), self.horizontalHeader()
+        lines.hide()
+        lines.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        lines.setDefaultSectionSize(26)
         header.setHighlightSections(False)
         header.setMinimumSectionSize(48)
 
@@ -193,9 +184,7 @@ _AROUND, _LEAST = 16, 16
 
 
 class _Names(QStyledItemDelegate):
-    """Names begin alike and differ at their end: what stands in brackets is shown before what
-    stands in front of them.
-    """
+    """Names differ at their end: what stands in brackets is shown before what precedes them."""
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
@@ -208,21 +197,18 @@ class _Names(QStyledItemDelegate):
             option.text = f"{short if room > _LEAST else '…'}[{name}"
 
 
-class FactorsPane(QWidget):
+class FactorsPane(BlankPane):
     """The table, its search field, and the chosen factor in full."""
 
     #: The factors are wanted: the pane is shown for the first time for this entry.
     wanted = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__("shield")
         self._there = 0
         self._asked = False
-        self.model = RowsModel(
-            (self.tr("Name"), self.tr("Value"), self.tr("Hash")),
-            fixed=frozenset({VALUE, HASH}),
-            parent=self,
-        )
+        titles = self.tr("Name"), self.tr("Value"), self.tr("Hash")
+        self.model = RowsModel(titles, self, fixed={VALUE, HASH})
         self.search = SearchBox(self.tr("Search name, value or hash"))
         self.count = forms.label("", "muted")
         self.copy = forms.icon_button("copy", self.tr("Copy the chosen factors"))
@@ -232,15 +218,11 @@ class FactorsPane(QWidget):
         header.resizeSection(NAME, 176)
         header.resizeSection(HASH, 76)
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
-        self.full = QPlainTextEdit()
+        self.full = forms.read_only_text(self.tr("The chosen factor in full"))
         self.full.setObjectName("code")
-        self.full.setReadOnly(True)
-        self.full.setTabChangesFocus(True)
         self.full.setAcceptDrops(False)
-        self.full.setAccessibleName(self.tr("The chosen factor in full"))
         self.full.setPlaceholderText(self.tr("The chosen factor appears here in full."))
         self.full.document().setDocumentMargin(8)
-        self.blank = EmptyState("shield", side=True)
         self._lay_out()
         self.search.textChanged.connect(self._filter)
         self.search.leave.connect(self._to_table)
@@ -253,36 +235,21 @@ class FactorsPane(QWidget):
         self.offer(0)
 
     def _lay_out(self) -> None:
-        line = forms.row(gap=4)
-        line.setContentsMargins(12, 8, 8, 8)
-        line.addWidget(self.search, 1)
-        line.addWidget(self.count)
-        line.addWidget(self.copy)
+        line = forms.row((self.search, 1), self.count, self.copy, gap=4, margin=(12, 8, 8, 8))
         split = QSplitter(Qt.Orientation.Vertical)
         split.setChildrenCollapsible(False)
         split.addWidget(self.table)
         split.addWidget(self.full)
         split.setStretchFactor(0, 1)
         split.setSizes([400, 120])
-        whole = forms.column(gap=0)
-        whole.addLayout(line)
-        whole.addWidget(split, 1)
-        self._page = QWidget()
-        self._page.setLayout(whole)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.blank)
-        self._stack.addWidget(self._page)
-        outer = forms.column(gap=0)
-        outer.addWidget(self._stack)
-        self.setLayout(outer)
+        self._page = forms.page(forms.column(line, (split, 1), gap=0))
+        self.stack.addWidget(self._page)
 
     def clear(self, waiting: str = "") -> None:
         """Show nothing, or that something is being read."""
         self._there, self._asked = 0, False
         self.model.fill([])
-        self.blank.say(waiting)
-        self.blank.blame(None)
-        self._stack.setCurrentWidget(self.blank)
+        self.show_blank(waiting)
 
     def offer(self, count: int) -> None:
         """How many factors the entry has."""
@@ -304,17 +271,10 @@ class FactorsPane(QWidget):
 
     def add(self, rows: list[FactorsRow]) -> None:
         """Rows that were asked for."""
-        self.model.add(
-            [(printable(x["name"]), cleaned(x["value"]), printable(x["hash"])) for x in rows]
-        )
-        self._stack.setCurrentWidget(self._page)
+        told = ((printable(x["name"]), cleaned(x["value"]), printable(x["hash"])) for x in rows)
+        self.model.add(list(told))
+        self.stack.setCurrentWidget(self._page)
         self._say()
-
-    def fail(self, error: UserError) -> None:
-        """They cannot be shown."""
-        self.blank.say(error.what, "\n".join(part for part in (error.why, error.remedy) if part))
-        self.blank.blame(error)
-        self._stack.setCurrentWidget(self.blank)
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
@@ -345,10 +305,7 @@ class FactorsPane(QWidget):
         self.full.setPlainText(text)
 
     def _copy(self) -> None:
-        lines = []
-        for row in self.table.rows():
-            name, value, digest = self.model.row_at(row)
-            # As PyTorch itself writes them.
-            lines.append(f"[{digest}] {name}: {value}")
-        if lines:
+        rows = map(self.model.row_at, self.table.rows())
+        # As PyTorch itself writes them.
+        if lines := [f"[{digest}] {name}: {value}" for name, value, digest in rows]:
             QGuiApplication.clipboard().setText("\n".join(lines))

@@ -89,7 +89,6 @@ class FactsView(QTextBrowser):
         self._fit()
 
     def _fit(self) -> None:
-        """Be as high as the text is at this width."""
         if self._whole and not self._drawing:
             self.setFixedHeight(max(1, ceil(self.document().size().height())))
 
@@ -123,20 +122,17 @@ class FactsView(QTextBrowser):
         # What stands first is on one line with what is over and under this.
         edge = QTextTableCellFormat()
         edge.setLeftPadding(0)
-        for row in range(len(section.rows)):
+        muted = QTextCharFormat()
+        muted.setForeground(QColor(theme.shades().muted))
+        for row, (label, values) in enumerate(section.rows):
             first: QTextTableCell = table.cellAt(row, 0)
             first.setFormat(edge)
-        plain = QTextBlockFormat()
-        for row, (label, values) in enumerate(section.rows):
             if section.labelled:
-                muted = QTextCharFormat()
-                muted.setForeground(QColor(theme.shades().muted))
-                left: QTextTableCell = table.cellAt(row, 0)
-                left.firstCursorPosition().insertText(label, muted)
+                first.firstCursorPosition().insertText(label, muted)
             into = table.cellAt(row, len(widths) - 1).firstCursorPosition()
             for number, value in enumerate(values):
                 if number:
-                    into.insertBlock(plain)
+                    into.insertBlock(QTextBlockFormat())
                 into.insertText(value.text, self._look(value))
 
     def _look(self, value: Value) -> QTextCharFormat:
@@ -204,8 +200,5 @@ class Chip(QWidget):
         painter.setBrush(QColor(shades.kinds.get(self._kind, shades.muted)))
         painter.drawRoundedRect(QRectF(11, box.center().y() - 4.5, 9, 9), 3, 3)
         painter.setPen(QColor(shades.text))
-        words = self.rect().adjusted(26, 0, -6, 0)
-        painter.drawText(
-            words, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
-            kind_words(self._kind),
-        )  # fmt: skip
+        flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(self.rect().adjusted(26, 0, -6, 0), flags, kind_words(self._kind))

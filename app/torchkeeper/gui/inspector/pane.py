@@ -64,12 +64,8 @@ class FilesPane(QWidget):
         super().__init__(parent)
         self._root = ""
         self._files: list[EntryFile] = []
-        self.model = RowsModel(
-            (self.tr("Path"), self.tr("Size"), self.tr("Last change")),
-            numbers=frozenset({_SIZE}),
-            fixed=frozenset({_NAME}),
-            parent=self,
-        )
+        titles = self.tr("Path"), self.tr("Size"), self.tr("Last change")
+        self.model = RowsModel(titles, self, fixed={_NAME}, numbers={_SIZE})
         self.table = RowsView(self.model, self.tr("Files of the entry"))
         # The end of a path tells more than its beginning.
         self.table.setTextElideMode(Qt.TextElideMode.ElideLeft)
@@ -78,32 +74,17 @@ class FilesPane(QWidget):
         header.resizeSection(_TIME, 164)
         header.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
         self.text = forms.label("", "muted")
-        self.copy = forms.button(self.tr("Copy path"))
+        self.copy = forms.button(self.tr("Copy path"), self._copy)
         self.copy.setToolTip(self.tr("Copy the paths of the chosen files, or of all"))
-        foot = forms.row(gap=8)
-        foot.setContentsMargins(12, 8, 12, 8)
-        foot.addWidget(self.text, 1)
-        foot.addWidget(self.copy)
-        whole = forms.column(gap=0)
-        whole.addWidget(self.table, 1)
-        whole.addLayout(foot)
-        self.setLayout(whole)
-        self.copy.clicked.connect(self._copy)
+        foot = forms.row((self.text, 1), self.copy, gap=8, margin=(12, 8, 12, 8))
+        self.setLayout(forms.column((self.table, 1), foot, gap=0))
         self.table.copied.connect(self._copy)
 
     def show_files(self, root: str, files: list[EntryFile]) -> None:
         """Show these files, which lie under ``root``."""
         self._root, self._files = root, files
-        self.model.fill(
-            [
-                (
-                    printable(file["path"], 4096),
-                    say.size(file["size"]),
-                    "" if file["mtime"] is None else say.when(file["mtime"]),
-                )
-                for file in files
-            ]
-        )
+        rows = ((printable(x["path"], 4096), say.size(x["size"]), x["mtime"]) for x in files)
+        self.model.fill([(*row, "" if at is None else say.when(at)) for *row, at in rows])
         total = say.size(sum(file["size"] for file in files))
         self.text.setText(f"{say.count(len(files), 'file', 'files')} · {total}" if files else "")
         self.copy.setEnabled(bool(files))
@@ -127,18 +108,12 @@ class LowBlank(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        texts = forms.column(gap=2)
-        texts.addWidget(forms.label(self.tr("No entry is selected"), "heading"))
+        heading = forms.label(self.tr("No entry is selected"), "heading")
         what = self.tr("Select one, and here stands whether it is of use, and why.")
-        texts.addWidget(forms.label(what, "muted", wrap=True))
-        texts.addStretch(1)
+        texts = forms.column(heading, forms.label(what, "muted", wrap=True), forms.REST, gap=2)
         self.button = forms.button("")
         self.button.clicked.connect(self.first)
-        line = forms.row(gap=16)
-        line.setContentsMargins(16, 12, 16, 12)
-        line.addLayout(texts, 1)
-        line.addWidget(self.button)
-        self.setLayout(line)
+        self.setLayout(forms.row((texts, 1), self.button, gap=16, margin=(16, 12, 16, 12)))
 
     def offer(self, text: str) -> None:
         """Have a button of this text, and none where it is empty."""
@@ -177,8 +152,7 @@ class Inspector(QFrame):
         super().__init__(parent)
         self.setObjectName("pane")
         self.setAccessibleName(self.tr("Inspector"))
-        self._engines = engines
-        self._lookup = lookup
+        self._engines, self._lookup = engines, lookup
         self._place = ""
         self._root = ""
         self._entries: list[Entry] = []
@@ -240,37 +214,18 @@ class Inspector(QFrame):
         self.summary.asked.connect(self.asked)
         self.sharing.export.connect(self.export)
         self.tabs.currentChanged.connect(self.turned)
-        line = forms.row(gap=8)
-        line.addWidget(self.chip)
-        line.addWidget(self.key, 1)
-        line.addWidget(self.copy_key)
-        head = forms.column(gap=8)
-        head.setContentsMargins(12, 14, 8, 6)
-        head.addWidget(self.name)
-        head.addLayout(line)
-        told = forms.column(gap=0)
-        told.setContentsMargins(12, 4, 12, 4)
-        told.addWidget(self.notice)
-        one = forms.column(gap=0)
-        one.addLayout(head)
-        one.addLayout(told)
-        one.addWidget(self.tabs, 1)
-        self._one = QWidget()
-        self._one.setLayout(one)
+        line = forms.row(self.chip, (self.key, 1), self.copy_key, gap=8)
+        head = forms.column(self.name, line, gap=8, margin=(12, 14, 8, 6))
+        told = forms.column(self.notice, margin=(12, 4, 12, 4))
+        self._one = forms.page(forms.column(head, told, (self.tabs, 1), gap=0))
         self.several = FactsView(self.tr("Facts of the selected entries"))
         self.several_title = forms.label("", "heading")
         self.several_title.setContentsMargins(12, 14, 12, 2)
-        several = forms.column(gap=0)
-        several.addWidget(self.several_title)
-        several.addWidget(self.several, 1)
-        self._several = QWidget()
-        self._several.setLayout(several)
+        self._several = forms.page(forms.column(self.several_title, (self.several, 1), gap=0))
         self.stack = QStackedWidget()
         for page in (self.blank, self.low_blank, self._one, self._several):
             self.stack.addWidget(page)
-        whole = forms.column(gap=0)
-        whole.addWidget(self.stack)
-        self.setLayout(whole)
+        self.setLayout(forms.column(self.stack, gap=0))
         self.setMinimumWidth(NARROWEST)
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
@@ -306,7 +261,7 @@ class Inspector(QFrame):
         """Some time has passed. What is being marked, to be copied, stays."""
         if self.stack.currentWidget() is self._one and not self.facts.textCursor().hasSelection():
             self._show_facts()
-            self.summary.measured.again()
+            self.summary.measured.tell(self.summary.measured.beside)
 
     def _changed(self) -> None:
         one = self._entries[0] if len(self._entries) == 1 else None
@@ -357,9 +312,7 @@ class Inspector(QFrame):
         self.stack.setCurrentWidget(self.low_blank if self.height() < LOWEST else self.blank)
 
     def offer_first(self, text: str) -> None:
-        """Where nothing is selected, have a button that selects the first entry; none without a
-        text.
-        """
+        """Where nothing is selected, have a button of this text that selects the first entry."""
         self.blank.offer(text)
         self.low_blank.offer(text)
 
@@ -383,23 +336,20 @@ class Inspector(QFrame):
         """What some entries took to compile together: which graphs are whose, an engine knows."""
         from torchkeeper.gui.jobs.operations import Selection
 
-        def told(result: SumResult) -> None:
-            self.several.show_sections(counts.sections(result["compile_s"]))
-
-        def failed(_: UserError) -> None:
-            self.several.show_sections(counts.sections(failed=True))
+        def told(result: SumResult | None) -> None:
+            seconds = result and result["compile_s"]
+            self.several.show_sections(counts.sections(seconds, failed=result is None))
 
         selection = Selection.of(counts.overlapping)
         params: SumParams = {"place": self._place, "select": selection.select}
         self._tickets["sum"] = self._engines.ask(
-            protocol.SUM, params, Listener(result=told, failed=failed), shared=True, aside=True,
-            hold=selection.hold,
+            protocol.SUM, params, Listener(result=told, failed=lambda _: told(None)), shared=True,
+            aside=True, hold=selection.hold,
         )  # fmt: skip
 
     # One entry.
 
     def _show_one(self, entry: Entry) -> None:
-        """What the row of the table tells."""
         self._entry = entry
         name = shown_name(entry)
         self.name.setText(name)
@@ -422,8 +372,7 @@ class Inspector(QFrame):
         self.sharing.show_entry(self._place, entry)
 
     def _ask(self) -> None:
-        entry = self._entry
-        if entry is None:
+        if self._entry is None:
             return
         self.notice.tell(None)
 
@@ -432,9 +381,8 @@ class Inspector(QFrame):
                 if "detail" in one and self.detail is None:
                     self._show_detail(one["detail"])
 
-        self._ask_engine(
-            protocol.DETAIL, "detail", {}, Listener(findings=told, failed=self._failed)
-        )
+        listener = Listener(findings=told, failed=self._failed)
+        self._ask_engine(protocol.DETAIL, "detail", {}, listener)
 
     def _ask_engine(
         self, what: str, op: str, more: Mapping[str, object], listener: Listener, aside: bool = True
@@ -444,9 +392,8 @@ class Inspector(QFrame):
             return
         about: EntryParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
         self._engines.forget(self._tickets.get(what))
-        self._tickets[what] = self._engines.ask(
-            op, {**about, **more}, listener, shared=True, aside=aside
-        )
+        ask, params = self._engines.ask, {**about, **more}
+        self._tickets[what] = ask(op, params, listener, shared=True, aside=aside)
 
     def _show_detail(self, told: Told) -> None:
         entry = self._entry
@@ -466,11 +413,9 @@ class Inspector(QFrame):
         self._ask_engine(protocol.NEEDS, "needs", {}, listener, aside=False)
 
     def _show_related(self, told: Related) -> None:
-        entry, detail = self._entry, self.detail
-        if entry is None or detail is None:
-            return
-        self.related = relatives_of(told)
-        self._show_facts()
+        if self._entry is not None and self.detail is not None:
+            self.related = relatives_of(told)
+            self._show_facts()
 
     def show_names(self) -> None:
         """The names of entries that are needed are known by now."""
@@ -478,7 +423,6 @@ class Inspector(QFrame):
             self._show_facts()
 
     def _show_facts(self) -> None:
-        """What is known by now."""
         if self._entry is None:
             return
         detail, related = self.detail, self.related

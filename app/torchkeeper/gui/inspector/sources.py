@@ -5,11 +5,12 @@ from __future__ import annotations
 import bisect
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QComboBox, QFrame, QLineEdit, QStackedWidget, QTextEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedWidget, QTextEdit, QWidget
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import theme
@@ -56,8 +57,8 @@ class SearchBox(QLineEdit):
     step = Signal(bool)
     leave = Signal()
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.setPlaceholderText(name)
         self.setAccessibleName(name)
         forms.clearable(self)
@@ -75,17 +76,38 @@ class SearchBox(QLineEdit):
             super().keyPressEvent(event)
 
 
-class TextPane(QWidget):
+class BlankPane(QWidget):
+    """Says something as long as there is nothing to show."""
+
+    def __init__(self, icon: str) -> None:
+        super().__init__()
+        self.blank = EmptyState(icon, side=True)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.blank)
+        self.setLayout(forms.column(self.stack, gap=0))
+
+    def show_blank(self, said: str) -> None:
+        """Show nothing else than what is said."""
+        self.blank.say(said)
+        self.blank.blame(None)
+        self.stack.setCurrentWidget(self.blank)
+
+    def fail(self, error: UserError) -> None:
+        """It cannot be shown."""
+        self.blank.say(error.what, "\n".join(filter(None, (error.why, error.remedy))))
+        self.blank.blame(error)
+        self.stack.setCurrentWidget(self.blank)
+
+
+class TextPane(BlankPane):
     """Shows one of several texts, a page at a time. It asks for pages and is given them."""
 
     #: The name of a text and the offset of the page that is wanted.
     wanted = Signal(str, int)
 
-    def __init__(
-        self, name: str, icon: str, nothing: str, others: str = "", parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, name: str, icon: str, nothing: str, others: str) -> None:
         """nothing: what is said of an entry without such a text; others: which entries have one."""
-        super().__init__(parent)
+        super().__init__(icon)
         self._nothing, self._others = nothing, others
         self._texts: list[Text] = []
         self._asked: tuple[str, int] | None = None
@@ -93,12 +115,8 @@ class TextPane(QWidget):
         self._matches: list[int] = []
         self._current = -1
         self._length = 0
-        self.choice = Choice()
+        self.choice = Choice(10)
         self.choice.setAccessibleName(self.tr("Which text"))
-        self.choice.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.choice.setMinimumContentsLength(10)
         self.choice.activated.connect(lambda *_: self._start())
         self.search = SearchBox(self.tr("Search in the text"))
         self.count = forms.label("", "muted")
@@ -107,9 +125,7 @@ class TextPane(QWidget):
         self.next = forms.icon_button("next", self.tr("Next match (F3)"))
         self.edit = CodeEdit(name)
         self.more_text = forms.label("", "muted")
-        self.more = forms.button(self.tr("Show more"))
-        self.more.clicked.connect(self._more)
-        self.blank = EmptyState(icon, side=True)
+        self.more = forms.button(self.tr("Show more"), self._more)
         self._lay_out()
         self._timer = once(self, self._search, _SEARCH_MS)
         self.search.textChanged.connect(lambda *_: self._timer.start())
@@ -125,44 +141,26 @@ class TextPane(QWidget):
         self.clear()
 
     def _lay_out(self) -> None:
-        line = forms.row(gap=4)
-        line.setContentsMargins(12, 8, 8, 8)
-        line.addWidget(self.choice, 2)
-        line.addWidget(self.search, 3)
-        line.addWidget(self.count)
-        line.addWidget(self.previous)
-        line.addWidget(self.next)
-        foot = forms.row(gap=8)
-        foot.setContentsMargins(12, 6, 12, 6)
-        foot.addWidget(self.more_text, 1)
-        foot.addWidget(self.more)
-        self.foot = QFrame()
-        self.foot.setLayout(foot)
-        whole = forms.column(gap=0)
-        whole.addLayout(line)
-        whole.addWidget(self.edit, 1)
-        whole.addWidget(self.foot)
-        self._page = QWidget()
-        self._page.setLayout(whole)
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.blank)
-        self._stack.addWidget(self._page)
-        all_ = forms.column(gap=0)
-        all_.addWidget(self._stack)
-        self.setLayout(all_)
+        line = forms.row((self.choice, 2), (self.search, 3), gap=4, margin=(12, 8, 8, 8))
+        forms.add(line, self.count, self.previous, self.next)
+        foot = forms.row((self.more_text, 1), self.more, gap=8, margin=(12, 6, 12, 6))
+        self.foot = forms.page(foot)
+        self._page = forms.page(forms.column(line, (self.edit, 1), self.foot, gap=0))
+        self.stack.addWidget(self._page)
 
     # What is shown.
 
     def clear(self, waiting: str = "") -> None:
         """Show nothing, or that something is being read."""
         self._texts, self._asked = [], None
-        self.edit.start(code_edit.PLAIN)
+        self._begin(code_edit.PLAIN, waiting)
+
+    def _begin(self, language: str, waiting: str) -> None:
+        self.edit.start(language)
         self._shown_chars = self._length = 0
         self._matches, self._current = [], -1
         self._say()
-        self.blank.say(waiting)
-        self.blank.blame(None)
-        self._stack.setCurrentWidget(self.blank)
+        self.show_blank(waiting)
 
     def offer(self, texts: list[Text]) -> None:
         """The texts there are. The first is asked for when the pane is shown."""
@@ -178,14 +176,9 @@ class TextPane(QWidget):
         elif self.isVisible():
             self._start()
 
-    def fail(self, error: UserError | None) -> None:
-        """A text cannot be shown."""
+    def fail(self, error: UserError) -> None:
         self._asked = None
-        if error is not None:
-            why = "\n".join(part for part in (error.why, error.remedy) if part)
-            self.blank.say(error.what, why)
-            self.blank.blame(error)
-            self._stack.setCurrentWidget(self.blank)
+        super().fail(error)
 
     @property
     def text(self) -> Text | None:
@@ -194,18 +187,10 @@ class TextPane(QWidget):
         return self._texts[at] if 0 <= at < len(self._texts) else None
 
     def _start(self) -> None:
-        text = self.text
-        if text is None:
-            return
-        self.edit.start(code_edit.language_of(text.name))
-        self._shown_chars = self._length = 0
-        self._matches, self._current = [], -1
-        self._say()
-        self.foot.hide()
-        self.blank.say(self.tr("Reading…"))
-        self.blank.blame(None)
-        self._stack.setCurrentWidget(self.blank)
-        self._ask(text.name, 0)
+        if (text := self.text) is not None:
+            self.foot.hide()
+            self._begin(code_edit.language_of(text.name), self.tr("Reading…"))
+            self._ask(text.name, 0)
 
     def _ask(self, name: str, offset: int) -> None:
         self._asked = (name, offset)
@@ -229,10 +214,9 @@ class TextPane(QWidget):
         self.edit.feed(text, last=complete)
         self.more.setEnabled(True)
         self.foot.setVisible(not complete)
-        self.more_text.setText(
-            self.tr("{} of {} characters").format(f"{self._shown_chars:,}", f"{self._length:,}")
-        )
-        self._stack.setCurrentWidget(self._page)
+        of = f"{self._shown_chars:,}", f"{self._length:,}"
+        self.more_text.setText(self.tr("{} of {} characters").format(*of))
+        self.stack.setCurrentWidget(self._page)
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
@@ -257,10 +241,8 @@ class TextPane(QWidget):
         if needle:
             # toPlainText gives pairs as one character, and so moves what follows.
             text = _in_utf16(self.edit.toPlainText())
-            for match in re.finditer(re.escape(needle), text, re.IGNORECASE):
-                self._matches.append(match.start())
-                if len(self._matches) >= _COUNTED:
-                    break
+            found = re.finditer(re.escape(needle), text, re.IGNORECASE)
+            self._matches = [match.start() for match in islice(found, _COUNTED)]
         if self._matches and go:
             at = self.edit.textCursor().selectionStart()
             self._go(bisect.bisect_left(self._matches, at) % len(self._matches))
@@ -300,8 +282,8 @@ class TextPane(QWidget):
         self.count.setText(text)
         # The search field would take its room too.
         self.count.setMinimumWidth(self.count.fontMetrics().horizontalAdvance(text))
-        self.previous.setEnabled(bool(self._matches))
-        self.next.setEnabled(bool(self._matches))
+        for button in (self.previous, self.next):
+            button.setEnabled(bool(self._matches))
         said = self.tr("Match {} of the part of the text that is shown").format(text)
         self.count.setToolTip(tip(said if self._matches else ""))
 
@@ -311,11 +293,10 @@ class TextPane(QWidget):
             shades = theme.shades()
             first, last = self.edit.sight()
             at = bisect.bisect_left(self._matches, first)
+            end = bisect.bisect_right(self._matches, last)
             length = len(_in_utf16(cleaned(self.search.text())))
-            for number in range(at, min(at + _MARKED, len(self._matches))):
+            for number in range(at, min(at + _MARKED, end)):
                 start = self._matches[number]
-                if start > last:
-                    break
                 here = number == self._current
                 look = QTextCharFormat()
                 look.setBackground(QColor(shades.accent if here else shades.selected))

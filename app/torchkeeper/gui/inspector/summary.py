@@ -1,6 +1,4 @@
-"""The first page of the inspector: the verdict, what the entry is, what it belongs to, what its
-place was measured to be, and what would leave with it.
-"""
+"""The first page of the inspector: the verdict, the facts, the last verification, and leaks."""
 
 from __future__ import annotations
 
@@ -68,26 +66,18 @@ class VerdictCard(QFrame):
         self.environment = forms.label("", "muted", wrap=True)
         self.python = Elided("muted")
         self.why = FactsView(self.tr("Why it has this verdict"), whole=True, margin=0)
-        self.button = forms.button(self.tr("Choose environment…"))
-        self.button.clicked.connect(lambda: self.asked.emit("environments"))
-        names = forms.column(gap=2)
-        names.addWidget(self.title)
-        names.addWidget(self.environment)
-        names.addWidget(self.python)
-        head = forms.row(gap=12)
-        head.addWidget(self.mark, 0, Qt.AlignmentFlag.AlignTop)
-        head.addLayout(names, 1)
-        whole = forms.column(gap=8, margin=12)
-        whole.addLayout(head)
-        whole.addWidget(self.why)
-        whole.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
-        self.setLayout(whole)
+        choose = self.tr("Choose environment…")
+        self.button = forms.button(choose, lambda: self.asked.emit("environments"))
+        names = forms.column(self.title, self.environment, self.python, gap=2)
+        head = forms.row((self.mark, forms.TOP), (names, 1), gap=12)
+        button = self.button, Qt.AlignmentFlag.AlignLeft
+        self.setLayout(forms.column(head, self.why, button, gap=8, margin=12))
         theme.follow(self, self._paint)
 
     def show_entry(self, entry: Entry, about: About) -> None:
         """Say what the verdict of an entry is, and why."""
         self._verdict = entry.verdict or ""
-        sections = self._sections(entry, about)
+        section = self._section(entry, about)
         title = verdict_words(self._verdict) if self._verdict else self.tr("No verdict")
         self.title.setText(title)
         judged = bool(self._verdict and about.torch)
@@ -97,17 +87,15 @@ class VerdictCard(QFrame):
         self.python.setAccessibleName(self.tr("Interpreter: {}").format(about.python))
         for label in (self.environment, self.python):
             label.setVisible(judged)
-        self.why.show_sections(sections)
+        self.why.show_sections([section] if section.rows else [])
         lacking = not self._verdict and not about.torch
         self.button.setVisible(lacking and entry.kind not in WITHOUT_VERDICT)
-        said = " ".join(value.text for section in sections for _, some in section.rows
-                        for value in some)  # fmt: skip
-        name = self.tr("Verdict: {}").format(title)
-        self.setAccessibleName(name)
-        self.setAccessibleDescription(said)
+        self.setAccessibleName(self.tr("Verdict: {}").format(title))
+        said = (value.text for _, some in section.rows for value in some)
+        self.setAccessibleDescription(" ".join(said))
         self._paint()
 
-    def _sections(self, entry: Entry, about: About) -> list[Section]:
+    def _section(self, entry: Entry, about: About) -> Section:
         section = Section("", labelled=False)
         why = entry.why if isinstance(entry.why, Why) else None
         section.add("", self._sentence(entry, about, why))
@@ -118,10 +106,9 @@ class VerdictCard(QFrame):
                 section.add("", f"• {text}")
             if (more := len(why.reasons) + len(why.to_meet) - _SHOWN) > 0:
                 section.add("", Value(self.tr("and {} more").format(f"{more:,}"), muted=True))
-        return [section] if section.rows else []
+        return section
 
     def _sentence(self, entry: Entry, about: About, why: Why | None) -> str:
-        """What the verdict means."""
         reasons = why is not None and bool(why.reasons or why.to_meet)
         if entry.verdict is None:
             if entry.kind in WITHOUT_VERDICT:
@@ -129,36 +116,30 @@ class VerdictCard(QFrame):
             return about.unjudged or self.tr("It is not judged yet.")
         if entry.verdict == "usable":
             return self.tr("Programs with this environment’s defaults find it.")
-        if entry.verdict == "conditional":
-            return (
-                self.tr("A program finds it if it has what the entry was made with:")
-                if reasons
-                else self.tr("A program finds it if it meets a condition.")
-            )
         if entry.verdict == "unsafe":
             return verdicts.unsafe()
-        if entry.verdict == "stale":
-            return (
-                self.tr("No program finds it here. It was made with something else:")
-                if reasons
-                else self.tr("No program finds it here.")
-            )
-        if entry.verdict == "broken":
-            return (
-                self.tr("PyTorch cannot use it:") if reasons else self.tr("PyTorch cannot use it.")
-            )
-        return (
-            self.tr("Whether a program finds it here is not known, because of:")
-            if reasons
-            else self.tr("Whether a program finds it here is not known.")
+        # Each without reasons, and before them.
+        alone, before = {
+            "conditional": (
+                self.tr("A program finds it if it meets a condition."),
+                self.tr("A program finds it if it has what the entry was made with:"),
+            ),
+            "stale": (
+                self.tr("No program finds it here."),
+                self.tr("No program finds it here. It was made with something else:"),
+            ),
+            "broken": (self.tr("PyTorch cannot use it."), self.tr("PyTorch cannot use it:")),
+        }.get(entry.verdict) or (
+            self.tr("Whether a program finds it here is not known."),
+            self.tr("Whether a program finds it here is not known, because of:"),
         )
+        return before if reasons else alone
 
     def _paint(self) -> None:
         name = f"verdict-{self._verdict or 'unknown'}"
         shades = theme.shades()
         colour = shades.verdict(self._verdict) if self._verdict else shades.muted
-        scale = self.devicePixelRatioF()
-        self.mark.setPixmap(theme.pixmap(name, _VERDICTCARD_MARK, colour, scale))
+        self.mark.setPixmap(theme.pixmap(name, _VERDICTCARD_MARK, colour, self.devicePixelRatioF()))
 
 
 # What of an entry nobody else should read: looked for when its summary has been shown a while.
@@ -201,18 +182,11 @@ class Sharing(QWidget):
         self.mark = forms.picture("warning", 16, "warning")
         self.heading = forms.label("", "heading", wrap=True)
         self.view = FactsView(self.tr("What would leave with it"), whole=True, margin=0)
-        self.button = forms.button("")
-        self.button.clicked.connect(self._press)
-        line = forms.row(gap=8)
-        line.addWidget(self.mark, 0, Qt.AlignmentFlag.AlignTop)
-        line.addWidget(self.heading, 1)
-        whole = forms.column(gap=6)
-        whole.setContentsMargins(12, 4, 12, 12)
-        whole.addWidget(self.title)
-        whole.addLayout(line)
-        whole.addWidget(self.view)
-        whole.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
-        self.setLayout(whole)
+        self.button = forms.button("", self._press)
+        line = forms.row((self.mark, forms.TOP), (self.heading, 1), gap=8)
+        button = self.button, Qt.AlignmentFlag.AlignLeft
+        parts = self.title, line, self.view, button
+        self.setLayout(forms.column(*parts, gap=6, margin=(12, 4, 12, 12)))
         self._rest = once(self, self._ask, REST_MS)
 
     @property
@@ -228,16 +202,13 @@ class Sharing(QWidget):
             return
         if entry.kind not in PORTABLE or entry.broken:
             self._say(self.tr("It never leaves this place: bundles are made without it."))
-            return
-        found = self._known.get(self._state)
-        if found is not None:
+        elif (found := self._known.get(self._state)) is not None:
             self._show(found)
-            return
-        self._say(self.tr("Passwords, keys and paths in it are looked for…"))
-        self._begin()
+        else:
+            self._say(self.tr("Passwords, keys and paths in it are looked for…"))
+            self._begin()
 
     def _begin(self) -> None:
-        """Search the entry soon, if it is seen and was not searched."""
         entry = self._entry
         fit = entry is not None and entry.kind in PORTABLE and not entry.broken
         if fit and self.found is None and not self.asking and self.isVisible():
@@ -266,8 +237,7 @@ class Sharing(QWidget):
         return self._place, *entry.identity, entry.sha256, entry.size, entry.mtime
 
     def _ask(self) -> None:
-        entry = self._entry
-        if entry is None:
+        if (entry := self._entry) is None:
             return
         params: LeaksParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
         listener = Listener(findings=self._coming.extend, result=self._result, failed=self._failed)
@@ -300,15 +270,13 @@ class Sharing(QWidget):
             lines.add("", Value(self.tr("Not secret, but said of you:"), muted=True))
             for text in found.private:
                 lines.add("", f"• {text}")
+        said, text = self.tr("Nothing in it looks like a password or a key."), self.tr("Export…")
         if found.secrets:
-            said = self.tr("Whoever gets it could read {}").format(
-                say.count(found.secrets, "password or key", "passwords or keys")
-            )
-        else:
-            said = self.tr("Nothing in it looks like a password or a key.")
+            secrets = say.count(found.secrets, "password or key", "passwords or keys")
+            said = self.tr("Whoever gets it could read {}").format(secrets)
+            text = self.tr("Export without them…")
         self._say(said, [lines] if lines.rows else [])
         self.mark.setVisible(found.secrets > 0)
-        text = self.tr("Export without them…") if found.secrets else self.tr("Export…")
         self.button.setText(text)
         self.button.setAccessibleName(text.rstrip("…"))
         self.button.show()
@@ -338,54 +306,40 @@ class Measured(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._beside: Beside | None = None
+        self.beside: Beside | None = None
         self.setAccessibleName(self.tr("Last verification of the place"))
         self.title = forms.label(self.tr("Last verification of the place"), "section")
         self.mark = forms.label("")
         self.mark.setFixedSize(_MARK, _MARK)
         self.said = forms.label("", wrap=True)
         self.more = forms.label("", "muted", wrap=True)
-        self.button = forms.button(self.tr("Verify…"))
-        self.button.setToolTip(
-            self.tr("Measure what a fresh process finds in the place, and how fast it is")
-        )
-        self.button.clicked.connect(lambda: self.asked.emit("verify"))
-        line = forms.row(gap=8)
-        line.addWidget(self.mark, 0, Qt.AlignmentFlag.AlignTop)
-        line.addWidget(self.said, 1)
-        whole = forms.column(gap=6)
-        whole.setContentsMargins(12, 4, 12, 12)
-        whole.addWidget(self.title)
-        whole.addLayout(line)
-        whole.addWidget(self.more)
-        whole.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
-        self.setLayout(whole)
+        self.button = forms.button(self.tr("Verify…"), lambda: self.asked.emit("verify"))
+        hint = self.tr("Measure what a fresh process finds in the place, and how fast it is")
+        self.button.setToolTip(tip(hint))
+        line = forms.row((self.mark, forms.TOP), (self.said, 1), gap=8)
+        button = self.button, Qt.AlignmentFlag.AlignLeft
+        parts = self.title, line, self.more, button
+        self.setLayout(forms.column(*parts, gap=6, margin=(12, 4, 12, 12)))
         self.tell(None)
         theme.follow(self, self._paint)
 
     def tell(self, beside: Beside | None) -> None:
         """Say what the last verification came to; None where there was none."""
-        self._beside = beside
+        self.beside = beside
         if beside is None:
             self.said.setText(self.tr("Not verified yet."))
-            self.more.setText(
-                self.tr("Verify runs recipes on a copy of the place, and counts what hits.")
-            )
+            how = self.tr("Verify runs recipes on a copy of the place, and counts what hits.")
+            self.more.setText(how)
         else:
             result = beside.one.result
-            names = ("hits", "misses", "rebuilt")
-            counts = (f"{number(result, name):,}" for name in names)
+            counts = (f"{number(result, name):,}" for name in ("hits", "misses", "rebuilt"))
             self.said.setText(beside.line)
             found = self.tr("{} hit, {} missed, {} rebuilt").format(*counts)
-            self.more.setText("\n".join(part for part in (found, beside.more) if part))
+            self.more.setText("\n".join(filter(None, (found, beside.more))))
         self._paint()
 
-    def again(self) -> None:
-        """Some time has passed since."""
-        self.tell(self._beside)
-
     def _paint(self) -> None:
-        beside, shades = self._beside, theme.shades()
+        beside, shades = self.beside, theme.shades()
         name, colour = "verify", shades.muted
         if beside is not None:
             name, colour = beside.icon, getattr(shades, beside.role)
@@ -415,15 +369,9 @@ class SummaryPage(QScrollArea):
         self.facts = FactsView(self.tr("Facts of the entry"), whole=True)
         self.measured = Measured()
         self.sharing = Sharing(engines)
-        top = forms.column(gap=8)
-        top.setContentsMargins(12, 12, 12, 0)
-        for first in (self.verdict, self.problem, self.orphan):
-            top.addWidget(first)
-        whole = forms.column(gap=0)
-        whole.addLayout(top)
-        for widget in (self.facts, self.measured, self.sharing):
-            whole.addWidget(widget)
-        whole.addStretch(1)
+        parts = self.verdict, self.problem, self.orphan
+        top = forms.column(*parts, gap=8, margin=(12, 12, 12, 0))
+        whole = forms.column(top, self.facts, self.measured, self.sharing, forms.REST, gap=0)
         self._inside = forms.frame("pane", whole)
         self.setWidget(self._inside)
         self.verdict.asked.connect(self.asked)

@@ -1,12 +1,10 @@
-"""What jobs about bundles do in steps, as requests that nobody waits for: they sign
-(``client.signing.sign``), and find the names by which an environment's PyTorch looks for
-native objects.
-"""
+"""What jobs about bundles do in steps, as requests that nobody waits for: sign, name objects."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
@@ -24,25 +22,8 @@ from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
-    from torchkeeper.engine.messages.bundles import (
-        AttachSignatureParams,
-        AttachSignatureResult,
-        CopyManifestParams,
-        CopyManifestResult,
-        ImportParams,
-        ImportResult,
-        SignatureParams,
-        SignatureResult,
-        Signed,
-        SignResult,
-    )
-    from torchkeeper.engine.messages.entries import (
-        NamesParams,
-        NamesResult,
-        NamesRow,
-        OriginParams,
-        OriginResult,
-    )
+    from torchkeeper.engine.messages import bundles as messages
+    from torchkeeper.engine.messages import entries
     from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.gui.background.keygens import Said
 
@@ -78,57 +59,54 @@ class Signing:
         kept: Callable[[int], int | None],
         ask: Callable[[Job, int, Said], object],
     ) -> None:
-        self._engines = engines
-        self._jobs = jobs
-        self._step = step
-        self._listener = listener
-        self._kept = kept
-        self._ask = ask
+        self._engines, self._jobs = engines, jobs
+        self._step, self._listener, self._kept, self._ask = step, listener, kept, ask
 
     def of_export(self, key: str, output: str, replace: bool) -> Follow:
-        """What signs a bundle that its engine holds, which gets its name then. key: as
-        ``client.keys`` names it.
-        """
+        """What signs a bundle that its engine holds, which gets its name then."""
 
         def follow(job: Job, result: Values, go_on: GoOn) -> None:
             whole = {name: one for name, one in result.items() if name != "held"}
             if not result.get("held"):
                 go_on(whole)
                 return
-            where: Signed = {"held": True, "output": output, "replace": replace}
+            where: messages.Signed = {"held": True, "output": output, "replace": replace}
             self._sign(job, key, where, lambda told: go_on({**whole, **told}))
 
         return follow
 
-    def of_file(self, key: str, file: str, before: SignatureResult | None) -> Follow:
+    def of_file(self, key: str, file: str, before: messages.SignatureResult | None) -> Follow:
         """What signs a bundle, of which the result says as well who had signed it ``before``."""
 
         def follow(job: Job, _: Values, go_on: GoOn) -> None:
-            where: Signed = {"file": file}
+            where: messages.Signed = {"file": file}
             self._sign(job, key, where, lambda told: go_on({**told, "before": before}))
 
         return follow
 
-    def _sign(self, job: Job, key: str, where: Signed, then: Callable[[SignResult], None]) -> None:
+    def _sign(
+        self,
+        job: Job,
+        key: str,
+        where: messages.Signed,
+        then: Callable[[messages.SignResult], None],
+    ) -> None:
         """Call ``then`` with ``{signature, size}``: who signed it, as the operation ``signature``
         tells, and its bytes. where: file or held, output and replace as of ``attach_signature``.
         """
         job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
-        _Steps(self._engines, self._kept(job.id), key, where, self._heard(job), then).begin(
-            self._listener(job, lambda _: None), lambda ticket: self._step(job, ticket)
-        )
+        heard, step = partial(self._heard, job), partial(self._step, job)
+        steps = _Steps(self._engines, self._kept(job.id), key, where, heard, then)
+        steps.begin(self._listener(job, lambda _: None), step)
 
-    def _heard(self, job: Job) -> Callable[[int, Said], None]:
-        def heard(ticket: int, said: Said) -> None:
-            if not said.asks:
-                job.now = _tr("Touch your key now") if said.text else ""
-                self._jobs.log(job, [said.text] if said.text else [])
-                self._jobs.touch(job)
-            elif job.active:
-                self._ask(job, ticket, said)
-
-        return heard
+    def _heard(self, job: Job, ticket: int, said: Said) -> None:
+        if not said.asks:
+            job.now = _tr("Touch your key now") if said.text else ""
+            self._jobs.log(job, [said.text] if said.text else [])
+            self._jobs.touch(job)
+        elif job.active:
+            self._ask(job, ticket, said)
 
 
 class _Steps:
@@ -139,16 +117,12 @@ class _Steps:
         engines: Engines,
         kept: int | None,
         key: str,
-        where: Signed,
+        where: messages.Signed,
         heard: Callable[[int, Said], None],
-        then: Callable[[SignResult], None],
+        then: Callable[[messages.SignResult], None],
     ) -> None:
-        self._engines = engines
-        self._kept = kept
-        self._key = key
-        self._where = where
-        self._heard = heard
-        self._then = then
+        self._engines, self._kept, self._key = engines, kept, key
+        self._where, self._heard, self._then = where, heard, then
         self._listener = Listener()
         self._asked: Callable[[int], None] = lambda _: None
         #: Where the manifest and its signature are.
@@ -177,24 +151,21 @@ class _Steps:
 
     def _ask(self, op: str, params: Mapping[str, object], then: Callable[[Any], None]) -> None:
         """Ask the engine that has the bundle."""
-        keep = self._kept is not None
-        listener = self._to(then)
-        self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=self._kept))
+        listener, kept = self._to(then), self._kept
+        keep = kept is not None
+        self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=kept))
+
+    def _look(self, then: Callable[[Any], None], what: Callable[..., object], *of: object) -> None:
+        self._asked(self._engines.background(self._to(then), what, *of))
 
     def _made(self, folder: str) -> None:
-        self._folder = folder
-        self._target = os.path.join(self._folder, manifest.NAME)
-        params: CopyManifestParams = {**self._where, "target": self._target}
+        self._folder, self._target = folder, os.path.join(folder, manifest.NAME)
+        params: messages.CopyManifestParams = {**self._where, "target": self._target}
         self._ask(protocol.COPY_MANIFEST, params, self._copied)
 
-    def _copied(self, told: CopyManifestResult) -> None:
+    def _copied(self, told: messages.CopyManifestResult) -> None:
         self._digest = told["manifest"]
-        listener = self._to(self._run)
-        self._asked(
-            self._engines.background(
-                listener, lookups.signing_command, self._key, self._target, self._folder
-            )
-        )
+        self._look(self._run, lookups.signing_command, self._key, self._target, self._folder)
 
     def _run(self, command: list[str]) -> None:
         ticket = 0
@@ -203,32 +174,30 @@ class _Steps:
             for one in some:
                 self._heard(ticket, one)
 
-        listener = self._to(self._signed)._replace(rows=hear)
-        ticket = self._engines.sign(command, listener)
+        ticket = self._engines.sign(command, self._to(self._signed)._replace(rows=hear))
         self._asked(ticket)
 
     def _signed(self, _: object) -> None:
         from torchkeeper.gui.background.keygens import Said
 
         self._heard(0, Said(""))
-        listener = self._to(self._attach)
-        self._asked(self._engines.background(listener, lookups.signature_text, self._target))
+        self._look(self._attach, lookups.signature_text, self._target)
 
     def _attach(self, text: str) -> None:
-        params: AttachSignatureParams = {
+        params: messages.AttachSignatureParams = {
             **self._where,
             "signature": text,
             "manifest": self._digest,
         }
         self._ask(protocol.ATTACH_SIGNATURE, params, self._attached)
 
-    def _attached(self, told: AttachSignatureResult) -> None:
-        def seen(found: SignatureResult) -> None:
+    def _attached(self, told: messages.AttachSignatureResult) -> None:
+        def seen(found: messages.SignatureResult) -> None:
             self._end()
             self._then({"signature": found, "size": told["size"]})
 
         file = self._where.get("output") or self._where.get("file", "")
-        params: SignatureParams = {"file": file, "signers": signers_file()}
+        params: messages.SignatureParams = {"file": file, "signers": signers_file()}
         self._ask(protocol.SIGNATURE, params, seen)
 
     def _end(self) -> None:
@@ -242,9 +211,7 @@ class _Steps:
 
 
 class About(NamedTuple):
-    """What a file says of its objects, and the sha256 of the manifest that was looked at, "" where
-    there is none.
-    """
+    """What a file says of its objects, and the sha256 of the manifest that was looked at, or ""."""
 
     file: str
     claims: Claims
@@ -258,7 +225,7 @@ class Naming(NamedTuple):
     before: tuple[tuple[str, Mapping[str, object]], ...]
 
 
-def _naming(env: Environment, files: Iterable[str], rows: Sequence[NamesRow]) -> Naming:
+def _naming(env: Environment, files: Iterable[str], rows: Sequence[entries.NamesRow]) -> Naming:
     know: KnowParams = {"python": env.python, "env": env.facts or {}}
     named = (("named", one) for one in carrying.requests(files, rows))
     return Naming(env.python, (("know", know), *named))
@@ -294,9 +261,9 @@ class Names(QObject):
         self._of = of
         if env is None or of is None or not files:
             return
-        rows: list[NamesRow] = []
+        rows: list[entries.NamesRow] = []
 
-        def over(_: NamesResult) -> None:
+        def over(_: entries.NamesResult) -> None:
             self._ticket = None
             self.naming = _naming(env, files, rows)
             self.changed.emit()
@@ -315,7 +282,7 @@ class Names(QObject):
             carrying.take(rows, found, [files[file] for file in wanted])
 
         listener = Listener(rows=take, result=over, failed=failed)
-        params: NamesParams = {"files": wanted}
+        params: entries.NamesParams = {"files": wanted}
         self._ticket = self._engines.ask(protocol.NAMES, params, listener, python=env.python)
 
     def forget(self) -> None:
@@ -334,24 +301,21 @@ class Carry:
     def __init__(
         self, engines: Engines, env: Environment, asked: Callable[[int], None], **hears: Any
     ) -> None:
-        self._engines = engines
-        self._env = env
-        self._asked = asked
-        self._hears = hears
+        self._engines, self._env, self._asked, self._hears = engines, env, asked, hears
         #: How many threads the bundle says that it was made with.
         self.made_threads: int | None = None
 
-    def unpack(self, file: str, into: str, then: Callable[[ImportResult], None]) -> None:
+    def unpack(self, file: str, into: str, then: Callable[[messages.ImportResult], None]) -> None:
         """Call ``then`` with the result of the import."""
-        rows: list[NamesRow] = []
+        rows: list[entries.NamesRow] = []
 
-        def place(_: NamesResult | None = None) -> None:
+        def place(_: entries.NamesResult | None = None) -> None:
             told = _naming(self._env, [file], rows)
-            params: ImportParams = {"files": [file], "into": into, "env": told.python}
+            params: messages.ImportParams = {"files": [file], "into": into, "env": told.python}
             listener = Listener(result=then, **self._hears)
             self._asked(self._engines.ask(IMPORT, params, listener, before=told.before))
 
-        def origin(told: OriginResult) -> None:
+        def origin(told: entries.OriginResult) -> None:
             [one] = told["files"]
             self.made_threads = one["made_in"] and one["made_in"]["threads"]
             if not carrying.asks(one, self._env.facts or {}):
@@ -362,10 +326,10 @@ class Carry:
                 carrying.take(rows, found, told["files"])
 
             listener = Listener(rows=take, result=place, **self._hears)
-            params: NamesParams = {"files": [file]}
+            params: entries.NamesParams = {"files": [file]}
             python = self._env.python
             self._asked(self._engines.ask(protocol.NAMES, params, listener, python=python))
 
         listener = Listener(result=origin, **self._hears)
-        asked: OriginParams = {"files": [file]}
+        asked: entries.OriginParams = {"files": [file]}
         self._asked(self._engines.ask(protocol.ORIGIN, asked, listener))

@@ -64,7 +64,6 @@ def _of_cells(job: Job, one: Finding, line: str) -> str:
 
 
 def _cell(job: Job, one: Finding, line: str) -> str:
-    """The line of a finding about cells."""
     if "graph" in one:
         known = job.cells.graph(one["graph"])
         if known is None or known.said or known.outcome == "compiling":

@@ -1,6 +1,4 @@
-"""What the window does about jobs: the strip, the page, the history, what they end with, and
-telling the desktop of a long one that has ended.
-"""
+"""What the window does about jobs: shows them, keeps them, tells the desktop of long ones."""
 
 from __future__ import annotations
 
@@ -101,13 +99,12 @@ class Following(QObject):
 
     def show_log(self, job: Job | None = None) -> None:
         """Go to the log of a job; without one, of the chosen one."""
-        if job is not None:
-            self.page.choose(job)
-        self._context.pages.go(ACTIVITY)
+        self._show(job)
         self.page.show_log()
 
-    def _show(self, job: Job) -> None:
-        self.page.choose(job)
+    def _show(self, job: Job | None) -> None:
+        if job is not None:
+            self.page.choose(job)
         self._context.pages.go(ACTIVITY)
 
     def _failed(self, job: Job) -> None:
@@ -198,18 +195,14 @@ class Notifier(QObject):
         key = None if alone and not self._context.jobs.active else job.id
         came = job.error.what if job.error is not None else state_text(job)
         body = self.tr("{} · it took {}").format(came, say.seconds(took))
-        note = Note(self._summary(job), body, key, self.tr("Show the job"))
-        self.notifications.show(note)
-
-    def _summary(self, job: Job) -> str:
+        summary = self.tr("Done: {}")
         if job.state is State.FAILED:
-            return self.tr("Failed: {}").format(job.title)
-        if not job.good:
-            return self.tr("Done, but not all is well: {}").format(job.title)
-        return self.tr("Done: {}").format(job.title)
+            summary = self.tr("Failed: {}")
+        elif not job.good:
+            summary = self.tr("Done, but not all is well: {}")
+        self.notifications.show(Note(summary.format(job.title), body, key, self.tr("Show the job")))
 
     def _show(self, key: int, token: str) -> None:
-        """A notification was clicked."""
         from torchkeeper.gui.desktop import front
 
         job = next((job for job in self._context.jobs.jobs if job.id == key), None)

@@ -83,25 +83,17 @@ def heard(laps: list[Lap], found: Finding) -> bool:
         lap.began = time.monotonic()
         return True
     now = next((lap for lap in reversed(laps) if lap.began is not None), None)
-    if "graph" in found:
-        if now is not None and len(now.graphs) < _MOST:
-            now.graphs.append(seen(found["graph"]))
-        return True
-    if "built" in found:
-        if now is not None and len(now.built) < _MOST:
-            now.built.append(printable(found["built"]["path"], 400))
-        return True
-    return False
+    if "graph" in found and now is not None and len(now.graphs) < _MOST:
+        now.graphs.append(seen(found["graph"]))
+    elif "built" in found and now is not None and len(now.built) < _MOST:
+        now.built.append(printable(found["built"]["path"], 400))
+    return "graph" in found or "built" in found
 
 
 def seen(graph: GraphTold) -> Seen:
     """A graph as a finding tells of it."""
-    return Seen(
-        printable(graph["id"], 80),
-        printable(graph["name"] or graph["id"] or "?", 120),
-        printable(graph["outcome"] or "?", 20),
-        graph["seconds"],
-    )
+    ident, name = printable(graph["id"], 80), printable(graph["name"] or graph["id"] or "?", 120)
+    return Seen(ident, name, printable(graph["outcome"] or "?", 20), graph["seconds"])
 
 
 def progress(lap: Lap) -> str:

@@ -50,9 +50,8 @@ class Pace:
     """The rate of one piece of work, from how far it was when. Times are of any one clock."""
 
     def __init__(self) -> None:
+        self._at = self._done = 0.0
         self._begun: float | None = None
-        self._at = 0.0
-        self._done = 0.0
         self._total: float | None = None
         self._rate: float | None = None
 
@@ -75,8 +74,7 @@ class Pace:
         """Units a second; None while it is not known. It falls while nothing is heard."""
         if self._begun is None or self._rate is None or now - self._begun < SETTLE:
             return None
-        silent = max(0.0, now - self._at - _PATIENCE)
-        return self._rate * math.exp(-silent / MEMORY)
+        return self._rate * math.exp(-max(0.0, now - self._at - _PATIENCE) / MEMORY)
 
     def left(self, now: float) -> float | None:
         """Seconds until all is done; None while nobody can say, or where it would be a day."""
@@ -207,8 +205,7 @@ class Job:
     @property
     def good(self) -> bool:
         """Whether it has done all that it was asked for, and found what it looked for."""
-        flawed = self.flawed or self.result.get("good") is False
-        return self.state is State.DONE and not flawed
+        return self.state is State.DONE and not (self.flawed or self.result.get("good") is False)
 
     def leave(self, line: str, reason: str) -> None:
         """Note an entry that was not taken."""
@@ -272,9 +269,8 @@ def state_text(job: Job) -> str:
     if job.state is State.QUEUED:
         return _tr("Waiting for the job before it")
     if job.state is State.CANCELLING and job.unit == TAKING_BACK and job.total:
-        return _tr("Cancelling: {} of {} steps are taken back").format(
-            f"{job.done:,.0f}", f"{job.total:,.0f}"
-        )
+        text = _tr("Cancelling: {} of {} steps are taken back")
+        return text.format(f"{job.done:,.0f}", f"{job.total:,.0f}")
     if job.state is State.CANCELLING:
         return _tr("Cancelling…")
     if job.state is State.CANCELLED:
@@ -284,7 +280,7 @@ def state_text(job: Job) -> str:
     if job.state is State.DONE:
         return job.note or _tr("Done")
     if job.counts_bytes:
-        return " · ".join([progress_text(job), *([job.note] if job.note else [])])
+        return " · ".join(filter(None, (progress_text(job), job.note)))
     return " · ".join(far(job)) or _tr("Running")
 
 
@@ -314,9 +310,8 @@ def lap_text(job: Job) -> str:
     whole = len(job.laps)
     text = _tr("Run {} of {}").format(min(over + 1, whole), whole)
     if job.total and job.unit == "steps":
-        text += _tr(", step {} of {}").format(
-            f"{min(job.done + 1, job.total):,.0f}", f"{job.total:,.0f}"
-        )
+        at = f"{min(job.done + 1, job.total):,.0f}"
+        text += _tr(", step {} of {}").format(at, f"{job.total:,.0f}")
     return text
 
 
@@ -400,8 +395,7 @@ class JobsModel(QAbstractListModel):
 
     def begin(self, job: Job) -> None:
         """The job runs now."""
-        job.started = time.time()
-        job.state = State.RUNNING
+        job.started, job.state = time.time(), State.RUNNING
         self.touch(job)
 
     def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
@@ -425,12 +419,8 @@ class JobsModel(QAbstractListModel):
         """The job has ended."""
         if not job.active:
             return
-        job.ended = time.time()
-        job.state = state
-        job.now = ""
-        job.note = note
-        job.result = result or {}
-        job.error = error
+        job.ended, job.state, job.error = time.time(), state, error
+        job.now, job.note, job.result = "", note, result or {}
         job.flawed = job.traits.warms and bool(job.cells.bad)
         self.touch(job)
         self.finished.emit(job)
@@ -460,16 +450,12 @@ class JobsModel(QAbstractListModel):
 
     def clear_ended(self) -> None:
         """Forget the jobs that have ended."""
-        for row in range(len(self._jobs) - 1, -1, -1):
-            if not self._jobs[row].active:
-                self._drop(row)
+        for job in reversed(self.jobs):
+            self.forget(job)
 
     def index_of(self, job: Job) -> QModelIndex:
         """Where a job stands."""
-        try:
-            return self.index(self._jobs.index(job), 0)
-        except ValueError:
-            return QModelIndex()
+        return self.index(self._jobs.index(job), 0) if job in self._jobs else QModelIndex()
 
     def job_at(self, index: Index) -> Job | None:
         """The job at an index."""

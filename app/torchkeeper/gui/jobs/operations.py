@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -29,20 +30,8 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
-    from torchkeeper.engine.messages.bundles import (
-        Builders,
-        CopyParams,
-        ExportParams,
-        ImportParams,
-        SignatureResult,
-        TargetParams,
-    )
-    from torchkeeper.engine.messages.dead import (
-        EmptyTrashParams,
-        PurgeParams,
-        RecoverParams,
-        UndoParams,
-    )
+    from torchkeeper.engine.messages import bundles as messages
+    from torchkeeper.engine.messages import dead
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
@@ -113,17 +102,15 @@ class Operations(QObject):
 
     def __init__(self, engines: Engines, jobs: JobsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._engines = engines
-        self._jobs = jobs
+        self._engines, self._jobs = engines, jobs
         self._tickets: dict[int, int] = {}
         self._waiting: list[tuple[Job, _Start]] = []
         #: Requests whose engines stay until their jobs have ended.
         self._kept: dict[int, int] = {}
         #: How the jobs that can be done once more were asked for.
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
-        self._signing = Signing(
-            engines, jobs, self._step, self._listener, self._kept.get, self.asked.emit
-        )
+        steps = self._step, self._listener, self._kept.get, self.asked.emit
+        self._signing = Signing(engines, jobs, *steps)
 
     # What can be started.
 
@@ -162,33 +149,24 @@ class Operations(QObject):
                 job.asked["paths"], job.asked["before"] = found.paths, found.before
                 then({"recipes": found.recipes, "only": found.only})
 
-            listener = self._listener(job, read)
-            asked = self._engines.background(listener, known_recipes.wire, list(recipes), warm)
-            self._step(job, asked)
+            self._look(job, read, known_recipes.wire, list(recipes), warm)
 
         return first
 
     def _with_profile(self, first: First, profile: str) -> First:
-        """What reads the profile, as it is now, too: who reads what a job was asked for does not
-        find its password.
-        """
+        """What reads the profile, too: who reads what a job was asked for finds no password."""
 
         def both(job: Job, then: GoOn) -> None:
             def read(found: Values) -> None:
                 first(job, lambda more: then({**more, "settings": found["settings"]}))
 
-            listener = self._listener(job, read)
-            asked = self._engines.background(listener, known_profiles.settings, profile)
-            self._step(job, asked)
+            self._look(job, read, known_profiles.settings, profile)
 
         return both
 
     def prepare(self, python: str, into: str | None) -> Job:
-        """Build the header that the first compile of an interpreter's torch looks for; ``into``:
-        the temporary folder of the programs, None for the usual one.
-        """
-        params = {} if into is None else {"into": into}
-        start = _Start(protocol.PREPARE, params, python=python)
+        """Build the header of an interpreter's torch; into: a temporary folder, None: the usual."""
+        start = _Start(protocol.PREPARE, {} if into is None else {"into": into}, python=python)
         title = self.tr("Prepare {}").format(printable(python, 60))
         return self._begin(title, None, start, {"python": python})
 
@@ -201,10 +179,7 @@ class Operations(QObject):
         *,
         bundle: bool = False,
     ) -> Job:
-        """Run recipes on a copy of a place; of a ``bundle``, what an import would place.
-
-        options: recipes, and device, threads and portable where not as usual.
-        """
+        """Run recipes on a copy of a place; of a ``bundle``, what an import would place."""
         params = {"place": place, "runs": list(runs), **options}
         read = self._read(options.get("recipes") or [])
 
@@ -214,8 +189,7 @@ class Operations(QObject):
         def go_on(job: Job, then: GoOn) -> None:
             def marked(mark: str | None) -> None:
                 job.asked["mark"] = mark
-                listener = self._listener(job, made)
-                self._step(job, self._engines.scratch("verifying", listener))
+                self._step(job, self._engines.scratch("verifying", self._listener(job, made)))
 
             def made(folder: str) -> None:
                 # Ours, so that nothing is left of it even where the engine has to be killed.
@@ -225,14 +199,11 @@ class Operations(QObject):
                 else:
                     then({"scratch": job.scratch})
 
-            listener = self._listener(job, marked)
-            self._step(job, self._engines.background(listener, lookups.mark, place))
+            self._look(job, marked, lookups.mark, place)
 
         start = _Start(protocol.VERIFY, params, python=env.python, first=first)
         title = self.tr("Verify {}").format(_short(place))
-        asked = options.copy()
-        asked["python"] = env.python
-        job = self._begin(title, place, start, asked)
+        job = self._begin(title, place, start, {**options, "python": env.python})
         job.laps = laps.waiting(runs)
         return job
 
@@ -242,7 +213,7 @@ class Operations(QObject):
         selection: Selection,
         output: str,
         replace: bool = True,
-        builders: Builders | None = None,
+        builders: messages.Builders | None = None,
         secrets: Secrets | None = None,
         key: str = "",
         needs: bool = False,
@@ -254,7 +225,7 @@ class Operations(QObject):
         where the job is to fail because of any. key: what it is signed with (``client.keys``),
         before it gets its name. needs: what the entries need goes with them.
         """
-        params: ExportParams = {
+        params: messages.ExportParams = {
             "place": place,
             "output": output,
             "select": selection.select,
@@ -264,23 +235,17 @@ class Operations(QObject):
             "needs": needs,
         }
         start = _Start(protocol.EXPORT, params, hold=selection.hold)
-        if key:
-            # The engine that has written it holds it until it is signed.
-            params["sign"] = True
-            then = self._signing.of_export(key, output, replace)
-            start = start._replace(keep=True, then=then)
         asked: Asked = {"source": place, "output": output}
         if key:
-            asked["key"] = key
+            # The engine that has written it holds it until it is signed.
+            params["sign"], asked["key"] = True, key
+            start = start._replace(keep=True, then=self._signing.of_export(key, output, replace))
         title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
         return self._begin(title, None, start, asked)
 
-    def sign(self, file: str, key: str, before: SignatureResult | None = None) -> Job:
-        """Put a signature into a bundle, in place of one that it has.
-
-        key: as of ``export``. before: who has signed it, as the operation ``signature`` tells.
-        """
-        params: TargetParams = {"path": file}
+    def sign(self, file: str, key: str, before: messages.SignatureResult | None = None) -> Job:
+        """Put a signature into a bundle, in place of one that it had ``before``."""
+        params: messages.TargetParams = {"path": file}
         then = self._signing.of_file(key, file, before)
         start = _Start("target", params, kind=protocol.SIGN, then=then)
         title = self.tr("Sign {}").format(printable(os.path.basename(file), 60))
@@ -302,23 +267,20 @@ class Operations(QObject):
         named: the environment whose PyTorch has named the objects, and the names. abouts: what the
         files were when they were looked at; what has another manifest by now is not imported.
         """
-        params: ImportParams = {"files": list(files), "into": into}
+        params: messages.ImportParams = {"files": list(files), "into": into}
         if seen := {one.file: one.manifest for one in abouts if one.manifest}:
             params["manifests"] = seen
         portable = any(about.claims["portable"] for about in abouts)
         asked: Asked = {"portable": portable, "files": list(files)}
-        first = None
+        start = _Start(protocol.IMPORT, params)
         if named is not None:
-            params["env"] = named.python
-            asked["python"] = named.python
+            params["env"] = asked["python"] = named.python
+            start = start._replace(before=named.before)
             if any(about.claims["unportable"] for about in abouts):
-                first = self._look_for_header
-        before = () if named is None else named.before
-        start = _Start(protocol.IMPORT, params, before=before, first=first)
+                start = start._replace(first=self._look_for_header)
+        title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
             title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
-        else:
-            title = self.tr("Import {} files").format(f"{len(files):,}")
         return self._begin(title, into, start, asked)
 
     def _look_for_header(self, job: Job, then: GoOn) -> None:
@@ -337,7 +299,7 @@ class Operations(QObject):
         into: str,
         replace: bool,
         alone: bool,
-        builders: Builders | None = None,
+        builders: messages.Builders | None = None,
         named: Naming | None = None,
         secrets: Secrets | None = None,
     ) -> Job:
@@ -347,7 +309,7 @@ class Operations(QObject):
         unless they are to go ``alone``. builders, secrets: as of ``export``; named: as of
         ``import_files``.
         """
-        params: CopyParams = {
+        params: messages.CopyParams = {
             "place": place, "into": into, "select": selection.select,
             "replace": replace, "alone": alone, "builders": builders,
             "env": named.python if named is not None else None, "secrets": secrets,
@@ -359,7 +321,7 @@ class Operations(QObject):
 
     def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
         """Carry out a plan, in the engine that made it."""
-        params: PurgeParams = {"place": place, "plan": plan, "now": at_once}
+        params: dead.PurgeParams = {"place": place, "plan": plan, "now": at_once}
         start = _Start(protocol.PURGE, params, engine_of=ticket)
         return self._begin(self.tr("Purge {}").format(_short(place)), place, start)
 
@@ -370,30 +332,27 @@ class Operations(QObject):
 
     def undo(self, place: str, receipt: str | None = None) -> Job:
         """Put back what the last purge took, or the one of a receipt."""
-        params: UndoParams = {"place": place, "receipt": receipt}
-        start = _Start(protocol.UNDO, params)
-        return self._begin(self.tr("Undo purge of {}").format(_short(place)), place, start)
+        params: dead.UndoParams = {"place": place, "receipt": receipt}
+        title = self.tr("Undo purge of {}").format(_short(place))
+        return self._begin(title, place, _Start(protocol.UNDO, params))
 
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
-        params: EmptyTrashParams = {"place": place}
-        start = _Start(protocol.EMPTY_TRASH, params)
+        params: dead.EmptyTrashParams = {"place": place}
         title = self.tr("Empty trash of {}").format(_short(place))
-        return self._begin(title, place, start)
+        return self._begin(title, place, _Start(protocol.EMPTY_TRASH, params))
 
     def recover(self, place: str, insisted: str = "") -> Job:
         """Bring what was cut off in a folder to its end; insisted: as of ``guard.recover``."""
-        params: RecoverParams = {"place": place, "insisted": insisted}
-        start = _Start(protocol.RECOVER, params)
+        params: dead.RecoverParams = {"place": place, "insisted": insisted}
         title = self.tr("Complete what was cut off in {}").format(_short(place))
-        return self._begin(title, place, start)
+        return self._begin(title, place, _Start(protocol.RECOVER, params))
 
     def expire(self, place: str, selection: Selection, seconds: float | None) -> Job:
         """Have entries of a server expire in so many seconds, or never."""
         params: TtlParams = {"place": place, "select": selection.select, "ttl_s": seconds}
         start = _Start(protocol.TTL, params, hold=selection.hold)
-        title = self.tr("Set expiry on {}").format(_short(place))
-        return self._begin(title, place, start)
+        return self._begin(self.tr("Set expiry on {}").format(_short(place)), place, start)
 
     def can_repeat(self, job: Job) -> bool:
         """Whether a job that has ended can be done once more, as it was asked for."""
@@ -413,8 +372,7 @@ class Operations(QObject):
                 self._waiting.remove(waiting)
                 self._jobs.end(job, State.CANCELLED)
                 return
-        ticket = self._tickets.get(job.id)
-        if ticket is not None and job.active:
+        if (ticket := self._tickets.get(job.id)) is not None and job.active:
             self._jobs.cancelling(job)
             self._engines.cancel(ticket)
 
@@ -452,11 +410,10 @@ class Operations(QObject):
         start.first(job, go_on)
 
     def _ask(self, job: Job, start: _Start) -> None:
-        listener = self._listener(job, lambda result: self._followed(job, start, result))
-        listener = listener._replace(
-            progress=lambda done, total, unit: self._jobs.progress(job, done, total, unit),
-            rows=lambda rows: self._rows(job, rows),
-            log=lambda lines: self._said(job, lines),
+        listener = self._listener(job, partial(self._followed, job, start))._replace(
+            progress=partial(self._jobs.progress, job),
+            rows=partial(self._rows, job),
+            log=partial(self._said, job),
         )
         ticket = self._engines.ask(
             start.op, start.params, listener, python=start.python, engine_of=start.engine_of,
@@ -472,13 +429,19 @@ class Operations(QObject):
         if job.state is State.CANCELLING:
             self._engines.cancel(ticket)
 
+    def _look(
+        self, job: Job, result: Callable[[Any], None], what: Callable[..., object], *of: object
+    ) -> None:
+        """What is looked up before the request itself."""
+        self._step(job, self._engines.background(self._listener(job, result), what, *of))
+
     def _listener(self, job: Job, result: Callable[[Any], None]) -> Listener:
         """Who hears of a step before the request itself."""
         return Listener(
             result=result,
-            findings=lambda found: self._findings(job, found),
-            failed=lambda error: self._lost(job, error),
-            cancelled=lambda: self._stopped(job),
+            findings=partial(self._findings, job),
+            failed=partial(self._lost, job),
+            cancelled=partial(self._stopped, job),
         )
 
     def _unpack(self, job: Job, env: Environment, then: GoOn) -> None:
@@ -486,7 +449,6 @@ class Operations(QObject):
         job.note = self.tr("placing what the bundle holds")
         self._jobs.touch(job)
         file = str(job.place)
-
         target = os.path.join(job.scratch, _TARGET)
 
         def unpacked(placed: Values) -> None:
@@ -507,13 +469,12 @@ class Operations(QObject):
         carry.unpack(file, target, unpacked)
 
     def _followed(self, job: Job, start: _Start, result: Values) -> None:
-        """Do what is to be done with the result of a request."""
         if start.then is None:
             self._done(job, result)
         elif job.state is State.CANCELLING:
             self._stopped(job)
         else:
-            start.then(job, result, lambda whole: self._done(job, whole))
+            start.then(job, result, partial(self._done, job))
 
     def _done(self, job: Job, result: Values) -> None:
         if job.traits.proves:
@@ -530,7 +491,7 @@ class Operations(QObject):
             job.cells.told(told if isinstance(told, list) else [])
         note = outcomes.note(job.kind, result, job.left)
         said = [note, outcomes.signed(result["signature"]) if "signature" in result else ""]
-        self._jobs.log(job, [line for line in dict.fromkeys(said) if line])
+        self._jobs.log(job, list(filter(None, dict.fromkeys(said))))
         self._ended(job, State.DONE, note=note, result=result)
         self.succeeded.emit(job)
 
@@ -539,9 +500,8 @@ class Operations(QObject):
             # Nobody knows the folder that it was placed in.
             error = user_error(error.code, {**error.params, "place": job.place})
         elif job.scratch and error.params.get("place") == job.scratch:
-            above = os.path.dirname(job.scratch)
-            error = user_error(error.code, {**error.params, "place": above})
-        self._jobs.log(job, [line for line in str(error).splitlines() if line])
+            error = user_error(error.code, {**error.params, "place": os.path.dirname(job.scratch)})
+        self._jobs.log(job, list(filter(None, str(error).splitlines())))
         self._ended(job, State.FAILED, error=error)
         self.failed.emit(job)
 
@@ -567,8 +527,7 @@ class Operations(QObject):
             self.changed.emit(job.place)
         if job.scratch:
             self._engines.discard(job.scratch)
-        running = any(j.traits.compiles and j.started for j in self._jobs.active)
-        if self._waiting and not running:
+        if self._waiting and not any(j.traits.compiles and j.started for j in self._jobs.active):
             self._run(*self._waiting.pop(0))
 
     def _said(self, job: Job, lines: list[str]) -> None:
@@ -581,7 +540,7 @@ class Operations(QObject):
             job.placed += [(row["kind"], row["path"]) for row in rows]
 
     def _findings(self, job: Job, found: list[Finding]) -> None:
-        lines = [line for one in found if (line := findings.heard(job, one))]
+        lines = list(filter(None, [findings.heard(job, one) for one in found]))
         self._jobs.touch(job)
         self._jobs.log(job, lines)
 

@@ -107,8 +107,7 @@ class Results(QObject):
 
     def open(self, job: Job | Past | None) -> None:
         """Open what a job wrote, with the entries that it put there selected."""
-        path = job.fruit if job else None
-        if job is None or path is None:
+        if job is None or (path := job.fruit) is None:
             return
         if isinstance(job, Past):
             self.open_path(path, bundle=job.bundle)
@@ -158,7 +157,5 @@ class Results(QObject):
         if self._wanted is None:
             return
         (place, identities), self._wanted = self._wanted, None
-        if context.place != place:
-            return
-        if context.show_entries(identities):
+        if context.place == place and context.show_entries(identities):
             context.table.setFocus()

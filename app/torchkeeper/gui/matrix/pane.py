@@ -169,7 +169,7 @@ class Legend(QWidget):
             swatch, label = _Swatch(name), forms.label(phases.title(name), "muted")
             for widget in (swatch, label):
                 widget.setToolTip(tip(phases.about(name)))
-            forms.fill(line, swatch, label)
+            forms.add(line, swatch, label)
             line.addSpacing(9)
         line.addStretch(1)
         self.setLayout(line)
@@ -256,7 +256,7 @@ class CellsPane(QWidget):
 
     def _lay_out(self) -> None:
         head = forms.column(gap=4) if self._narrow else forms.row()
-        forms.fill(head, (self.legend, 1), self.bad)
+        forms.add(head, (self.legend, 1), self.bad)
         line = forms.row((self.name, 1), self.recipe, self.copy)
         below = line, self.facts, self.uncached, self.notice, (self.log, 1)
         self.detail = QWidget()

@@ -37,7 +37,7 @@ class Page(QFrame):
         self.heading.setMinimumHeight(_HEAD)
         self.tools = forms.row()
         self.body: QVBoxLayout = forms.column()
-        head = forms.row(self.heading, 1, self.tools, gap=16)
+        head = forms.row(self.heading, forms.REST, self.tools, gap=16)
         self.setLayout(forms.column(head, (self.body, 1), margin=MARGIN, gap=12))
 
     @property

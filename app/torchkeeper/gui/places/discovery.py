@@ -37,10 +37,7 @@ class Discovery(QObject):
         self._helped = False
 
     def refresh(self, aside: bool = False) -> None:
-        """Look for caches on this machine, and whether the user's own are still there.
-
-        ``aside``: by the engine that no listing holds up.
-        """
+        """Look for caches here, and at the user's own; aside: by the engine no listing holds up."""
         context = self._context
         found: list[Place] = []
         owners: dict[str, list[Owned] | None] = {}

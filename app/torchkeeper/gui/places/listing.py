@@ -45,13 +45,11 @@ class Listing(QObject):
         self, engines: Engines, model: EntriesModel, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._engines = engines
-        self._model = model
+        self._engines, self._model = engines, model
         self._ticket: int | None = None
-        self._again = False
-        self._all = False
-        self._quiet = False
-        self._mark = ""
+        self._again = self._all = self._quiet = False
+        #: What changes with any file of a folder that is shown; empty where that is not known.
+        self.mark = ""
         self._begun = 0.0
         self._unreadable: list[str] = []
         self._told: list[str] = []
@@ -74,11 +72,6 @@ class Listing(QObject):
         #: Whether nothing has been heard of the place for so long that it should be said.
         self.silent = False
         self._silence = once(self, self._on_silence, SILENCE_MS)
-
-    @property
-    def mark(self) -> str:
-        """What changes with any file of a folder that is shown; empty where that is not known."""
-        return self._mark
 
     @property
     def loading(self) -> bool:
@@ -126,20 +119,18 @@ class Listing(QObject):
         """Whether the place may change by itself, and nothing reads it at the moment."""
         missing = self.error is not None and self.error.code == "place-missing"
         known = self.is_folder and self.result is not None
-        if self.scheme.lazy:
-            return False  # every look takes it some time, and others use it
-        return self._ticket is None and (missing or known)
+        # Every look takes a server some time, and others use it.
+        return not self.scheme.lazy and self._ticket is None and (missing or known)
 
     def show(self, place: str | None, *, times: bool = False) -> None:
         """Show another place, or none; ``times``: of a server, as after ``ask_times``."""
         self._engines.forget(self._ticket)
-        self._ticket, self._again, self.silent = None, False, False
-        self._all = False
+        self._ticket, self._again, self._all, self.silent = None, False, False, False
         self._silence.stop()
         self.place, self.error, self.result, self.gone = place, None, None, False
         self.unit, self.known = "", {}
         self.times = times and self.scheme.keeps_times
-        self._mark, self._told, self.took, self.failures = "", [], 0.0, 0
+        self.mark, self._told, self.took, self.failures = "", [], 0.0, 0
         self._model.clear()
         if place is None:
             self.changed.emit()
@@ -147,9 +138,7 @@ class Listing(QObject):
             self._read()
 
     def refresh(self, *, all_of_it: bool = False) -> None:
-        """Read the place again; while it is being read, once more after that. all_of_it: with
-        what takes longer than the place is given for its size on the disk.
-        """
+        """Read the place again, after a reading under way. all_of_it: however long that takes."""
         if self.place is None:
             return
         self._all = all_of_it
@@ -173,16 +162,10 @@ class Listing(QObject):
         self.done, self.total, self.unit = 0, None, ""
         self._heard()
         self._model.begin()
-        listener = Listener(
-            rows=self._rows,
-            progress=self._progress,
-            findings=self._findings,
-            result=self._result,
-            failed=self._failed,
-            cancelled=self._cancelled,
-        )
+        hears = self._rows, self._progress, self._findings, self._result, self._failed
+        listener = Listener(*hears, cancelled=self._cancelled)
         assert self.place is not None
-        params: ListParams = {"place": self.place, "unless": self._mark if quiet else ""}
+        params: ListParams = {"place": self.place, "unless": self.mark if quiet else ""}
         if self.times:
             params["times"] = True
         if self._all and not quiet:
@@ -243,7 +226,7 @@ class Listing(QObject):
             self._model.end(lambda: self._shown(result, result))
 
     def _shown(self, told: ListResult, result: ListResult) -> None:
-        self._mark = result.get("mark", "")
+        self.mark = result.get("mark", "")
         news = self.error is not None or told != self.result
         quiet, self.error, self.result, self.gone = self._quiet, None, told, False
         self._ended()
@@ -252,14 +235,10 @@ class Listing(QObject):
             shown = self._unreadable[:5]
             if len(self._unreadable) > len(shown):
                 shown.append(self.tr("and {} more").format(len(self._unreadable) - len(shown)))
-            self.incomplete.emit(
-                UserError(
-                    self.tr("Some of {} could not be read.").format(printable(str(self.place))),
-                    "\n".join(shown),
-                    self.tr("Give yourself the right to read these folders, then refresh."),
-                    code="partly-unreadable",
-                )
-            )
+            what = self.tr("Some of {} could not be read.").format(printable(str(self.place)))
+            remedy = self.tr("Give yourself the right to read these folders, then refresh.")
+            error = UserError(what, "\n".join(shown), remedy, code="partly-unreadable")
+            self.incomplete.emit(error)
         self._finish(news or not quiet, news and quiet)
 
     def _failed(self, error: UserError) -> None:
@@ -274,7 +253,7 @@ class Listing(QObject):
             return
         same = quiet and self.error is not None and self.error.code == error.code
         self.gone = error.code == "place-missing" and (self.gone or self.result is not None)
-        self.error, self.result, self._mark = error, None, ""
+        self.error, self.result, self.mark = error, None, ""
         if same:
             self._model.abandon()
         else:
@@ -316,17 +295,12 @@ _DOUBLINGS = 5
 
 
 class Watch(QObject):
-    """Polls the listing while its window can be seen; a look is taken by the engine.
-
-    A place that takes long to list is looked at less often.
-    """
+    """Polls the listing while its window can be seen; less often where that takes long."""
 
     def __init__(self, window: QWidget, listing: Listing, filling: Callable[[], bool]) -> None:
         """filling: whether a job of ours writes into the place."""
         super().__init__(window)
-        self._window = window
-        self._listing = listing
-        self._filling = filling
+        self._window, self._listing, self._filling = window, listing, filling
         self._ended = time.monotonic()
         self._news = float("-inf")
         self._timer = once(self, self.look)
@@ -337,7 +311,6 @@ class Watch(QObject):
         return self._window.isVisible() and not self._window.isMinimized()
 
     def _pause(self) -> float:
-        """Seconds between two looks."""
         fast = self._filling() or time.monotonic() - self._news < _FILLING
         pause = max(FAST if fast else SLOW, self._listing.took / _SHARE)
         return float(pause * 2 ** min(self._listing.failures, _DOUBLINGS))

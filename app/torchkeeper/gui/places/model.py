@@ -86,10 +86,8 @@ class Place(NamedTuple):
     @property
     def title(self) -> str:
         """The last part of its path; of a server its name, or host, port and database."""
-        if self.server and self.name:
-            return printable(self.name, 80)
         if self.server:
-            return printable(_address(self.path)[0])
+            return printable(self.name, 80) if self.name else printable(_address(self.path)[0])
         return printable(os.path.basename(self.path.rstrip("/")) or self.path)
 
     @property
@@ -100,15 +98,12 @@ class Place(NamedTuple):
     @property
     def about(self) -> str:
         """The folder it is in; of a server, how it is reached, and what says where it is."""
-        if self.server:
-            title, about = (printable(text) for text in _address(self.path))
-            if self.name:
-                about = title
-            elif self.reason and not self.added:
-                about = f"{about} · {printable(self.reason)}"
-        else:
-            about = printable(self.path.rpartition("/")[0] or "/")
-        return about
+        if not self.server:
+            return printable(self.path.rpartition("/")[0] or "/")
+        title, about = map(printable, _address(self.path))
+        if self.name:
+            return title
+        return f"{about} · {printable(self.reason)}" if self.reason and not self.added else about
 
     @property
     def file_name(self) -> str:
@@ -125,7 +120,6 @@ def _tr(text: str) -> str:
 
 @functools.cache
 def _address(place: str) -> tuple[str, str]:
-    """The title of a server, and how it is reached."""
     # Loaded where a server is shown: most windows show none.
     from torchkeeper.stores.redis.address import parse
 
@@ -163,16 +157,12 @@ def reason_words(place: Place) -> str:
 
 def _names(settings: QSettings) -> dict[str, str]:
     """The names of servers that are kept; of what is damaged, what makes sense."""
-    kept = str(settings.value(NAMES) or "")
-    if not kept:
-        return {}
     try:
-        found = json.loads(kept)
+        found = json.loads(str(settings.value(NAMES) or "{}"))
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
-        return {}
-    return {place: name for place, name in found.items() if isinstance(name, str)}
+    kept = found.items() if isinstance(found, dict) else ()
+    return {place: name for place, name in kept if isinstance(name, str)}
 
 
 class PlacesModel(QAbstractListModel):
@@ -243,13 +233,12 @@ class PlacesModel(QAbstractListModel):
                 lines.append(_tr("There is nothing at this path now"))
             lines += [one.what for one in owned.told(self._owners.get(place.path))]
             if beside is not None:
-                lines += [line for line in (beside.line, beside.more) if line]
+                lines += [beside.line, beside.more]
             if (standing := self._standing.get(place.path)) is not None:
                 lines += standing.lines
-            return tip("\n".join(line for line in lines if line))
+            return tip("\n".join(filter(None, lines)))
         if role == Qt.ItemDataRole.DecorationRole:
-            colour = None if place.exists else theme.shades().muted
-            return theme.icon(place.icon, colour)
+            return theme.icon(place.icon, None if place.exists else theme.shades().muted)
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
             state += _tr(", read-only") if place.read_only else ""
@@ -263,8 +252,7 @@ class PlacesModel(QAbstractListModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         made = super().flags(index)
         place = self.place_at(index)
-        named = place is not None and place.server
-        return made | Qt.ItemFlag.ItemIsEditable if named else made
+        return made | Qt.ItemFlag.ItemIsEditable if place is not None and place.server else made
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         """Call a server otherwise."""
@@ -305,10 +293,9 @@ class PlacesModel(QAbstractListModel):
     def found(self, places: list[Place]) -> None:
         """What an engine found on this machine, instead of what it found before."""
         paths = {place.path for place in places}
-        for row in range(len(self._places) - 1, -1, -1):
-            old = self._places[row]
+        for old in reversed(self.places):
             if not old.added and old.path not in paths:
-                self._remove(row)
+                self._remove(self.row_of(old.path))
         at = 0
         for place in places:
             row = self.row_of(place.path)
@@ -367,8 +354,11 @@ class PlacesModel(QAbstractListModel):
     def told_verified(self, verified: dict[str, Beside]) -> None:
         """Show the last verification beside each of these places, and beside no others."""
         before, self._verified = self._verified, verified
+        self._retold(before, verified)
+
+    def _retold(self, before: Mapping[str, object], now: Mapping[str, object]) -> None:
         for row, place in enumerate(self._places):
-            if before.get(place.path) != verified.get(place.path):
+            if before.get(place.path) != now.get(place.path):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
     def told_owners(self, found: Mapping[str, list[Owned] | None]) -> None:
@@ -385,9 +375,7 @@ class PlacesModel(QAbstractListModel):
     def told_standing(self, known: dict[str, Standing]) -> None:
         """How these places stand; of others nothing is known."""
         before, self._standing = self._standing, known
-        for row, place in enumerate(self._places):
-            if before.get(place.path) != known.get(place.path):
-                self.dataChanged.emit(self.index(row), self.index(row))
+        self._retold(before, known)
 
     def owners(self, path: str) -> list[Owned]:
         """The same of one place, as far as it is known."""

@@ -1,6 +1,4 @@
-"""What becomes of paths that somebody drops, chooses or names on the command line; and the bundles
-that were opened, imported or written lately.
-"""
+"""What becomes of paths that are dropped, chosen or named; and the bundles of late."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.names import scheme_of
@@ -59,8 +57,7 @@ class Opening(QObject):
         """Open each path as what it is; places: folders are places, whatever is in them."""
         for server in (path for path in paths if not scheme_of(path).local):
             self._show(server)
-        paths = [path for path in paths if scheme_of(path).local]
-        if paths:
+        if paths := [path for path in paths if scheme_of(path).local]:
             self._looks += 1
             listener = Listener(result=self._looked, failed=self._failed)
             look = lookups.paths if places else lookups.offered
@@ -69,8 +66,13 @@ class Opening(QObject):
     def ready(self) -> None:
         """The places are known: an import may ask into which."""
         self._ready = True
-        bundles, self._waiting = self._waiting, []
-        if bundles:
+        self._import([])
+
+    def _import(self, files: list[str]) -> None:
+        # The dialog offers the place that is shown, which is not known at first.
+        self._waiting += files
+        if self._ready and self._waiting:
+            bundles, self._waiting = self._waiting, []
             self.bundles.emit(bundles)
 
     def _show(self, place: str) -> None:
@@ -99,12 +101,7 @@ class Opening(QObject):
             self.recipes.emit(recipes)
         if exported := by_what.get("exported"):
             self.programs.emit(exported)
-        bundles = by_what.get("file", [])
-        if bundles and self._ready:
-            self.bundles.emit(bundles)
-        else:
-            # The dialog offers the place that is shown, which is not known yet.
-            self._waiting += bundles
+        self._import(by_what.get("file", []))
 
 
 # The bundles that were opened, imported or written lately: File > Open recent.
@@ -153,12 +150,10 @@ class Recent(QObject):
         self._context.settings.setValue(SETTING, json.dumps(paths[:MOST]))
 
     def _ended(self, job: Job) -> None:
-        path = job.fruit if job.state is State.DONE and job.made_bundle else None
-        if path is not None:
+        if job.made_bundle and (path := job.fruit) is not None:
             self.note(path)
 
     def _listed(self) -> None:
-        """A bundle is shown as a place."""
         listing = self._context.listing
         if listing.place is not None and listing.what == "file" and listing.error is None:
             self.note(listing.place)
@@ -217,12 +212,10 @@ class Recent(QObject):
                     self._mark(action, gone)
 
     def _text(self, number: int, path: str) -> str:
-        """Name and folder; a digit to choose it by."""
         name, folder = os.path.basename(path), os.path.dirname(path)
         shown = caption(name, _NAME), caption(_ended_with(folder, _FOLDER), 400)
         digit = f"&{number}" if number < MOST else "1&0"
-        text = " · ".join(part for part in shown if part)
-        return f"{digit}  {text}"
+        return f"{digit}  {' · '.join(filter(None, shown))}"
 
     def _mark(self, action: QAction, gone: bool) -> None:
         path = printable(str(action.data()), 4096)

@@ -1,11 +1,9 @@
-"""What the window does with servers: adding them, letting us in, leaving them as they are, and
-asking for what their keys do not tell.
-"""
+"""What the window does with servers: adds them, logs in, asks for what their keys do not tell."""
 
 from __future__ import annotations
 
 import time
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -70,7 +68,6 @@ class Servers(QObject):
         return dialog
 
     def _take(self, dialog: ServerDialog) -> None:
-        """What the dialog says of a server holds from now on."""
         context, place, old = self._context, dialog.place, dialog.old
         if old is not None and old.path != place:
             self._move(old.path, place, dialog.keeps_password)
@@ -125,10 +122,10 @@ class Servers(QObject):
 
         if self._asking is not None:
             self._asking.reject()
-        dialog = self._asking = PasswordDialog(
-            self._context.window, self._context.engines, place, error,
-            self._context.places.title(place),
-        )  # fmt: skip
+        context = self._context
+        title = context.places.title(place)
+        dialog = PasswordDialog(context.window, context.engines, place, error, title)
+        self._asking = dialog
         dialog.accepted.connect(lambda: self._unlock(dialog))
         dialog.finished.connect(self._asked)
         dialog.open()
@@ -156,12 +153,10 @@ class Servers(QObject):
         """Show how the server is."""
         from torchkeeper.gui.dialogs.serverpage import ServerPage
 
-        place = self._context.place
+        context, place = self._context, self._context.place
         if place is None:
             return None
-        dialog = ServerPage(
-            self._context.window, self._context.engines, place, self._context.places.title(place)
-        )
+        dialog = ServerPage(context.window, context.engines, place, context.places.title(place))
         dialog.open()
         return dialog
 
@@ -196,17 +191,15 @@ class Servers(QObject):
         if not isinstance(count, int) or not count or self._context.place != place:
             return
         verb = self.tr("expires {}") if count == 1 else self.tr("expire {}")
-        text = f"{say.count(count, 'entry', 'entries')} " + verb.format(
-            say.until(time.time() + seconds)
-        )
+        until = verb.format(say.until(time.time() + seconds))
+        text = f"{say.count(count, 'entry', 'entries')} {until}"
         bar.offer(place, text, self.tr("Clear expiry"),
                   lambda: self._context.operations.expire(place, selection, None))  # fmt: skip
 
     def toggle_read_only(self) -> None:
         """Allow changes in the place that is shown, or none."""
         # At first it is shown before it is on the list.
-        place = self._context.place
-        if place is not None:
+        if (place := self._context.place) is not None:
             self._discovery.protect(place, not self._context.places.read_only(place))
 
 
@@ -233,10 +226,7 @@ class Facts(QObject):
         self, engines: Engines, listing: Listing, model: EntriesModel, table: EntryTable
     ) -> None:
         super().__init__(table)
-        self._engines = engines
-        self._listing = listing
-        self._model = model
-        self._table = table
+        self._engines, self._listing, self._model, self._table = engines, listing, model, table
         self._place: str | None = None
         self._ticket: int | None = None
         self._asked: set[tuple[str, str]] = set()
@@ -268,34 +258,24 @@ class Facts(QObject):
         self._asked.clear()
         self._soon()
 
-    def _wanted(self) -> list[Entry]:
-        seen = (e for e in chain(self._table.seen(), self._table.selected(SELECTED)))
-        found: dict[tuple[str, str], Entry] = {}
-        for entry in seen:
-            if entry.identity not in self._asked:
-                found[entry.identity] = entry
-                if len(found) == AT_ONCE:
-                    break
-        return list(found.values())
+    def _wanted(self) -> list[tuple[str, str]]:
+        shown = chain(self._table.seen(), self._table.selected(SELECTED))
+        fresh = (e.identity for e in shown if e.identity not in self._asked)
+        # Some are seen and selected.
+        return list(islice(dict.fromkeys(fresh), AT_ONCE))
 
     def _ask(self) -> None:
         listing, place = self._listing, self._listing.place
-        if (
-            place is None
-            or not listing.scheme.lazy
-            or listing.error is not None
-            or self._ticket is not None
-        ):
+        busy = self._ticket is not None or listing.error is not None
+        if place is None or busy or not listing.scheme.lazy:
             return
-        wanted = [entry.identity for entry in self._wanted()]
-        if not wanted:
+        if not (wanted := self._wanted()):
             return
         self._asked.update(wanted)
         self._wanting = wanted
         params: FactsParams = {"place": place, "items": wanted}
-        listener = Listener(
-            rows=self._rows, result=self._over, failed=self._failed, cancelled=self._failed
-        )
+        lost = self._failed
+        listener = Listener(rows=self._rows, result=self._over, failed=lost, cancelled=lost)
         # Beside the listing, which may take long.
         self._ticket = self._engines.ask(protocol.FACTS, params, listener, shared=True, aside=True)
 

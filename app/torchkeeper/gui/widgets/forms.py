@@ -4,7 +4,7 @@ the wheel passes over, and what may be higher than the room there is for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import (
@@ -13,6 +13,7 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     QRect,
+    QSignalBlocker,
     QSize,
     Qt,
     QTimer,
@@ -44,6 +45,7 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QMenu,
+    QPlainTextEdit,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -67,6 +69,7 @@ from torchkeeper.gui.widgets.plain import Label
 _JOINER = "\u2060"
 #: Between what an address begins with and its host Qt would break it.
 _BEGINS, _JOINED = "://", f"://{_JOINER}"
+Box = TypeVar("Box", bound=QBoxLayout)
 _COPIED, _SELECTED = QClipboard.Mode.Clipboard, QClipboard.Mode.Selection
 
 
@@ -122,13 +125,6 @@ def _clean(which: QClipboard.Mode) -> None:
 GAP = 8
 #: Where the text of a check box begins.
 CHECK = 26
-#: What a layout is made of: controls and layouts, each alone, or with how it stretches or to which
-#: side it keeps; a number is room that stretches so. And what is around it, in pixels: everywhere,
-#: or at the left, the top, the right and the bottom.
-Inside = QWidget | QLayout | int | tuple[QWidget | QLayout, int | Qt.AlignmentFlag]
-Margin = int | tuple[int, int, int, int]
-_Box = TypeVar("_Box", QVBoxLayout, QHBoxLayout)
-_ANY = Qt.AlignmentFlag(0)
 
 
 def label(text: str, role: str = "", *, wrap: bool = False, selectable: bool = False) -> QLabel:
@@ -145,6 +141,13 @@ def tell(made: QLabel, text: str) -> None:
     """Show a text, and no label where there is none."""
     made.setText(text)
     made.setVisible(bool(text))
+
+
+def selectable(made: QLabel, *, keys: bool = False) -> None:
+    """Have the text of a label be selected by the mouse, and by keys."""
+    by = Qt.TextInteractionFlag
+    by_keys = by.TextSelectableByKeyboard if keys else by.NoTextInteraction
+    made.setTextInteractionFlags(by.TextSelectableByMouse | by_keys)
 
 
 def set_role(made: QLabel, role: str) -> None:
@@ -234,6 +237,12 @@ def button(
     return made
 
 
+def allow(made: QPushButton, why_not: str) -> None:
+    """Have a button be of use, or say why it is not."""
+    made.setEnabled(not why_not)
+    made.setToolTip(plain.tip(why_not))
+
+
 def weigh(made: QPushButton, *, danger: bool) -> None:
     """Have the button that goes on stand out, or be red where what it does cannot be undone: then
     no Enter presses it that was not meant for it.
@@ -275,6 +284,22 @@ def clearable(edit: QLineEdit) -> None:
         theme.follow(action, lambda: action.setIcon(theme.icon("close", theme.shades().muted)))
 
 
+def line_edit(hint: str) -> QLineEdit:
+    """A field that says what may stand in it."""
+    made = QLineEdit()
+    made.setPlaceholderText(hint)
+    return made
+
+
+def read_only_text(name: str, text: str = "") -> QPlainTextEdit:
+    """A text to be read and copied, which Tab leaves."""
+    made = QPlainTextEdit(text)
+    made.setReadOnly(True)
+    made.setTabChangesFocus(True)
+    made.setAccessibleName(name)
+    return made
+
+
 def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     """A decorative icon in a colour of the theme."""
     made = plain.Label()
@@ -288,36 +313,53 @@ def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     return made
 
 
-def column(*inside: Inside, margin: Margin = 0, gap: int = GAP) -> QVBoxLayout:
+#: What stands in a row or a column: a widget, a layout, a space of so many pixels, the room that is
+#: left; or one with its stretch, or where it stands.
+Part = QWidget | QLayout | int | tuple[QWidget | QLayout, int | Qt.AlignmentFlag] | None
+#: Pixels at the left, the top, the right and the bottom.
+Margins = tuple[int, int, int, int]
+REST = None
+TOP = Qt.AlignmentFlag.AlignTop
+
+
+def add(layout: QBoxLayout, *parts: Part) -> None:
+    """Put parts one behind the other."""
+    for part in parts:
+        shown, how = part if isinstance(part, tuple) else (part, 0)
+        at, stretch = (Qt.AlignmentFlag(0), how) if isinstance(how, int) else (how, 0)
+        match shown:
+            case None:
+                layout.addStretch(1)
+            case int():
+                layout.addSpacing(shown)
+            case QWidget():
+                layout.addWidget(shown, stretch, at)
+            case _:
+                layout.addLayout(shown, stretch)
+
+
+def column(*parts: Part, margin: int | Margins = 0, gap: int = GAP) -> QVBoxLayout:
     """A vertical layout on the grid."""
-    return _filled(QVBoxLayout(), inside, margin, gap)
+    return _filled(QVBoxLayout(), parts, margin, gap)
 
 
-def row(*inside: Inside, margin: Margin = 0, gap: int = GAP) -> QHBoxLayout:
+def row(*parts: Part, margin: int | Margins = 0, gap: int = GAP) -> QHBoxLayout:
     """A horizontal layout on the grid."""
-    return _filled(QHBoxLayout(), inside, margin, gap)
+    return _filled(QHBoxLayout(), parts, margin, gap)
 
 
-def _filled(made: _Box, inside: Sequence[Inside], margin: Margin, gap: int) -> _Box:
+def _filled(made: Box, parts: Sequence[Part], margin: int | Margins, gap: int) -> Box:
     made.setContentsMargins(*((margin,) * 4 if isinstance(margin, int) else margin))
     made.setSpacing(gap)
-    fill(made, *inside)
+    add(made, *parts)
     return made
 
 
-def fill(layout: QBoxLayout, *inside: Inside) -> None:
-    """Put more into a layout, behind what is there."""
-    for one in inside:
-        what, how = one if isinstance(one, tuple) else (one, 0)
-        if isinstance(what, int):
-            layout.addStretch(what)
-        elif isinstance(what, QWidget):
-            # A side is a number, too, for Python.
-            stretch, side = (0, how) if isinstance(how, Qt.AlignmentFlag) else (how, _ANY)
-            layout.addWidget(what, stretch, side)
-        else:
-            assert isinstance(how, int)
-            layout.addLayout(what, how)
+def page(layout: QLayout) -> QWidget:
+    """A widget of what a layout holds."""
+    made = QWidget()
+    made.setLayout(layout)
+    return made
 
 
 def split(
@@ -444,6 +486,14 @@ class Wrapping(QWidget):
         return y + line
 
 
+class Compound(QWidget):
+    """Controls of which one, the focus proxy, has the name of all."""
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        reached(self).setAccessibleName(name)
+
+
 # Choices and numbers that the wheel passes over: it is for what is scrolled.
 #
 # Qt's own take each turn of the wheel as a choice. Whoever scrolls a form with the pointer on one
@@ -454,18 +504,24 @@ _LINE = 9
 
 
 class Choice(QComboBox):
-    """One of a list, chosen by a click or a key.
+    """One of a list, chosen by a click or a key."""
 
-    characters: how wide it is at least, however long what it offers is; 0 for as wide as that.
-    """
-
-    def __init__(self, parent: QWidget | None = None, *, characters: int = 0) -> None:
-        super().__init__(parent)
+    def __init__(self, characters: int = 0) -> None:
+        """characters: as wide as so many, whatever it holds."""
+        super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         if characters:
-            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-            self.setSizeAdjustPolicy(policy)
+            wide = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            self.setSizeAdjustPolicy(wide)
             self.setMinimumContentsLength(characters)
+
+    def offer(self, some: Iterable[tuple[str, object]], at: object = None) -> None:
+        """Have these, each a text and what it stands for; ``at`` is chosen, else the first."""
+        with QSignalBlocker(self):
+            self.clear()
+            for text, value in some:
+                self.addItem(text, value)
+            self.setCurrentIndex(max(0, self.findData(at)))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
@@ -507,9 +563,13 @@ def _is_line(index: QModelIndex | QPersistentModelIndex) -> bool:
 class Number(QSpinBox):
     """A number, changed by its arrows, a key or typing."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, least: int = 0, most: int = 99, name: str = "") -> None:
+        super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setRange(least, most)
+        self.setAccessibleName(name)
+        # A style sheet's padding does not reach the field in it.
+        self.lineEdit().setTextMargins(6, 0, 0, 0)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

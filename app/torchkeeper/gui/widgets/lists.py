@@ -16,6 +16,22 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _AROUND = 36
 
 
+class Table(QTreeWidget):
+    """Rows without branches, all as high, under headings."""
+
+    def __init__(self, name: str, headings: Sequence[str]) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setHeaderLabels(list(headings))
+
+    def items(self) -> list[QTreeWidgetItem]:
+        """All rows, in order."""
+        found = (self.topLevelItem(row) for row in range(self.topLevelItemCount()))
+        return [item for item in found if item is not None]
+
+
 def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
     """Give the columns of a tree their widths, or what their headings need; the ``wide`` one takes
     the room that is left.

@@ -76,8 +76,8 @@ class LogView(QWidget):
         self.copy = forms.icon_button("copy", self.tr("Copy log"))
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
         self.save = forms.button(self.tr("Save &log…"))
-        line = forms.row((self.search, 4), self.count, self.previous, self.next, 1)
-        forms.fill(line, self.follow, self.copy, self.save)
+        line = forms.row((self.search, 4), self.count, self.previous, self.next, forms.REST)
+        forms.add(line, self.follow, self.copy, self.save)
         self.setLayout(forms.column(line, (self.edit, 1), margin=(0, 8, 0, 0)))
         self._coming: deque[str] = deque()
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
@@ -237,7 +237,9 @@ class JobDetail(QWidget):
         self.cells: CellsPane | None = None
         head = forms.row((self.picture, Qt.AlignmentFlag.AlignTop), gap=12)
         head.addLayout(forms.column(self.title, self.words, gap=4), 1)
-        self._lines = forms.column(head, self.bar, self.told, self.notice, self.facts, 1, gap=12)
+        self._lines = forms.column(
+            head, self.bar, self.told, self.notice, self.facts, forms.REST, gap=12
+        )
         held = QWidget()
         held.setLayout(self._lines)
         #: It is scrolled where there is little height; the buttons below it stay in sight.
@@ -245,7 +247,7 @@ class JobDetail(QWidget):
         self._room.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         # Those of the notice as well: none is half out of sight where what is said is scrolled.
         self.ways.addWidget(self.notice.remedies)
-        self._across = forms.row((forms.column(self._room, 1, gap=0), 1), gap=12)
+        self._across = forms.row((forms.column(self._room, forms.REST, gap=0), 1), gap=12)
         self._whole = forms.column(self._across, forms.column(self.ways, self.deeds), gap=12)
         self.setLayout(self._whole)
         self.stand(below=False)

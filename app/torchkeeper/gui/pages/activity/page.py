@@ -227,7 +227,7 @@ class ActivityPage(Page):
         self.split = forms.split(side, right, sizes=_WIDE, lined=True)
         self.split.setStretchFactor(1, 1)
         self.stack = forms.stack(self.blank, self.split)
-        forms.fill(self.body, self.notice, self.elsewhere, (self.stack, 1))
+        forms.add(self.body, self.notice, self.elsewhere, (self.stack, 1))
         self.tools.addWidget(self.clear_button)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

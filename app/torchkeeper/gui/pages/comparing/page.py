@@ -130,9 +130,9 @@ class ComparePage(Page):
         self.stack = forms.stack(self.blank, self._page, self._nothing)
         self.tools.addWidget(self.past)
         self.body.addLayout(forms.row((self.a, 1), (self.b, 1), gap=12))
-        self.body.addLayout(forms.row(self.swap, self.nearest, self.go, self.copy, 1))
+        self.body.addLayout(forms.row(self.swap, self.nearest, self.go, self.copy, forms.REST))
         self.body.addSpacing(4)
-        forms.fill(self.body, self.sentence, self.unread, self.notice, (self.stack, 1))
+        forms.add(self.body, self.sentence, self.unread, self.notice, (self.stack, 1))
 
     def _connect(self) -> None:
         self.search_box.textChanged.connect(self.tree.filter)

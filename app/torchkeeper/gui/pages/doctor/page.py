@@ -88,7 +88,7 @@ class DoctorPage(Page):
         hint = self.tr("Look at all of it once more (F5)")
         self.again = forms.button(self.tr("&Run again"), self.run, hint)
         self.cancel = forms.button(self.tr("Cancel"), self._cancel, self.tr("Look no further"))
-        forms.fill(self.tools, self.copy, self.all, self.again, self.cancel)
+        forms.add(self.tools, self.copy, self.all, self.again, self.cancel)
         for text, control in (
             (self.tr("E&nvironment"), self.choice_of), (self.tr("&Look at"), self.scope)
         ):  # fmt: skip
@@ -109,7 +109,7 @@ class DoctorPage(Page):
         self.notice.again.connect(self.run)
         self.notice.log.connect(self._show_log)
         self.body.addSpacing(4)
-        forms.fill(self.body, self.summary, self.where, self.when, self.bar, self.notice)
+        forms.add(self.body, self.summary, self.where, self.when, self.bar, self.notice)
         self.cards = Cards(self.tr("What was found"), margin=8)
         self.cards.fix.connect(self._fix)
         self.cards.undo.connect(self._undo)

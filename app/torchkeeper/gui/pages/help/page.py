@@ -15,7 +15,7 @@ class IdeasDialog(Dialog):
     """Each idea with what it means, and a field that finds one."""
 
     def __init__(self, parent: QWidget | None) -> None:
-        super().__init__(parent, "", 560)
+        super().__init__(parent, 560)
         self.setWindowTitle(self.tr("Ideas"))
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Find a word"))
@@ -29,7 +29,7 @@ class IdeasDialog(Dialog):
             "Shift+F1 says it of what has the keyboard, here and in every dialog; "
             "Ctrl+Shift+F1 and a click, of anything in the window."
         )
-        forms.fill(self.body, self.search, (self.view, 1), forms.label(text, "muted", wrap=True))
+        forms.add(self.body, self.search, (self.view, 1), forms.label(text, "muted", wrap=True))
         close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
         self.buttons(close)

@@ -151,7 +151,7 @@ class OverviewPage(Page):
         self.empty.beside(self.add_folder)
 
     def _lay_out(self) -> None:
-        forms.fill(self.tools, forms.label(self.tr("Group by"), "muted"), self.by)
+        forms.add(self.tools, forms.label(self.tr("Group by"), "muted"), self.by)
         self.split = _Split(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
         # Between two that have an edge of their own, a line would be one too many.
@@ -168,7 +168,7 @@ class OverviewPage(Page):
         page.setLayout(forms.column(figures, line, *below, gap=12))
         # A small window with an error, or the guide, has no room for all of it.
         self.stack = forms.stack(self.empty, Scrolled(page))
-        forms.fill(self.body, self.said, self.bar, self.notice, (self.stack, 1))
+        forms.add(self.body, self.said, self.bar, self.notice, (self.stack, 1))
 
     # Looking.
 

@@ -284,7 +284,7 @@ class Crumbs(QWidget):
         super().__init__()
         self._root = root
         self._parts: list[QWidget] = []
-        self._line = forms.row(1, gap=4)
+        self._line = forms.row(forms.REST, gap=4)
         self.setLayout(self._line)
         self._names: list[str] | None = None
         self.show_path([])

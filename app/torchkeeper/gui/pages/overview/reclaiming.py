@@ -46,7 +46,7 @@ class ReasonCard(QFrame):
         self.go = forms.button(verb)
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
         # One below the other: five cards stand side by side in the smallest window.
-        inner = self.title, self.bytes, (self.text, 1), forms.row(self.go, 1)
+        inner = self.title, self.bytes, (self.text, 1), forms.row(self.go, forms.REST)
         self.setLayout(forms.column(*inner, margin=10, gap=4))
 
     def tell(self, found: Reclaim | None, places: int, waiting: str) -> None:

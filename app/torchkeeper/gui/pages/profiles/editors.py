@@ -106,7 +106,7 @@ class TextEdit(Editor):
         self._line = forms.row()
         if setting.type in ("port", "number"):
             self.edit.setFixedWidth(_NARROW)
-            forms.fill(self._line, self.edit, 1)
+            forms.add(self._line, self.edit, forms.REST)
         else:
             self._line.addWidget(self.edit, 1)
         self.setLayout(self._line)

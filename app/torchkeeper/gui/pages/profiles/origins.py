@@ -17,7 +17,6 @@ from torchkeeper.client.words.settled import Running, Settled
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.checked import Checked, Divided
 from torchkeeper.gui.pages.profiles.editors import apart
@@ -124,7 +123,7 @@ class OriginsTab(QWidget):
         line = forms.row((self.about, 1), (self.all, Qt.AlignmentFlag.AlignTop), gap=16)
         listed = forms.column(line, (self.tree, 1), self.unseen, margin=(0, 0, 0, 8))
         self.checked.setContentsMargins(0, 8, 0, 0)
-        self.split = Divided(page_of(listed), self.checked)
+        self.split = Divided(forms.page(listed), self.checked)
         self.pages = forms.stack(self.split, self.blank)
         whole = forms.row(name, (self.of, 1), gap=12), self.notice, (self.pages, 1)
         self.setLayout(forms.column(*whole, margin=(0, 8, 0, 0)))

@@ -66,7 +66,7 @@ class SettingsPage(Page):
         self._name = forms.label(self.tr("Environmen&t"), "heading")
         self._name.setContentsMargins(0, 7, 0, 0)
         self._above = forms.row((self._name, Qt.AlignmentFlag.AlignTop), gap=12)
-        forms.fill(self.body, self._above, (self.tabs, 1))
+        forms.add(self.body, self._above, (self.tabs, 1))
         for module in _MODULES:
             self._later.add(partial(importlib.import_module, f"torchkeeper.{module}"))
         # Asked for it the first time, PySide makes all that QStyle names.
@@ -86,7 +86,7 @@ class SettingsPage(Page):
 
         tab = ProfilesTab(self._engines)
         yield
-        forms.fill(self.tools, *tab.tools)
+        forms.add(self.tools, *tab.tools)
         yield
         self.tabs.addTab(tab, self.tr("&Profiles"))
         yield
@@ -107,7 +107,7 @@ class SettingsPage(Page):
         self._origins = origins
         origins.making.connect(self._made)
         yield
-        forms.fill(self.tools, *origins.tools)
+        forms.add(self.tools, *origins.tools)
         self.tabs.addTab(origins, self.tr("&Where values come from"))
         # Alone it was as wide as one that has no other after it.
         self.tabs.setTabText(0, "")

@@ -15,7 +15,6 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.bars import UndoBar
 from torchkeeper.gui.dialogs.base import confirm
-from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles.checked import Checked, Divided, Live
 from torchkeeper.gui.pages.profiles.drafts import Draft, DraftList, Kept, draft_of, free
@@ -108,8 +107,8 @@ class ProfilesTab(QWidget):
         self.read_again()
 
     def _lay_out(self) -> Iterator[None]:
-        above = forms.row(self.new, self.duplicate, self.rename, self.remove, 1)
-        self._listed = page_of(forms.column(self.list, margin=(0, 0, 8, 0)))
+        above = forms.row(self.new, self.duplicate, self.rename, self.remove, forms.REST)
+        self._listed = forms.page(forms.column(self.list, margin=(0, 0, 8, 0)))
         self.across = forms.split(self._listed, sizes=[])
         across = self.notice, self.undo, (self.across, 1)
         self.setLayout(forms.column(above, *across, margin=(0, 12, 0, 0)))
@@ -118,8 +117,8 @@ class ProfilesTab(QWidget):
         form = forms.column(titled, (self.form, 1), margin=(8, 0, 0, 8))
         self.checked.setContentsMargins(8, 8, 0, 0)
         yield
-        self.split = Divided(page_of(form), self.checked)
-        self._broken_page = page_of(forms.column(self.broken, 1, margin=(8, 0, 0, 0)))
+        self.split = Divided(forms.page(form), self.checked)
+        self._broken_page = forms.page(forms.column(self.broken, forms.REST, margin=(8, 0, 0, 0)))
         self.pages = QStackedWidget()
         yield
         for page in (self.blank, self.split, self._broken_page):

@@ -16,7 +16,6 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
-from torchkeeper.gui.dialogs.pages import page_of
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed
@@ -176,19 +175,19 @@ class RecipesPage(Page):
         self.new.setStyleSheet("QPushButton { padding-right: 28px; }")
 
     def _lay_out(self) -> None:
-        forms.fill(self.tools, self.new, self.add_file, self.add_folder)
+        forms.add(self.tools, self.new, self.add_file, self.add_folder)
         self._nothing = QWidget()
         self.below = forms.stack(self._nothing, self.text, self.blank)
         listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
-        does = forms.row(self.go, self.verify, self.edit, self.remove, 1)
+        does = forms.row(self.go, self.verify, self.edit, self.remove, forms.REST)
         beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
-        forms.fill(beside, self.error, self.faults, (self.below, 1))
-        self.across = forms.split(page_of(listed), page_of(beside), sizes=[400, 600])
+        forms.add(beside, self.error, self.faults, (self.below, 1))
+        self.across = forms.split(forms.page(listed), forms.page(beside), sizes=[400, 600])
         self.across.setStretchFactor(1, 1)
         if (widths := self._settings.value(_WIDTHS)) is not None:
             self.across.restoreState(widths)
         intro = forms.label(words.purpose(), "muted", wrap=True)
-        forms.fill(self.body, intro, self.notice, (self.across, 1))
+        forms.add(self.body, intro, self.notice, (self.across, 1))
 
     def _connect(self) -> None:
         self.notice.again.connect(self.refresh)

@@ -231,8 +231,8 @@ class RunsPage(Page):
         bars = forms.row(self.rate, self.saved, gap=32)
         page.setLayout(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
         self.stack = forms.stack(self.blank, page)
-        forms.fill(self.body, self.totals, self.notice, (self.stack, 1))
-        forms.fill(self.tools, self.forget, self.again)
+        forms.add(self.body, self.totals, self.notice, (self.stack, 1))
+        forms.add(self.tools, self.forget, self.again)
 
     # Asking.
 
