@@ -19,10 +19,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.pace import LONG
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.engines import probes
 from torchkeeper.client.words import say
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.verdict.probed import Device, Env
@@ -231,6 +234,13 @@ def listed(qtbot: QtBot, window: Window, place: Path) -> None:
         lambda: window.place == str(place) and not window.listing.loading, timeout=PATIENCE
     )
     settle(qtbot)
+
+
+def entry_at(model: EntriesModel, row: int) -> Entry:
+    """The entry in a row, which is not a heading's."""
+    line = model.lines[row]
+    assert isinstance(line, Row)
+    return line.entry
 
 
 def idle(qtbot: QtBot, window: Window) -> None:

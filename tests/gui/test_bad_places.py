@@ -35,11 +35,11 @@ def test_a_place_that_hangs_holds_up_no_other(
     slow_disk.hang()
     window.open_paths([str(dead)])
     qtbot.waitUntil(lambda: listing.place == str(dead) and listing.silent, timeout=PATIENCE)
-    state = empty_state(listing, window.entries, True, 2)
+    state = empty_state(listing, window.entries, True, 2, "", None)
     assert state is not None
     assert state[1] == "The place does not answer"
     assert str(dead) in state[2]
-    assert "does not answer" in status_text(listing, window.entries, [])
+    assert "does not answer" in status_text(listing, window.entries, [], 0, False)
     window.open_paths([str(fixture_cache)])
     listed(qtbot, window, fixture_cache)  # by a fresh engine: the disk still hangs
     assert window.entries.total == 44
@@ -96,7 +96,7 @@ def test_a_place_that_goes_is_said_to_be_gone_until_it_is_back(
     window.actions_["refresh"].trigger()
     qtbot.waitUntil(lambda: window.listing.error is not None, timeout=PATIENCE)
     settle(qtbot)
-    state = empty_state(window.listing, window.entries, True, 2)
+    state = empty_state(window.listing, window.entries, True, 2, "", None)
     assert state is not None
     assert state[1] == "There is nothing here any more"
     [place] = [place for place in window.places.places if place.path == str(fixture_cache)]

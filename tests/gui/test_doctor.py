@@ -203,7 +203,7 @@ def test_what_was_agreed_to_is_done_although_another_page_is_shown(
     idle(qtbot, window)
     assert [job.kind for job in window.jobs.jobs[:2]] == ["purge", "purge"]
     assert not list((fixture_cache / "fxgraph").glob(".*.tmp"))
-    window.navigator.go_back()
+    window.pages.back()
     assert [one.gone for one in page.mender.mended] == [True, True]
     assert "has changed since" not in page.when.text(), "it has changed it itself, and looked"
 
@@ -390,7 +390,7 @@ def test_a_look_goes_on_while_another_page_is_shown_and_leads_to_its_place(
     window.places_pane.choose(str(other))
     window.show_page("entries")
     over(qtbot, page)
-    window.navigator.go_back()
+    window.pages.back()
     [one] = [one for one in page.diagnosis.found if one.finding.code == "entries-broken"]
     card = page.cards.of(one)
     assert card is not None
@@ -494,7 +494,7 @@ def test_a_finding_of_a_setting_leads_to_it(
     qtbot.waitUntil(lambda: settings.profiles.read, timeout=PATIENCE)
     # Without an environment there is nothing to ask: with a profile, its field is gone to.
     settings.profiles.add(Profile("one"))
-    window.navigator.go_back()
+    window.pages.back()
     click(qtbot, card.sets)
     field = settings.profiles.form.field("TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE")
     assert field is not None

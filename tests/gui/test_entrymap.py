@@ -13,7 +13,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, entry_at, settle
 from tests.gui.test_models import entry, load
 from tests.gui.test_slices import SLICE
 from tests.pace import within
@@ -139,7 +139,7 @@ def test_what_is_clicked_is_selected_in_the_table(beside: Beside) -> None:
     assert [one.identity for one in beside.table.selected()] == [first]
     assert beside.view.selected == [first]
     row = beside.table.currentIndex().row()
-    assert beside.model.entry_at(row).identity == first
+    assert entry_at(beside.model, row).identity == first
     assert row in beside.table.seen_lines()
 
 

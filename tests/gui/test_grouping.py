@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow, settle
+from tests.gui.conftest import OpenWindow, entry_at, settle
 from tests.gui.test_models import entry, filled, load
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
 from torchkeeper.gui.table.cells import KIND, NAME, SIZE
@@ -249,7 +249,7 @@ def test_keys_and_clicks_open_and_close_groups(qtbot: QtBot) -> None:
         assert table.currentIndex().row() == 0
         check(model)
     press(qtbot, table, Qt.Key.Key_Down)
-    assert table.selected() == [model.entry_at(1)]
+    assert table.selected() == [entry_at(model, 1)]
     press(qtbot, table, Qt.Key.Key_End, Qt.Key.Key_Home)
     assert table.currentIndex().row() == 0
     kept = table.selected()

@@ -101,7 +101,7 @@ def test_who_is_new_is_guided(
     click(qtbot, bar.go)
     assert window.pages.current == "entries"
     if window.inspector_frame.isVisible():
-        window.navigator.toggle_inspector()
+        window.inspector_frame.toggle()
     window.table.go_to_row(0)
     qtbot.waitUntil(lambda: bar.number == 2, timeout=PATIENCE)
     assert window.inspector_frame.isVisible(), "what the step is about"

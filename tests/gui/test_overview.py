@@ -173,7 +173,7 @@ def test_entries_are_shown_in_the_table(
     qtbot.waitUntil(lambda: window.entries.count == 7, timeout=PATIENCE)
     assert window.place == str(two[0])
     assert window.head.box.text() == "kind:fxgraph"
-    window.navigator.go_back()
+    window.pages.back()
     assert window.pages.current == "overview"
     assert page.within == {"place": str(two[0])}, "as it was left"
 

@@ -73,11 +73,11 @@ def test_the_table_names_what_there_is() -> None:
 
 def test_a_place_may_be_changed_again(qtbot: QtBot, window: Window) -> None:
     error = user_error("place-protected", {"place": samples.PLACE})
-    window.tell(error)
+    window.error_bar.tell(error)
     assert names(window) == [], "it is not read-only"
     window.discovery.protect(samples.PLACE, True)
     settle(qtbot)
-    window.tell(error)
+    window.error_bar.tell(error)
     assert names(window) == ["Allow changes"]
     [button] = window.error_bar.remedies.buttons
     assert button.accessibleName() == "Allow changes" and button.isVisible()
@@ -86,11 +86,11 @@ def test_a_place_may_be_changed_again(qtbot: QtBot, window: Window) -> None:
 
 
 def test_what_is_about_another_place_has_no_button(qtbot: QtBot, window: Window) -> None:
-    window.tell(user_error("disk-full", {"place": samples.PLACE}))
+    window.error_bar.tell(user_error("disk-full", {"place": samples.PLACE}))
     assert names(window) == ["Empty trash…", "Clean up…"]
-    window.tell(user_error("disk-full", {"place": "/data/else"}))
+    window.error_bar.tell(user_error("disk-full", {"place": "/data/else"}))
     assert names(window) == [] and window.error_bar.remedies.isHidden()
-    window.tell(user_error("engine-bug", {}))
+    window.error_bar.tell(user_error("engine-bug", {}))
     assert names(window) == []
 
 
@@ -146,14 +146,14 @@ def test_an_empty_page_has_them_too(qtbot: QtBot, window: Window, engines: Sampl
 @pytest.mark.slow
 def test_a_page_offers_no_way_to_itself(qtbot: QtBot, window: Window) -> None:
     error = user_error("openssl-missing", {})
-    window.tell(error)
+    window.error_bar.tell(error)
     assert names(window) == ["Doctor"]
     page = window.show_page("doctor")
     settle(qtbot)
     notice = page.findChildren(Notice)[0]
     notice.tell(error)
     assert notice.remedies.buttons == []
-    window.tell(error)
+    window.error_bar.tell(error)
     assert names(window) == ["Doctor"], "the bar stays when another page is shown"
 
 

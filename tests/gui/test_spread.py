@@ -126,7 +126,7 @@ def test_below_the_table_an_empty_inspector_takes_little_room(
     qtbot: QtBot, window: Window, settings: QSettings
 ) -> None:
     window.resize(900, 620)
-    window.navigator.toggle_inspector()
+    window.inspector_frame.toggle()
     settle(qtbot)
     assert window.across.below and window.inspector_frame.height() == EMPTY
     assert window.inspector.low_blank.isVisible()

@@ -22,7 +22,7 @@ from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, entry_at, settle
 from tests.gui.test_models import entry, load, under_test
 from tests.pace import within
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
@@ -188,7 +188,7 @@ def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
     assert whole()
     window.columns.use(True)
     assert whole()
-    window.group_by.group_by_kind()
+    window.group_by.group("kind")
     assert whole()
 
 
@@ -205,7 +205,7 @@ def test_a_name_that_was_dragged_wide_stays_so(
     window.table.sortByColumn(KEY, ASCENDING)
     settle(qtbot)
     assert header.sectionSize(NAME) == least + 90
-    window.group_by.group_by_kind()
+    window.group_by.group("kind")
     settle(qtbot)
     assert header.sectionSize(NAME) == least + 90
     window.close_surely()
@@ -304,7 +304,7 @@ def test_copies_what_the_command_line_prints_and_takes(
     settle(qtbot)
     window.actions_["copy-command"].trigger()
     words = shlex.split(clipboard.text())
-    assert words == ["torchkeeper", "show", str(place), window.entries.entry_at(0).key]
+    assert words == ["torchkeeper", "show", str(place), entry_at(window.entries, 0).key]
     shown = subprocess.run([*command, *words[1:]], capture_output=True, text=True, check=True)
     assert words[-1] in shown.stdout
 
@@ -345,9 +345,9 @@ def test_nothing_jumps_when_rows_come_and_go(qtbot: QtBot, many: bool) -> None:
     table.resize(900, 400)
     table.show()
     table.verticalScrollBar().setValue(100 * 30 + 7)
-    chosen = model.entry_at(105).identity
+    chosen = entry_at(model, 105).identity
     table.setCurrentIndex(model.index(105, 0))
-    top = model.entry_at(table.rowAt(0)).identity
+    top = entry_at(model, table.rowAt(0)).identity
     places = [table.rowViewportPosition(row) for row in (table.rowAt(0), 105)]
     # Of size 1399 down: some above what is seen go and come, and one changes.
     step = 2 if many else 400
@@ -364,13 +364,13 @@ def test_nothing_jumps_when_rows_come_and_go(qtbot: QtBot, many: bool) -> None:
     # What is between the two may have gone; the current row is what the eye is on.
     assert table.rowViewportPosition(at) == places[1]
     assert many or table.rowViewportPosition(first) == places[0]
-    assert {model.entry_at(a).size for a, b in told if a == b} == {1305}
+    assert {entry_at(model, a).size for a, b in told if a == b} == {1305}
     assert model.total == len(after)
     # Without a current row in sight, the top one stays.
     table.clearSelection()
     table.setCurrentIndex(model.index(0, 0))
     table.verticalScrollBar().setValue(200 * 30 + 3)
-    top = model.entry_at(table.rowAt(0)).identity
+    top = entry_at(model, table.rowAt(0)).identity
     load(model, before)
     [first] = model.rows_of({top})
     assert table.rowViewportPosition(first) == -3

@@ -167,7 +167,7 @@ def test_what_another_torch_made_is_stale(
     qtbot.waitUntil(
         lambda: why in window.inspector.summary.verdict.why.toPlainText(), timeout=PATIENCE
     )
-    window.copier.copy_json()
+    window.copier.copy("json")
     copied = json.loads(QGuiApplication.clipboard().text())
     assert (copied["verdict"], copied["why"]) == ("stale", why)
     # Where no verdicts are wanted there are none any more.

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, entry_at, idle, listed, settle, type_in
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.gui import actions
 from torchkeeper.gui.background.engines import Listener
@@ -120,7 +120,7 @@ def test_copies_keys_and_paths(qtbot: QtBot, open_window: OpenWindow, fixture_ca
     window = open_window(fixture_cache)
     window.table.selectRow(0)
     settle(qtbot)
-    chosen = window.entries.entry_at(0)
+    chosen = entry_at(window.entries, 0)
     window.actions_["copy-key"].trigger()
     assert QGuiApplication.clipboard().text() == chosen.key
     window.actions_["copy-path"].trigger()

@@ -19,7 +19,7 @@ _REST = 0.8
 
 def _open(stage: Stage, engines: SampleEngines | None = None) -> Window:
     window = stage.window(engines, size=(1640, 900))
-    window.navigator.toggle_inspector()
+    window.inspector_frame.toggle()
     turn(0.1)
     return window
 

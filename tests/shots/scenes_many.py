@@ -68,11 +68,11 @@ def _many(stage: Stage) -> None:
     turn(_PATIENCE, lambda: not pane.busy)
     stage.take("many-map", window, 0.5)
     window.actions_["map"].trigger()
-    window.navigator.toggle_inspector()
+    window.inspector_frame.toggle()
     window.table.selectAll()
     turn(_PATIENCE, lambda: window.table.gathered)
     stage.take("many-selected", window, _REST)
-    window.navigator.toggle_inspector()
+    window.inspector_frame.toggle()
     _dialogs(stage, engines, window)
     stage.close(window)
 

@@ -62,11 +62,11 @@ def _bars(stage: Stage) -> None:
     window.undo_bar.offer(samples.PLACE, window.tr("5 entries (1.2 MB) moved to the trash"))
     stage.take("window-undo", window)
     window.undo_bar.hide()
-    window.tell(
+    window.error_bar.tell(
         user_error("place-unwritable", {"place": samples.PLACE, "why": "Permission denied"})
     )
     stage.take("window-error", window)
-    window.tell(user_error("disk-full", {"place": samples.PLACE}))
+    window.error_bar.tell(user_error("disk-full", {"place": samples.PLACE}))
     stage.take("window-error-remedies", window)
     window.error_bar.clear()
     window.engines.trouble.emit(

@@ -1,6 +1,4 @@
-"""One table of everything the user can do. Menus, toolbar, context menus and the list of
-shortcuts are all made from it.
-"""
+"""One table of everything the user can do: menus, toolbar and shortcuts are made of it."""
 
 from __future__ import annotations
 
@@ -81,31 +79,23 @@ def _shown(page: str) -> Callable[[Situation], bool]:
     return lambda situation: situation.page == page
 
 
-def _always(_: Situation) -> bool:
-    return True
-
-
 class Spec(NamedTuple):
-    """One action. ``menu`` and ``group`` are its place.
-
-    hint: one sentence for the tooltip and the status bar.
-    context: the context menus it is in.
-    short: the toolbar's text; empty where it is not on the toolbar.
-    chosen: for one of several that exclude each other, whether it is the one.
-    on: for a switch, whether it is on.
-    about: what it is about at the moment, and the text that has it; empty where that is not known.
-    also: a second shortcut.
+    """One action. ``menu`` and ``group`` are its place. hint: one sentence for the tooltip and the
+    status bar. context: the context menus it is in. short: the toolbar's text; empty where it is
+    not on the toolbar. chosen: for one of several that exclude each other, whether it is the one.
+    on: for a switch, whether it is on. about: what it is about at the moment, and the text that has
+    it; empty where that is not known. also: a second shortcut.
     """
 
     id: str
     text: str
     icon: str
     shortcut: str
-    hint: str
-    when: Callable[[Situation], bool]
     menu: str
     group: int
-    context: tuple[str, ...] = ()
+    hint: str
+    context: str = ""
+    when: Callable[[Situation], bool] = lambda _: True
     short: str = ""
     chosen: Callable[[Situation], bool] | None = None
     on: Callable[[Situation], bool] | None = None
@@ -113,11 +103,8 @@ class Spec(NamedTuple):
     also: str = ""
 
 
-_N = QT_TRANSLATE_NOOP
-
-
 def _n(text: str) -> str:
-    return str(_N("Actions", text))
+    return str(QT_TRANSLATE_NOOP("Actions", text))
 
 
 MENUS = (
@@ -128,319 +115,252 @@ MENUS = (
     ("go", _n("&Go")),
     ("help", _n("&Help")),
 )
-
-#: A menu in the View menu.
-GROUP_MENU = ("group", _n("&Group by"))
-#: Others.
-ONLY_MENU = ("only", _n("&Show only"))
+#: Menus in the View menu.
+GROUP_MENU, ONLY_MENU = ("group", _n("&Group by")), ("only", _n("&Show only"))
 ENVIRONMENT_MENU = ("environment", _n("En&vironment"))
 
 ACTIONS = (
-    Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O",
-         _n("Put a cache folder on the list of places"),
-         _always, "file", 0, ("places",)),
-    Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S",
-         _n("Put a Redis server on the list of places"),
-         _always, "file", 0, ("places",)),
-    Spec("open-bundle", _n("Open bund&le…"), "box", "",
-         _n("Put a bundle on the list of places, to look at what is in it"),
-         _always, "file", 0),
-    Spec("read-only", _n("Read-&only"), "", "",
-         _n("Have nothing in the place changed, by the window or by a command"),
-         lambda s: s.place, "file", 0, ("places",),
-         on=lambda s: s.read_only),
-    Spec("edit-server", _n("Edi&t server…"), "server", "",
-         _n("Change the address, login, certificates or name of the server"),
-         lambda s: s.chosen_server, "file", 0, ("places",)),
-    Spec("enter-password", _n("&Enter password…"), "unlock", "",
-         _n("Give the password of the server that is shown, and read it again"),
-         lambda s: s.scheme.may_want_password, "file", 0, ("places",)),
-    Spec("forget-password", _n("For&get password"), "unlock", "",
-         _n("Forget the password of the server, in the system's keyring too"),
-         lambda s: s.chosen_server, "file", 0, ("places",)),
-    Spec("rename-server", _n("Re&name server"), "rename", "",
-         _n("Call the server otherwise on the list; F2 on the list does the same"),
-         lambda s: s.chosen_server, "file", 0, ("places",)),
-    Spec("place-up", _n("Move &up"), "up", "Ctrl+Alt+Up",
-         _n("Have the place that you added stand one higher on the list"),
-         lambda s: s.place_up, "file", 0, ("places",)),
-    Spec("place-down", _n("&Move down"), "down", "Ctrl+Alt+Down",
-         _n("Have the place that you added stand one lower on the list"),
-         lambda s: s.place_down, "file", 0, ("places",)),
-    Spec("place-folder", _n("Re&veal in folder"), "folder", "",
-         _n("Show the folder or the bundle in the file manager"),
-         lambda s: s.place and s.scheme.local, "file", 0, ("places",)),
-    Spec("remove-place", _n("&Remove place from list"), "folder-remove", "",
-         _n("Take the place off the list; nothing on the disk changes"),
-         lambda s: s.place_added, "file", 0, ("places",)),
-    Spec("import", _n("&Import…"), "import", "Ctrl+I",
-         _n("Look into bundles or mega-caches and put their entries into a place"),
-         _always, "file", 1, ("places",), _n("Import…")),
-    Spec("export", _n("E&xport…"), "export", "Ctrl+E",
-         _n("Write the selected entries, or all that are shown, into one bundle file"),
-         lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
-         "file", 1, ("entries",), _n("Export…")),
-    Spec("sign", _n("Sign &bundle…"), "sign", "",
-         _n("Put your signature into a bundle, so that others see that it is yours"),
-         lambda s: not (s.place_is_bundle and s.read_only),
-         "file", 1, ("places",)),
-    Spec("signers", _n("Truste&d signers…"), "shield", "",
-         _n("Whose signatures you trust, and whether to import nothing else"),
-         _always, "file", 1),
-    Spec("quit", _n("&Quit"), "quit", "Ctrl+Q",
-         _n("Close the window; what is still running goes on in the background, or stops"),
-         _always, "file", 2),
-    Spec("find", _n("&Find"), "find", "Ctrl+F",
-         _n("Go to the filter"),
-         _always, "edit", 0),
-    Spec("select-all", _n("Select &all"), "select-all", "Ctrl+A",
-         _n("Select all entries that are shown"),
-         lambda s: s.shown > 0, "edit", 0, ("entries",)),
-    Spec("copy-key", _n("&Copy key"), "copy", "Ctrl+C",
-         _n("Copy the keys of the selected entries"),
-         lambda s: s.selected > 0, "edit", 1, ("entries",)),
-    Spec("copy-path", _n("Cop&y path"), "copy", "Ctrl+Shift+C",
-         _n("Copy the paths of the selected entries"),
-         lambda s: s.selected > 0, "edit", 1, ("entries",)),
-    Spec("paste", _n("Pa&ste"), "import", "Ctrl+V",
+    Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O", "file", 0,
+         _n("Put a cache folder on the list of places"), "places"),
+    Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S", "file", 0,
+         _n("Put a Redis server on the list of places"), "places"),
+    Spec("open-bundle", _n("Open bund&le…"), "box", "", "file", 0,
+         _n("Put a bundle on the list of places, to look at what is in it")),
+    Spec("read-only", _n("Read-&only"), "", "", "file", 0,
+         _n("Have nothing in the place changed, by the window or by a command"), "places",
+         when=lambda s: s.place, on=lambda s: s.read_only),
+    Spec("edit-server", _n("Edi&t server…"), "server", "", "file", 0,
+         _n("Change the address, login, certificates or name of the server"), "places",
+         when=lambda s: s.chosen_server),
+    Spec("enter-password", _n("&Enter password…"), "unlock", "", "file", 0,
+         _n("Give the password of the server that is shown, and read it again"), "places",
+         when=lambda s: s.scheme.may_want_password),
+    Spec("forget-password", _n("For&get password"), "unlock", "", "file", 0,
+         _n("Forget the password of the server, in the system's keyring too"), "places",
+         when=lambda s: s.chosen_server),
+    Spec("rename-server", _n("Re&name server"), "rename", "", "file", 0,
+         _n("Call the server otherwise on the list; F2 on the list does the same"), "places",
+         when=lambda s: s.chosen_server),
+    Spec("place-up", _n("Move &up"), "up", "Ctrl+Alt+Up", "file", 0,
+         _n("Have the place that you added stand one higher on the list"), "places",
+         when=lambda s: s.place_up),
+    Spec("place-down", _n("&Move down"), "down", "Ctrl+Alt+Down", "file", 0,
+         _n("Have the place that you added stand one lower on the list"), "places",
+         when=lambda s: s.place_down),
+    Spec("place-folder", _n("Re&veal in folder"), "folder", "", "file", 0,
+         _n("Show the folder or the bundle in the file manager"), "places",
+         when=lambda s: s.place and s.scheme.local),
+    Spec("remove-place", _n("&Remove place from list"), "folder-remove", "", "file", 0,
+         _n("Take the place off the list; nothing on the disk changes"), "places",
+         when=lambda s: s.place_added),
+    Spec("import", _n("&Import…"), "import", "Ctrl+I", "file", 1,
+         _n("Look into bundles or mega-caches and put their entries into a place"), "places",
+         short=_n("Import…")),
+    Spec("export", _n("E&xport…"), "export", "Ctrl+E", "file", 1,
+         _n("Write the selected entries, or all that are shown, into one bundle file"), "entries",
+         when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid), short=_n("Export…")),
+    Spec("sign", _n("Sign &bundle…"), "sign", "", "file", 1,
+         _n("Put your signature into a bundle, so that others see that it is yours"), "places",
+         when=lambda s: not (s.place_is_bundle and s.read_only)),
+    Spec("signers", _n("Truste&d signers…"), "shield", "", "file", 1,
+         _n("Whose signatures you trust, and whether to import nothing else")),
+    Spec("quit", _n("&Quit"), "quit", "Ctrl+Q", "file", 2,
+         _n("Close the window; what is still running goes on in the background, or stops")),
+    Spec("find", _n("&Find"), "find", "Ctrl+F", "edit", 0, _n("Go to the filter")),
+    Spec("select-all", _n("Select &all"), "select-all", "Ctrl+A", "edit", 0,
+         _n("Select all entries that are shown"), "entries", when=lambda s: s.shown > 0),
+    Spec("copy-key", _n("&Copy key"), "copy", "Ctrl+C", "edit", 1,
+         _n("Copy the keys of the selected entries"), "entries", when=lambda s: s.selected > 0),
+    Spec("copy-path", _n("Cop&y path"), "copy", "Ctrl+Shift+C", "edit", 1,
+         _n("Copy the paths of the selected entries"), "entries", when=lambda s: s.selected > 0),
+    Spec("paste", _n("Pa&ste"), "import", "Ctrl+V", "edit", 1,
          _n("Open the files, the folder or the address on the clipboard, as if they were dropped "
-            "here; on the Compare page, put an entry on a side"),
-         _always, "edit", 1),
-    Spec("copy-place", _n("Copy p&lace"), "copy", "",
+            "here; on the Compare page, put an entry on a side")),
+    Spec("copy-place", _n("Copy p&lace"), "copy", "", "edit", 1,
          _n("Copy the path or the address of the chosen place; Ctrl+C on the list does the same"),
-         lambda s: s.place, "edit", 1, ("places",)),
-    Spec("copy-json", _n("Copy as &JSON"), "copy", "",
-         _n("Copy the selected entries as ls --json prints them, one object a line"),
-         lambda s: s.selected > 0, "edit", 1, ("entries",)),
-    Spec("copy-command", _n("Copy as co&mmand"), "copy", "",
-         _n("Copy the command that shows each selected key in a terminal"),
-         lambda s: s.selected > 0, "edit", 1, ("entries",)),
-    Spec("compare-two", _n("Compare bot&h"), "compare", "Ctrl+D",
+         "places", when=lambda s: s.place),
+    Spec("copy-json", _n("Copy as &JSON"), "copy", "", "edit", 1,
+         _n("Copy the selected entries as ls --json prints them, one object a line"), "entries",
+         when=lambda s: s.selected > 0),
+    Spec("copy-command", _n("Copy as co&mmand"), "copy", "", "edit", 1,
+         _n("Copy the command that shows each selected key in a terminal"), "entries",
+         when=lambda s: s.selected > 0),
+    Spec("compare-two", _n("Compare bot&h"), "compare", "Ctrl+D", "edit", 2,
          _n("Show what differs between the two selected entries, and which of it is the cause"),
-         lambda s: s.selected == 2, "edit", 2, ("entries",)),
-    Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D",
+         "entries", when=lambda s: s.selected == 2),
+    Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D", "edit", 2,
          _n("Find the entry that is most like the selected one, in all places, and show what "
-            "differs"),
-         lambda s: s.comparable == 1, "edit", 2, ("entries",)),
-    Spec("compare-as-a", _n("Compa&re as A"), "compare", "Ctrl+Alt+A",
+            "differs"), "entries", when=lambda s: s.comparable == 1),
+    Spec("compare-as-a", _n("Compa&re as A"), "compare", "Ctrl+Alt+A", "edit", 2,
          _n("Put the selected entry on side A of a comparison; side B may be of another place"),
-         lambda s: s.comparable == 1, "edit", 2, ("entries",)),
-    Spec("compare-as-b", _n("Compare as &B"), "compare", "Ctrl+Alt+B",
+         "entries", when=lambda s: s.comparable == 1),
+    Spec("compare-as-b", _n("Compare as &B"), "compare", "Ctrl+Alt+B", "edit", 2,
          _n("Put the selected entry on side B of a comparison; side A may be of another place"),
-         lambda s: s.comparable == 1, "edit", 2, ("entries",)),
-    Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W",
-         _n("Compile ahead of time into a place"),
-         _always, "cache", 0, ("places",), _n("Warm…")),
-    Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V",
+         "entries", when=lambda s: s.comparable == 1),
+    Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W", "cache", 0,
+         _n("Compile ahead of time into a place"), "places", short=_n("Warm…")),
+    Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V", "cache", 0,
          _n("Measure what a fresh process finds in the place: hits, rebuilt objects, and how many "
-            "times as fast as cold"),
-         lambda s: s.place_is_folder or s.place_is_bundle,
-         "cache", 0, ("places",), _n("Verify…")),
-    Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P",
-         _n("Build the header that the first compile of an environment builds otherwise"),
-         _always, "cache", 0),
-    Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T",
+            "times as fast as cold"), "places",
+         when=lambda s: s.place_is_folder or s.place_is_bundle, short=_n("Verify…")),
+    Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P", "cache", 0,
+         _n("Build the header that the first compile of an environment builds otherwise")),
+    Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T", "cache", 0,
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
-         lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
-         "cache", 0, ("entries",)),
-    Spec("purge", _n("Purge &selected…"), "purge", "Del",
-         _n("Show what would go, then remove the selected entries"),
-         lambda s: s.selected > 0 and s.can_purge,
-         "cache", 1, ("entries",), _n("Purge…")),
-    Spec("purge-shown", _n("P&urge all shown…"), "purge", "Ctrl+Shift+Del",
-         _n("Show what would go, then remove every entry the filter shows"),
-         lambda s: s.shown > 0 and s.can_purge and s.filter_valid,
-         "cache", 1, ("entries",)),
-    Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K",
+         "entries", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid)),
+    Spec("purge", _n("Purge &selected…"), "purge", "Del", "cache", 1,
+         _n("Show what would go, then remove the selected entries"), "entries",
+         when=lambda s: s.selected > 0 and s.can_purge, short=_n("Purge…")),
+    Spec("purge-shown", _n("P&urge all shown…"), "purge", "Ctrl+Shift+Del", "cache", 1,
+         _n("Show what would go, then remove every entry the filter shows"), "entries",
+         when=lambda s: s.shown > 0 and s.can_purge and s.filter_valid),
+    Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K", "cache", 1,
          _n("Show what is dead in the place and how much that frees: stale, broken, unused"),
-         lambda s: s.place_is_folder or s.scheme.remote_cache,
-         "cache", 1, ("places",), _n("Clean up…")),
-    Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z",
-         _n("Put back what the last purge of this place moved to the trash"),
-         lambda s: s.can_change_trash, "cache", 1, ("places",),
-         about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
-    Spec("empty-trash", _n("Empty tras&h…"), "empty", "",
-         _n("Delete for good what was purged from this place"),
-         lambda s: s.can_change_trash, "cache", 1, ("places",)),
-    Spec("expiry", _n("Set &expiry…"), "queued", "",
-         _n("Say when the server drops the selected entries by itself, if ever"),
-         lambda s: s.selected > 0 and s.scheme.keeps_times and not s.read_only,
-         "cache", 1, ("entries",)),
-    Spec("server", _n("Ser&ver…"), "server", "",
-         _n("How full the server is, how it is used, and what that means"),
-         lambda s: s.scheme.remote_cache, "cache", 1, ("places",)),
-    Spec("cancel-job", _n("Cancel &job"), "cancel", "Ctrl+.",
-         _n("Stop the chosen job at once"),
-         lambda s: s.job_active, "cache", 2, ("jobs",)),
-    Spec("show-log", _n("Show job &log"), "log", "Ctrl+L",
-         _n("Go to the log of the chosen job"),
-         lambda s: s.job, "cache", 2, ("jobs",)),
-    Spec("show-result", _n("Show job progress &and result"), "info", "Ctrl+Shift+L",
-         _n("How far the chosen export, import or copy is, or what came of it"),
-         lambda s: s.job_dialog, "cache", 3, ("jobs",)),
-    Spec("open-result", _n("&Open result"), "box", "Ctrl+Shift+O",
-         _n("Open what the job wrote, with the entries that it put there selected"),
-         lambda s: s.job_fruit, "cache", 3, ("jobs",)),
-    Spec("show-in-folder", _n("Show result in &folder"), "folder", "Ctrl+Shift+F",
-         _n("Show what came of the job in the file manager"),
-         lambda s: s.job_fruit, "cache", 3, ("jobs",)),
-    Spec("refresh", _n("Re&fresh"), "refresh", "F5",
-         _n("Read the place again"),
-         _always, "view", 0, ("entries", "places"), _n("Refresh")),
-    Spec("read-all", _n("Read a&ll entries"), "refresh", "",
+         "places", when=lambda s: s.place_is_folder or s.scheme.remote_cache,
+         short=_n("Clean up…")),
+    Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z", "cache", 1,
+         _n("Put back what the last purge of this place moved to the trash"), "places",
+         when=lambda s: s.can_change_trash, about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
+    Spec("empty-trash", _n("Empty tras&h…"), "empty", "", "cache", 1,
+         _n("Delete for good what was purged from this place"), "places",
+         when=lambda s: s.can_change_trash),
+    Spec("expiry", _n("Set &expiry…"), "queued", "", "cache", 1,
+         _n("Say when the server drops the selected entries by itself, if ever"), "entries",
+         when=lambda s: s.selected > 0 and s.scheme.keeps_times and not s.read_only),
+    Spec("server", _n("Ser&ver…"), "server", "", "cache", 1,
+         _n("How full the server is, how it is used, and what that means"), "places",
+         when=lambda s: s.scheme.remote_cache),
+    Spec("cancel-job", _n("Cancel &job"), "cancel", "Ctrl+.", "cache", 2,
+         _n("Stop the chosen job at once"), "jobs", when=lambda s: s.job_active),
+    Spec("show-log", _n("Show job &log"), "log", "Ctrl+L", "cache", 2,
+         _n("Go to the log of the chosen job"), "jobs", when=lambda s: s.job),
+    Spec("show-result", _n("Show job progress &and result"), "info", "Ctrl+Shift+L", "cache", 3,
+         _n("How far the chosen export, import or copy is, or what came of it"), "jobs",
+         when=lambda s: s.job_dialog),
+    Spec("open-result", _n("&Open result"), "box", "Ctrl+Shift+O", "cache", 3,
+         _n("Open what the job wrote, with the entries that it put there selected"), "jobs",
+         when=lambda s: s.job_fruit),
+    Spec("show-in-folder", _n("Show result in &folder"), "folder", "Ctrl+Shift+F", "cache", 3,
+         _n("Show what came of the job in the file manager"), "jobs", when=lambda s: s.job_fruit),
+    Spec("refresh", _n("Re&fresh"), "refresh", "F5", "view", 0,
+         _n("Read the place again"), "entries places", short=_n("Refresh")),
+    Spec("read-all", _n("Read a&ll entries"), "refresh", "", "view", 0,
          _n("Read also what takes longer than the place is given for its size on the disk"),
-         lambda s: s.put_off, "view", 0, ("entries",)),
-    Spec("map", _n("Show or hide &map"), "map", "Ctrl+M",
-         _n("Show or hide the map of what takes how much room, over the table"),
-         _always, "view", 0),
-    Spec("apart", _n("Show loc&ks, headers and unknown files"), "lock", "",
-         _n("Show also what is no entry, and is counted apart"),
-         _always, "view", 0, on=lambda s: s.apart),
-    Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I",
-         _n("Show or hide what there is to know of the selected entry"),
-         _always, "view", 0),
-    Spec("sidebar", _n("Show or &hide sidebar"), "sidebar", "F9",
-         _n("Show or hide the list of pages, places and environments"),
-         _always, "view", 0),
-    Spec("environment-use", _n("&Use for verdicts"), "done", "",
-         _n("Have verdicts be about the environment that is marked in the sidebar"),
-         lambda s: s.environment and not s.environment_used,
-         "environment", 0, ("environments",)),
-    Spec("environment-none", _n("&No verdicts"), "cancel", "",
-         _n("Ask no environment what is of use in it"),
-         _always, "environment", 0, ("environments",)),
-    Spec("environment-doctor", _n("Doctor &for it"), "doctor", "",
+         "entries", when=lambda s: s.put_off),
+    Spec("map", _n("Show or hide &map"), "map", "Ctrl+M", "view", 0,
+         _n("Show or hide the map of what takes how much room, over the table")),
+    Spec("apart", _n("Show loc&ks, headers and unknown files"), "lock", "", "view", 0,
+         _n("Show also what is no entry, and is counted apart"), on=lambda s: s.apart),
+    Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I", "view", 0,
+         _n("Show or hide what there is to know of the selected entry")),
+    Spec("sidebar", _n("Show or &hide sidebar"), "sidebar", "F9", "view", 0,
+         _n("Show or hide the list of pages, places and environments")),
+    Spec("environment-use", _n("&Use for verdicts"), "done", "", "environment", 0,
+         _n("Have verdicts be about the environment that is marked in the sidebar"), "environments",
+         when=lambda s: s.environment and not s.environment_used),
+    Spec("environment-none", _n("&No verdicts"), "cancel", "", "environment", 0,
+         _n("Ask no environment what is of use in it"), "environments"),
+    Spec("environment-doctor", _n("Doctor &for it"), "doctor", "", "environment", 1,
          _n("Have verdicts be about it, and look for what is wrong with what it uses"),
-         lambda s: s.environment_has_torch,
-         "environment", 1, ("environments",)),
-    Spec("environment-prepare", _n("&Prepare…"), "prepare", "",
-         _n("Build the header that its first compile builds otherwise"),
-         lambda s: s.environment_has_torch,
-         "environment", 1, ("environments",)),
-    Spec("environment-ask", _n("&Ask again"), "refresh", "",
+         "environments", when=lambda s: s.environment_has_torch),
+    Spec("environment-prepare", _n("&Prepare…"), "prepare", "", "environment", 1,
+         _n("Build the header that its first compile builds otherwise"), "environments",
+         when=lambda s: s.environment_has_torch),
+    Spec("environment-ask", _n("&Ask again"), "refresh", "", "environment", 1,
          _n("Start the interpreter and ask it anew what it is, which takes seconds"),
-         lambda s: s.environment, "environment", 1, ("environments",)),
-    Spec("environment-copy", _n("&Copy path"), "copy", "",
-         _n("Copy the path of the interpreter"),
-         lambda s: s.environment, "environment", 2, ("environments",)),
-    Spec("environment-remove", _n("&Remove from list"), "folder-remove", "",
+         "environments", when=lambda s: s.environment),
+    Spec("environment-copy", _n("&Copy path"), "copy", "", "environment", 2,
+         _n("Copy the path of the interpreter"), "environments", when=lambda s: s.environment),
+    Spec("environment-remove", _n("&Remove from list"), "folder-remove", "", "environment", 2,
          _n("Take the interpreter that you added off the list; nothing on the disk changes"),
-         lambda s: s.environment_added,
-         "environment", 2, ("environments",)),
-    Spec("environments", _n("&Environments…"), "machine", "Ctrl+Shift+E",
-         _n("The interpreters on this machine, their torch and what else decides"),
-         _always, "view", 1, ("environments",)),
-    Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "",
-         _n("Put a Python on the list of those that verdicts can be about"),
-         _always, "view", 1, ("environments",)),
-    Spec("notify", _n("&Notify when a job ends"), "", "",
+         "environments", when=lambda s: s.environment_added),
+    Spec("environments", _n("&Environments…"), "machine", "Ctrl+Shift+E", "view", 1,
+         _n("The interpreters on this machine, their torch and what else decides"), "environments"),
+    Spec("add-interpreter", _n("A&dd interpreter…"), "folder-add", "", "view", 1,
+         _n("Put a Python on the list of those that verdicts can be about"), "environments"),
+    Spec("notify", _n("&Notify when a job ends"), "", "", "view", 2,
          _n("Tell the desktop when a job of more than ten seconds has ended and the window is not "
-            "in front"),
-         _always, "view", 2, on=lambda s: s.notify),
-    Spec("only-usable", _n("&Usable"), "verdict-usable", "",
-         _n("Show what a program with the environment's defaults finds"),
-         lambda s: s.place, "only", 0),
-    Spec("only-conditional", _n("&Conditional"), "verdict-conditional", "",
-         _n("Show what a program finds if it meets a condition"),
-         lambda s: s.place, "only", 0),
-    Spec("only-unknown", _n("U&nknown"), "verdict-unknown", "",
-         _n("Show what does not record whether a program finds it"),
-         lambda s: s.place, "only", 0),
-    Spec("only-unsafe", _n("Unsa&fe"), "verdict-unsafe", "",
+            "in front"), on=lambda s: s.notify),
+    Spec("only-usable", _n("&Usable"), "verdict-usable", "", "only", 0,
+         _n("Show what a program with the environment's defaults finds"), when=lambda s: s.place),
+    Spec("only-conditional", _n("&Conditional"), "verdict-conditional", "", "only", 0,
+         _n("Show what a program finds if it meets a condition"), when=lambda s: s.place),
+    Spec("only-unknown", _n("U&nknown"), "verdict-unknown", "", "only", 0,
+         _n("Show what does not record whether a program finds it"), when=lambda s: s.place),
+    Spec("only-unsafe", _n("Unsa&fe"), "verdict-unsafe", "", "only", 0,
          _n("Show what PyTorch takes here although it is for another machine"),
-         lambda s: s.place, "only", 0),
-    Spec("only-stale", _n("&Stale"), "verdict-stale", "",
-         _n("Show what no program finds here"),
-         lambda s: s.place, "only", 0),
-    Spec("only-broken", _n("&Broken"), "verdict-broken", "",
-         _n("Show what is damaged, or lacks something it needs"),
-         lambda s: s.place, "only", 0),
-    Spec("only-any", _n("&All verdicts"), "select-all", "",
-         _n("Show entries whatever their verdict"),
-         lambda s: s.place, "only", 1),
-    Spec("group-none", _n("&None"), "", "Ctrl+Alt+0",
-         _n("Show all entries as one list"),
-         _always, "group", 0, chosen=lambda s: s.grouping == "none"),
-    Spec("group-kind", _n("&Kind"), "", "Ctrl+Alt+1",
-         _n("Put the entries of each kind under a heading"),
-         _always, "group", 0, chosen=lambda s: s.grouping == "kind"),
-    Spec("group-verdict", _n("&Verdict"), "", "Ctrl+Alt+2",
+         when=lambda s: s.place),
+    Spec("only-stale", _n("&Stale"), "verdict-stale", "", "only", 0,
+         _n("Show what no program finds here"), when=lambda s: s.place),
+    Spec("only-broken", _n("&Broken"), "verdict-broken", "", "only", 0,
+         _n("Show what is damaged, or lacks something it needs"), when=lambda s: s.place),
+    Spec("only-any", _n("&All verdicts"), "select-all", "", "only", 1,
+         _n("Show entries whatever their verdict"), when=lambda s: s.place),
+    Spec("group-none", _n("&None"), "", "Ctrl+Alt+0", "group", 0,
+         _n("Show all entries as one list"), chosen=lambda s: s.grouping == "none"),
+    Spec("group-kind", _n("&Kind"), "", "Ctrl+Alt+1", "group", 0,
+         _n("Put the entries of each kind under a heading"), chosen=lambda s: s.grouping == "kind"),
+    Spec("group-verdict", _n("&Verdict"), "", "Ctrl+Alt+2", "group", 0,
          _n("Put usable, conditional, unknown, stale and broken entries under headings"),
-         _always, "group", 0, chosen=lambda s: s.grouping == "verdict"),
-    Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+3",
+         chosen=lambda s: s.grouping == "verdict"),
+    Spec("group-torch", _n("&Torch version"), "", "Ctrl+Alt+3", "group", 0,
          _n("Put the entries of each version of torch under a heading"),
-         _always, "group", 0, chosen=lambda s: s.grouping == "torch"),
-    Spec("group-age", _n("&Age"), "", "Ctrl+Alt+4",
+         chosen=lambda s: s.grouping == "torch"),
+    Spec("group-age", _n("&Age"), "", "Ctrl+Alt+4", "group", 0,
          _n("Put the entries of today, this week and so on under headings"),
-         _always, "group", 0, chosen=lambda s: s.grouping == "age"),
-    Spec("expand-all", _n("&Expand all groups"), "expand", "Ctrl+Alt+Right",
+         chosen=lambda s: s.grouping == "age"),
+    Spec("expand-all", _n("&Expand all groups"), "expand", "Ctrl+Alt+Right", "group", 1,
          _n("Show the entries under all headings"),
-         lambda s: s.grouping != "none" and s.shown > 0, "group", 1),
-    Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left",
-         _n("Show the headings only"),
-         lambda s: s.grouping != "none" and s.shown > 0, "group", 1),
-    Spec("overview", _n("&Overview"), "overview", "Ctrl+1",
+         when=lambda s: s.grouping != "none" and s.shown > 0),
+    Spec("collapse-all", _n("&Collapse all groups"), "collapse", "Ctrl+Alt+Left", "group", 1,
+         _n("Show the headings only"), when=lambda s: s.grouping != "none" and s.shown > 0),
+    Spec("overview", _n("&Overview"), "overview", "Ctrl+1", "go", 0,
          _n("What the caches of this machine hold and cost, and what of it could go"),
-         _always, "go", 0, on=_shown("overview")),
-    Spec("entries", _n("&Entries"), "entries", "Ctrl+2",
-         _n("What the chosen place holds"),
-         _always, "go", 0, on=_shown("entries")),
-    Spec("compare", _n("&Compare"), "compare", "Ctrl+3",
+         on=_shown("overview")),
+    Spec("entries", _n("&Entries"), "entries", "Ctrl+2", "go", 0,
+         _n("What the chosen place holds"), on=_shown("entries")),
+    Spec("compare", _n("&Compare"), "compare", "Ctrl+3", "go", 0,
          _n("What makes two entries different, and which of it is the cause"),
-         _always, "go", 0, on=_shown("compare")),
-    Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R",
+         on=_shown("compare")),
+    Spec("runs", _n("R&uns"), "runs", "Ctrl+Shift+R", "go", 0,
          _n("The programs that “torchkeeper run” ran: hits, misses, and what differed"),
-         _always, "go", 0, on=_shown("runs"), also="Ctrl+4"),
-    Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R",
+         on=_shown("runs"), also="Ctrl+4"),
+    Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R", "go", 0,
          _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
-         _always, "go", 0, on=_shown("recipes"), also="Ctrl+5"),
-    Spec("settings", _n("&Settings"), "settings", "Ctrl+,",
+         on=_shown("recipes"), also="Ctrl+5"),
+    Spec("settings", _n("&Settings"), "settings", "Ctrl+,", "go", 0,
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
-            "each value comes from"),
-         _always, "go", 0, on=_shown("settings"), also="Ctrl+6"),
-    Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H",
+            "each value comes from"), on=_shown("settings"), also="Ctrl+6"),
+    Spec("doctor", _n("&Doctor"), "doctor", "Ctrl+H", "go", 0,
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
-            "mend it"),
-         _always, "go", 0, ("places",), on=_shown("doctor"), also="Ctrl+7"),
-    Spec("activity", _n("&Activity"), "activity", "Ctrl+J",
+            "mend it"), "places", on=_shown("doctor"), also="Ctrl+7"),
+    Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
-         _always, "go", 0, on=_shown("activity"), also="Ctrl+8"),
-    Spec("next-part", _n("Next &part of the window"), "next", "F6",
-         _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs"),
-         _always, "go", 1),
-    Spec("back", _n("&Back"), "back", "Alt+Left",
-         _n("Show the page that was shown before"),
-         lambda s: s.back, "go", 1),
-    Spec("forward", _n("&Forward"), "forward", "Alt+Right",
-         _n("Show the page again from which you came back"),
-         lambda s: s.forward, "go", 1),
-    Spec("first-steps", _n("&First steps"), "guide", "",
-         _n("A guide through a whole round, on the recipe that comes with Torchkeeper"),
-         _always, "help", 0),
-    Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1",
-         _n("All shortcuts on one page"),
-         _always, "help", 0),
-    Spec("ideas", _n("&Ideas…"), "ideas", "Ctrl+F1",
-         _n("What the words of this window mean: verdict, key factor, mega-cache and others"),
-         _always, "help", 0),
-    Spec("explain", _n("&Explain this"), "help", "Shift+F1",
-         _n("Say what the control means that has the keyboard; in dialogs, too"),
-         _always, "help", 0),
-    Spec("whats-this", _n("&What’s this?"), "help", "Ctrl+Shift+F1",
-         _n("Then click on anything to learn what it means"),
-         _always, "help", 0),
-    Spec("about", _n("&About Torchkeeper"), "info", "",
-         _n("Version and licence"),
-         _always, "help", 0),
+         on=_shown("activity"), also="Ctrl+8"),
+    Spec("next-part", _n("Next &part of the window"), "next", "F6", "go", 1,
+         _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs")),
+    Spec("back", _n("&Back"), "back", "Alt+Left", "go", 1,
+         _n("Show the page that was shown before"), when=lambda s: s.back),
+    Spec("forward", _n("&Forward"), "forward", "Alt+Right", "go", 1,
+         _n("Show the page again from which you came back"), when=lambda s: s.forward),
+    Spec("first-steps", _n("&First steps"), "guide", "", "help", 0,
+         _n("A guide through a whole round, on the recipe that comes with Torchkeeper")),
+    Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1", "help", 0,
+         _n("All shortcuts on one page")),
+    Spec("ideas", _n("&Ideas…"), "ideas", "Ctrl+F1", "help", 0,
+         _n("What the words of this window mean: verdict, key factor, mega-cache and others")),
+    Spec("explain", _n("&Explain this"), "help", "Shift+F1", "help", 0,
+         _n("Say what the control means that has the keyboard; in dialogs, too")),
+    Spec("whats-this", _n("&What’s this?"), "help", "Ctrl+Shift+F1", "help", 0,
+         _n("Then click on anything to learn what it means")),
+    Spec("about", _n("&About Torchkeeper"), "info", "", "help", 0, _n("Version and licence")),
 )  # fmt: skip
 
 #: Actions that make sense for a server alone.
-_OF_SERVERS = frozenset({"edit-server", "enter-password", "forget-password", "rename-server",
-                         "server", "expiry"})  # fmt: skip
+_OF_SERVERS = ("edit-server", "enter-password", "forget-password", "rename-server", "server",
+               "expiry")  # fmt: skip
 
 _BY_ID = {spec.id: spec for spec in ACTIONS}
-
-
 #: Said of an action that the switch of the place keeps from being used.
 _HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 
@@ -470,13 +390,9 @@ class Actions(QObject):
         #: Those that are off for no other reason than that the place is read-only.
         self._held: set[str] = set()
         self._choices: dict[str, QActionGroup] = {}
-        self._situation = Situation()
+        #: What the window knew when it last decided which actions make sense.
+        self.situation = Situation()
         theme.follow(self, self._paint)
-
-    @property
-    def situation(self) -> Situation:
-        """What the window knew when it last decided which actions make sense."""
-        return self._situation
 
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""
@@ -503,24 +419,24 @@ class Actions(QObject):
     def _do(self, spec: Spec, action: QAction) -> None:
         if spec.id in PAGES:
             # It has switched itself, which says nothing of the page.
-            action.setChecked(self._situation.page == spec.id)
+            action.setChecked(self.situation.page == spec.id)
             self._go(spec.id)
         else:
             self._does[spec.id]()()
 
     def _suit(self, spec: Spec, action: QAction) -> None:
         # What is about entries alone is for the page that shows them: they are not seen on others.
-        here = self._situation.page == ENTRIES or spec.context != ("entries",)
-        action.setEnabled(here and spec.when(self._situation))
-        held = self._situation.read_only and not action.isEnabled()
-        held = held and spec.when(self._situation._replace(read_only=False))
+        here = self.situation.page == ENTRIES or spec.context != "entries"
+        action.setEnabled(here and spec.when(self.situation))
+        held = self.situation.read_only and not action.isEnabled()
+        held = held and spec.when(self.situation._replace(read_only=False))
         if held != (spec.id in self._held):
             self._hint(spec, action, held)
         if spec.about is not None:
             self._name(spec, action, held)
         checked = spec.chosen or spec.on
         if checked is not None:
-            action.setChecked(checked(self._situation))
+            action.setChecked(checked(self.situation))
 
     def held(self, ident: str) -> str:
         """What to do about an action that is off because the place is read-only; else nothing."""
@@ -528,16 +444,14 @@ class Actions(QObject):
 
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
-        if situation != self._situation:
-            self._situation = situation
+        if situation != self.situation:
+            self.situation = situation
             for ident, action in self._made.items():
                 self._suit(_BY_ID[ident], action)
 
     def _name(self, spec: Spec, action: QAction, held: bool) -> None:
-        """Say what an action is about now."""
         text, what = spec.about or ("", lambda _: "")
-        said = what(self._situation)
-        text = tr(text).format(said) if said else tr(spec.text)
+        text = tr(text).format(said) if (said := what(self.situation)) else tr(spec.text)
         if text != action.text():
             action.setText(text)
             action.setIconText(text.replace("&", ""))
@@ -573,11 +487,9 @@ class Actions(QObject):
 
     def context(self, name: str) -> list[Spec]:
         """The actions of one context menu; what is only for servers is left out elsewhere."""
-        server = not self._situation.scheme.local or self._situation.chosen_server
-        return [
-            spec for spec in ACTIONS
-            if name in spec.context and (server or spec.id not in _OF_SERVERS)
-        ]  # fmt: skip
+        server = not self.situation.scheme.local or self.situation.chosen_server
+        return [spec for spec in ACTIONS if name in spec.context.split()
+                and (server or spec.id not in _OF_SERVERS)]  # fmt: skip
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""

@@ -115,10 +115,9 @@ def _kept_theme() -> Theme:
 def run(
     files: list[str], ahead: Ahead | None = None, first: str | None = None, seat: Seat | None = None
 ) -> int:
-    """Open the window on these files and folders; returns when it is closed.
-
-    ahead: an engine that was started meanwhile, to browse with. first: the place to show first.
-    seat: where other starts hand over what they would open.
+    """Open the window on these files and folders; returns when it is closed. ahead: an engine that
+    was started meanwhile, to browse with. first: the place to show first. seat: where other starts
+    hand over what they would open.
     """
     window = opened(files, ahead, first)
     seats = [seat] if seat is not None and seat.first else []
@@ -130,8 +129,7 @@ def run(
     # The window's engines end before the process does.
     app.setQuitOnLastWindowClosed(False)
     window.stopped.connect(app.quit)
-    bugs = Bugs(app)
-    bugs.install(window)
+    Bugs(app).install(window)
     wakeup = _close_on_signals(window)
     status = app.exec()
     for one in seats:
@@ -145,10 +143,7 @@ def run(
 
 
 def opened(files: list[str], ahead: Ahead | None = None, first: str | None = None) -> Window:
-    """The window, shown, on these files, folders and servers, whose names hold no password.
-
-    first: the place to show first, if it is one of them.
-    """
+    """The window, shown, on files, folders and servers (no passwords); ``first``: shown first."""
     application(dressed=False)
     paths = [scheme_of(path).normal(path) for path in files]
     window = Window(None, Engines(ahead), first)
@@ -169,9 +164,7 @@ def _listen(window: Window, seat: Seat) -> None:
 
 
 def _be_found(window: Window, seats: list[Seat]) -> None:
-    """The window has gone and its jobs go on: whoever starts the app again has it back. seats:
-    what it has; a seat that nobody has any more is taken.
-    """
+    """The window has gone, its jobs go on: who starts the app again has it back."""
     if any(seat.first for seat in seats):
         return
     seat = handover.claim()

@@ -44,10 +44,7 @@ class Closing(QObject):
         return bool(active)
 
     def _kept_open(self, then: Callable[[], object]) -> bool:
-        """Whether a dialog or a page has something unsaved, about which it asks now.
-
-        then: what goes on once that is answered and it is closed.
-        """
+        """Whether something unsaved is asked about now; ``then`` goes on once it is closed."""
         from torchkeeper.gui.dialogs.base import Dialog
 
         for dialog in self._context.window.findChildren(Dialog):
@@ -66,9 +63,7 @@ class Closing(QObject):
         self._leaving = None
 
     def leave_jobs(self) -> None:
-        """Hide; close when the last job has ended, whatever came of it, unless somebody has the
-        window back before.
-        """
+        """Hide; close when the last job has ended, unless somebody has the window back before."""
         context = self._context
         if self._kept_open(self.leave_jobs):
             return

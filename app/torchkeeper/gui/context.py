@@ -1,6 +1,4 @@
-"""What the parts of the window share, and what they ask of it: here it is known what can be asked,
-and not who answers.
-"""
+"""What the parts of the window share, and what they ask of it, whoever answers."""
 
 from __future__ import annotations
 

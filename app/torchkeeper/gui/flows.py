@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
-from torchkeeper.client.words import say
+from torchkeeper.client.words import cutoff, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.asked import Asked, Then
@@ -44,7 +44,14 @@ if TYPE_CHECKING:
     from torchkeeper.stores.shapes import CutOff
 
 
-# Writing recipes and putting them on the list: each dialog is loaded when it is first opened.
+_Dialog = TypeVar("_Dialog", bound="WorkDialog")
+
+
+def _folder(context: Context, *names: str) -> str:
+    """The first folder that is remembered by one of these names; without any, the user's own."""
+    kept = (str(context.settings.value(name) or "") for name in names)
+    return next(filter(None, kept), QDir.homePath())
+
 
 #: Where the folder of the last recipe is remembered.
 _RECIPES_IN = "recipes/folder"
@@ -68,15 +75,13 @@ class RecipeFlows(QObject):
         return next((x for x in self._context.pages.made() if isinstance(x, RecipesPage)), None)
 
     def edit_recipe(self, path: str, line: int = 1, *, form: bool = False) -> RecipeEditor:
-        """Edit the text of a recipe; one that is being edited already is shown. form: open the
-        form on it, too.
-        """
+        """Edit the text of a recipe, and its form; what is being edited already is shown."""
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
-        editors = self._context.window.findChildren(RecipeEditor)
+        window, engines = self._context.window, self._context.engines
+        editors = window.findChildren(RecipeEditor)
         editor = next((one for one in editors if one.isVisible() and one.path == path), None)
         if editor is None:
-            window, engines = self._context.window, self._context.engines
             return self._edit(RecipeEditor(window, engines, path, line=line, form=form))
         editor.go_to_line(line)
         if form:
@@ -90,16 +95,14 @@ class RecipeFlows(QObject):
 
         context = self._context
         if source == FORM:
-            RecipeForm(
-                context.window,
-                lambda text, folder: self._begin_recipe(text, written=True, folder=folder),
-                folder=self._recipes_folder(),
-            ).open()
+
+            def written(text: str, folder: str) -> None:
+                self._begin_recipe(text, written=True, folder=folder)
+
+            RecipeForm(context.window, written, folder=_folder(context, _RECIPES_IN)).open()
             return
-        listener = Listener(
-            result=lambda text: self._begin_recipe(text, example=source),
-            failed=context.tell,
-        )
+        begin = partial(self._begin_recipe, example=source)
+        listener = Listener(result=begin, failed=context.tell)
         context.engines.background(listener, known_recipes.example, source)
 
     def new_recipe_for(self, programs: Sequence[str]) -> None:
@@ -109,9 +112,6 @@ class RecipeFlows(QObject):
         folder = os.path.dirname(os.path.abspath(programs[0]))
         self._begin_recipe(text_for(programs, folder), folder=folder)
 
-    def _recipes_folder(self) -> str:
-        return str(self._context.settings.value(_RECIPES_IN) or "") or QDir.homePath()
-
     def _begin_recipe(
         self, text: str, *, written: bool = False, folder: str = "", example: str = ""
     ) -> None:
@@ -120,9 +120,11 @@ class RecipeFlows(QObject):
         """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
-        context, folder = self._context, folder or self._recipes_folder()
-        window, engines = context.window, context.engines
-        editor = RecipeEditor(window, engines, text=text, folder=folder, example=example)
+        context = self._context
+        folder = folder or _folder(context, _RECIPES_IN)
+        editor = RecipeEditor(
+            context.window, context.engines, text=text, folder=folder, example=example
+        )
         editor.text.document().setModified(written)
         self._edit(editor)
 
@@ -148,17 +150,13 @@ class RecipeFlows(QObject):
             page.add(paths)
 
 
-# What the window does with signatures: making them, and knowing whose are trusted.
-
-
 class SigningFlows(QObject):
     """From an action about signatures to what comes of it; and what ssh-keygen asks meanwhile."""
 
-    def __init__(self, context: Context, show: Callable[[WorkDialog], None]) -> None:
+    def __init__(self, context: Context, show: Callable[[WorkDialog], object]) -> None:
         """show: opens a dialog that follows a job."""
         super().__init__(context.window)
-        self._context = context
-        self._show = show
+        self._context, self._show = context, show
         #: What asks on behalf of a job.
         self._asking: dict[int, PassphraseDialog] = {}
         context.operations.asked.connect(self._ask)
@@ -172,10 +170,9 @@ class SigningFlows(QObject):
         if context.listing.what == "file" and context.place is not None:
             self.sign(context.place)
             return
-        kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
+        kept = os.path.join(_folder(context, EXPORTED_TO), "")
         kinds = self.tr("Torchkeeper bundles (*.torchcache);;All files (*)")
-        first = os.path.join(kept, "")
-        choose_file(context.window, self.tr("Sign bundle"), first, kinds, self.sign)
+        choose_file(context.window, self.tr("Sign bundle"), kept, kinds, self.sign)
 
     def sign(self, file: str) -> SignDialog:
         """Ask with which key, then sign a bundle."""
@@ -208,17 +205,16 @@ class SigningFlows(QObject):
         self._asking[job.id] = dialog
         dialog.accepted.connect(lambda: context.operations.answer(ticket, dialog.text.text()))
         dialog.rejected.connect(lambda: context.operations.cancel(job))
-        dialog.finished.connect(lambda *_: self._forget(job, dialog))
+
+        def forget(_: int) -> None:
+            if self._asking.get(job.id) is dialog:
+                del self._asking[job.id]
+
+        dialog.finished.connect(forget)
         dialog.open()
 
-    def _forget(self, job: Job, dialog: PassphraseDialog) -> None:
-        if self._asking.get(job.id) is dialog:
-            del self._asking[job.id]
-
     def _over(self, job: Job) -> None:
-        """Nobody waits for an answer any more."""
-        dialog = self._asking.pop(job.id, None)
-        if dialog is not None:
+        if (dialog := self._asking.pop(job.id, None)) is not None:
             dialog.reject()
 
 
@@ -248,29 +244,20 @@ class Flows(QObject):
         context.operations.succeeded.connect(self._filled)
 
     def warm(self, recipes: Sequence[str] = (), into: str | None = None) -> WarmDialog:
-        """Ask what to compile, then do.
-
-        recipes: files and folders to begin with; into: the place, by default the one shown.
-        """
+        """Ask what to compile, by which recipes at first, and into which place, then do."""
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         context = self._context
-        kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
-        bundle = os.path.join(kept, self._bundle_name(context.place or "cache"))
-        dialog = WarmDialog(
+        return self._open(WarmDialog(
             context.window, context.engines, context.environments, context.jobs,
-            context.places.places, into or context.place, bundle, self._warm, recipes,
+            context.places.places, into or context.place,
+            self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
-        )  # fmt: skip
-        self._open(dialog)
-        return dialog
+        ))  # fmt: skip
 
     def verify(self, recipes: Sequence[str] = ()) -> VerifyDialog | None:
-        """Ask how the place that is shown is to be measured, then do; ``recipes``: files and
-        folders to begin with.
-        """
-        context, place = self._context, self._context.place
-        bundle = context.listing.what == "file"
+        """Ask how the place that is shown is to be measured, and with which recipes, then do."""
+        place, bundle = self._context.place, self._context.listing.what == "file"
         return None if place is None else self._verify(place, bundle, recipes)
 
     def _verify(
@@ -294,27 +281,24 @@ class Flows(QObject):
             and context.listing.owners == [],
         )  # fmt: skip
         dialog.begin_with(python, options or {})
-        self._open(dialog)
-        return dialog
+        return self._open(dialog)
 
     def prepare(self, python: str = "") -> PrepareDialog:
         """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""
         from torchkeeper.gui.dialogs.preparing import PrepareDialog
 
         context = self._context
-        dialog = PrepareDialog(
-            context.window, context.environments, context.jobs, context.operations.prepare, python
-        )
-        self._open(dialog)
-        return dialog
+        window, jobs, do = context.window, context.jobs, context.operations.prepare
+        return self._open(PrepareDialog(window, context.environments, jobs, do, python))
 
-    def _open(self, dialog: WorkDialog) -> None:
+    def _open(self, dialog: _Dialog) -> _Dialog:
         self.results.attend(dialog)
         dialog.edit.connect(self.recipes.edit_recipe)
         dialog.prepare.connect(self.prepare)
         dialog.verify.connect(self.verify_warmed)
         dialog.rewarm.connect(self.warm_rest)
         dialog.open()
+        return dialog
 
     def _warm(self, python: str, recipes: list[str], into: str, options: Asked, then: Then) -> Job:
         self._adopt(into)
@@ -323,10 +307,9 @@ class Flows(QObject):
 
     def verify_warmed(self, job: Job) -> None:
         """What a job has warmed is to be verified, with what it was warmed with."""
-        asked = job.asked
         if job.place is not None:
-            self._verify(job.place, False, asked.get("recipes", ()), asked.get("python", ""),
-                         asked)  # fmt: skip
+            recipes, python = job.asked.get("recipes", ()), job.asked.get("python", "")
+            self._verify(job.place, False, recipes, python, job.asked)
 
     def warm_rest(self, job: Job) -> None:
         """Warm the cells of a job that are not, as the recipes make them now."""
@@ -340,9 +323,7 @@ class Flows(QObject):
         again = context.operations.warm(
             asked["python"], asked["recipes"], job.place, asked, asked.get("then"), warm
         )
-        dialog = WorkDialog(context.window, context.jobs)
-        self._open(dialog)
-        dialog.follow(again)
+        self._open(WorkDialog(context.window, context.jobs)).follow(again)
 
     def _warmed(self, job: Job) -> None:
         """Note which recipes are warm now, and do what was to follow."""
@@ -371,19 +352,20 @@ class Flows(QObject):
 
     def _adopt(self, path: str) -> None:
         """A folder that something is written into is a place from now on."""
-        if self._context.places.row_of(path) < 0:
-            self._context.places.add(path)
+        self._list(path)
         if self._context.place != path:
             self._context.places_pane.choose(path)
+
+    def _list(self, path: str) -> None:
+        if self._context.places.row_of(path) < 0:
+            self._context.places.add(path)
 
     def _filled(self, job: Job) -> None:
         """A folder that entries were imported into or copied to is a place from now on."""
         if job.traits.warms:
             self._warmed(job)
-            return
-        filled = job.traits.fills and not job.made_bundle
-        if filled and job.place and self._context.places.row_of(job.place) < 0:
-            self._context.places.add(job.place)
+        elif job.traits.fills and not job.made_bundle and job.place:
+            self._list(job.place)
 
     def export(self) -> ExportDialog | None:
         """Write the selection, or all that is shown, into a bundle."""
@@ -395,16 +377,14 @@ class Flows(QObject):
         if place is None or not chosen:
             return None
         chosen, selection = self._copied(chosen)
-        dialog = ExportDialog(
+        return self._open(ExportDialog(
             context.window, context.engines, context.jobs, context.settings, place, selection,
             (len(chosen), context.entries.total), self._bundle_name(place),
             lambda what, needs, output, replace, builders, secrets, key: context.operations.export(
                 place, what, output, replace, builders, secrets, key, needs
             ),
             context.environments,
-        )  # fmt: skip
-        self._open(dialog)
-        return dialog
+        ))  # fmt: skip
 
     def copy(self, into: str | None = None) -> CopyDialog | None:
         """Copy the selection, or all that is shown, to a place; ``into``: the one to begin with."""
@@ -417,40 +397,35 @@ class Flows(QObject):
         if place is None or not chosen:
             return None
         chosen, selection = self._copied(chosen)
-        size = sum(entry.size for entry in chosen)
+        size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
-        others = [other for other in context.places.places if not other.bundle]
-        others = [other for other in others if other.path != place]
+        others = [one for one in context.places.places if not one.bundle and one.path != place]
         takers = (other.path for other in others if other.takes and other.exists)
-        first = into or next(takers, None)
-        kept = str(context.settings.value(EXPORTED_TO) or "") or QDir.homePath()
-        dialog = CopyDialog(
+        return self._open(CopyDialog(
             context.window, context.engines, context.jobs,
-            Chosen(place, selection, len(chosen), size, is_bundle,
-                   context.listing.result and claims_of(context.listing.result)),
-            TargetChoice(others, first, os.path.join(kept, self._bundle_name(place))),
+            Chosen(place, selection, len(chosen), size, is_bundle, result and claims_of(result)),
+            TargetChoice(others, into or next(takers, None), self._new_bundle(place)),
             lambda into, replace, alone, builders, named, secrets: context.operations.copy(
                 place, selection, into, replace, alone, builders, named, secrets
             ),
             context.environments,
-        )  # fmt: skip
-        self._open(dialog)
-        return dialog
+        ))  # fmt: skip
 
     def _bundle_name(self, place: str) -> str:
         return Place(place).file_name + ".torchcache"
+
+    def _new_bundle(self, place: str) -> str:
+        """Where a bundle of a place is to be, where nobody says otherwise."""
+        return os.path.join(_folder(self._context, EXPORTED_TO), self._bundle_name(place))
 
     def drag_out(self, dragging: DragOut) -> None:
         """Let the selected entries be dragged elsewhere, as a bundle."""
         place, chosen = self._context.place, self._context.table.selected()
         if place is not None and chosen:
-            name = self._bundle_name(place)
-            dragging.begin(place, chosen, name, self._builders())
+            dragging.begin(place, chosen, self._bundle_name(place), self._builders())
 
     def _copied(self, chosen: list[Entry]) -> tuple[list[Entry], Selection]:
-        """What of some rows another place can use, and the selection of it. Of rows that are no
-        entries, all: then the dialog says why nothing of them goes.
-        """
+        """What of rows another place can use (all, where none is an entry), and its selection."""
         entries = [entry for entry in chosen if entry.kind not in COUNTED_APART] or chosen
         whole = len(entries) == self._context.entries.total and entries is not chosen
         return entries, Selection() if whole else Selection.of(entries)
@@ -461,11 +436,9 @@ class Flows(QObject):
 
         context = self._context
         shown = context.places_pane.place
+        first = os.path.join(_folder(context, _IMPORTED_FROM, EXPORTED_TO), "")
         if shown is not None and shown.bundle:
             first = shown.path
-        else:
-            kept = (context.settings.value(name) for name in (_IMPORTED_FROM, EXPORTED_TO))
-            first = os.path.join(next((str(one) for one in kept if one), QDir.homePath()), "")
         kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
         choose_files(context.window, self.tr("Import"), first, kinds, self._import_chosen)
 
@@ -477,14 +450,13 @@ class Flows(QObject):
         """Look into files; ``into``: the place to begin with, the one that is shown without."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
+        context = self._context
         dialog = ImportDialog(
-            self._context.window, self._context.engines, self._context.jobs, files,
-            self._context.places.places, into or self._context.place,
-            self._context.operations.import_files, self._context.environments,
+            context.window, context.engines, context.jobs, files, context.places.places,
+            into or context.place, context.operations.import_files, context.environments,
         )  # fmt: skip
         dialog.looked.connect(self.looked)
-        self._open(dialog)
-        return dialog
+        return self._open(dialog)
 
     def purge_selected(self) -> None:
         """Show what would go of the selection."""
@@ -500,13 +472,12 @@ class Flows(QObject):
             return
         from torchkeeper.gui.dialogs.purging import PurgeDialog
 
-        selection = Selection.of(chosen)
+        selection, context = Selection.of(chosen), self._context
         dialog = PurgeDialog(
-            self._context.window, self._context.engines, place,
+            context.window, context.engines, place,
             {**selection.select, "everything": everything}, selection.hold,
         )  # fmt: skip
-        operations = self._context.operations
-        dialog.decided.connect(partial(operations.purge, place))
+        dialog.decided.connect(partial(self._context.operations.purge, place))
         dialog.open()
 
     def clean_up(self) -> CleanDialog | None:
@@ -554,8 +525,6 @@ class Flows(QObject):
 
     def tell_cut_off(self, told: CutOff) -> None:
         """Say what was cut off in a place, and offer to bring it to its end."""
-        from torchkeeper.client.words import cutoff
-
         place, tell = told["place"], self._note_bar.tell
         said, operations = cutoff.ended(told), self._context.operations
         if told["outcome"] == "waiting":
@@ -567,7 +536,6 @@ class Flows(QObject):
 
     def _insist(self, told: CutOff) -> None:
         """Ask what is to become of what nothing shows to have been begun here."""
-        from torchkeeper.client.words import cutoff
         from torchkeeper.gui.dialogs.base import ConfirmDialog
         from torchkeeper.gui.widgets import forms
 

@@ -13,10 +13,7 @@ NAME = "torchkeeper"
 
 
 def install(app: QCoreApplication, locale: QLocale | None = None, folder: str = "") -> bool:
-    """Have everything translated; whether there is a translation.
-
-    folder: where to look for it; by default in the resources of the package.
-    """
+    """Have everything translated, by a ``folder`` or our resources; whether it can be."""
     locale = locale or QLocale()
     own = QTranslator(app)
     if folder:

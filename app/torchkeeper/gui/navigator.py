@@ -53,14 +53,6 @@ class Navigator:
         if (first := taborder.next_part(parts, window.focusWidget())) is not None:
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
-    def go_back(self) -> None:
-        """Show the page that was shown before."""
-        self._window.pages.back()
-
-    def go_forward(self) -> None:
-        """Show the page again from which one came back."""
-        self._window.pages.forward()
-
     def go_to_filter(self) -> None:
         """Go to the search field of the page that is shown; where it has none, to the filter."""
         window = self._window
@@ -87,8 +79,7 @@ class Navigator:
     def toggle_map(self) -> None:
         """Show or hide the map over the table; from another page, go to it."""
         window = self._window
-        elsewhere = window.pages.current != ENTRIES
-        if elsewhere:
+        if elsewhere := window.pages.current != ENTRIES:
             window.pages.go(ENTRIES)
         window.map_splitter.want(elsewhere or not window.map_splitter.wanted)
 
@@ -98,10 +89,6 @@ class Navigator:
         self._window.pages.go(ENTRIES)
         entries.show_apart(not entries.apart_wanted)
         self._update_soon()
-
-    def toggle_inspector(self) -> None:
-        """Show or hide what there is to know of the selected entry."""
-        self._window.inspector_frame.toggle()
 
     def inspect(self) -> None:
         """Go to what there is to know of the current entry."""
@@ -124,10 +111,7 @@ class Navigator:
         self.show_entries({entry.identity for entries in found.values() for entry in entries})
 
     def show_entries(self, identities: set[tuple[str, str]]) -> bool:
-        """Select these entries, and go to the first; a filter that hides any is taken away.
-
-        False where none of them is there.
-        """
+        """Select entries, though a filter hides them, and go to the first; False without any."""
         window = self._window
         window.pages.go(ENTRIES)
         window.entries.expand_to(identities)
@@ -144,13 +128,10 @@ class Navigator:
         return bool(rows)
 
     def select_shown(self, identities: set[tuple[str, str]]) -> None:
-        """Select those of some entries that the filter lets through, and go to the first; where
-        they lie scattered among very many, the first of them: for all, Qt would take a second.
-        """
+        """Select those that the filter lets through, of very many scattered ones the first."""
         window = self._window
         window.entries.expand_to(identities)
-        rows = window.entries.rows_of(identities)
-        if not rows:
+        if not (rows := window.entries.rows_of(identities)):
             return
         window.table.setCurrentIndex(window.entries.index(rows[0], 0))
         gaps = (at for at, (row, after) in enumerate(pairwise(rows), 1) if after != row + 1)

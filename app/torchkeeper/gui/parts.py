@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 class Parts(Shell):
-    """What is not needed for the first picture. The window makes what these parts are made of, and
-    answers what they ask for.
-    """
+    """What is not needed for the first picture; the window answers what it asks for."""
 
     context: Context
     closing: Closing
@@ -136,21 +134,13 @@ class Parts(Shell):
         made.back.connect(self.dropped_back)
         return made
 
-    # What the window answers.
+    if TYPE_CHECKING:  # what the window answers
 
-    @property
-    def place(self) -> str | None:
-        """The path of the place that is shown."""
-        raise NotImplementedError
+        @property
+        def place(self) -> str | None: ...
 
-    def show_title(self, path: str) -> None:
-        """Say over the table what place it is."""
-        raise NotImplementedError
+        def show_title(self, path: str) -> None: ...
 
-    def update_soon(self, *_: object) -> None:
-        """Bring the actions, the totals and the empty state up to date, in a moment."""
-        raise NotImplementedError
+        def update_soon(self, *_: object) -> None: ...
 
-    def dropped_back(self) -> None:
-        """What was dragged out of the window is dropped on it."""
-        raise NotImplementedError
+        def dropped_back(self) -> None: ...

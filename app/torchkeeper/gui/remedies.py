@@ -1,14 +1,11 @@
-"""What the window itself can do about what went wrong: buttons beside the words of an error.
-
-The words are for both, the window and the command line (``client.words.problems``); this is the
-table of what to press, by their codes.
-"""
+"""What to press about what went wrong, by its code; the words are in client.words.problems."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QTimer
+from PySide6.QtCore import QT_TRANSLATE_NOOP as _N
+from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDialog, QWidget
 
@@ -17,8 +14,6 @@ from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets.host import Remedy
-
-_N = QT_TRANSLATE_NOOP
 
 
 def _n(text: str) -> str:
@@ -38,43 +33,31 @@ REMEDIES: dict[str, tuple[str, ...]] = {
     **_each("place-unwritable place-unfinished", "doctor"),
     **_each("place-protected", "read-only"),
     **_each("disk-full undo-full trash-full verify-no-room", "empty-trash", "clean-up"),
-    **_each("entry-gone text-unknown folder-unreadable nothing-to-undo partly-unreadable",
-            "refresh"),
+    **_each("entry-gone text-unknown folder-unreadable nothing-to-undo partly-unreadable "
+            "server-loading server-busy server-lost server-full server-stale", "refresh"),
     **_each("engine-gone", "show-log"),
-    **_each(
-        "payload-unreadable payload-empty payload-name-mismatch reader-stuck reader-crashed "
-        "object-truncated triton-incomplete library-missing graph-gone code-unnamed "
-        "library-unlisted left-behind value-wrong-type value-not-json value-without-data "
-        "value-not-base64",
-        "purge",
-    ),
+    **_each("payload-unreadable payload-empty payload-name-mismatch reader-stuck reader-crashed "
+            "object-truncated triton-incomplete library-missing graph-gone code-unnamed "
+            "library-unlisted left-behind value-wrong-type value-not-json value-without-data "
+            "value-not-base64", "purge"),
     **_each("entry-unread file-hollow reader-starved", "read-all"),
     **_each("kind-not-in-redis dragged-secrets", "export"),
     **_each("no-bundle", "import"),
     **_each("signature-required signers-unreadable", "signers"),
     **_each("password-needed password-wrong", "enter-password", "edit-server"),
-    **_each(
-        "server-unknown-host server-refused server-unreachable server-timeout server-no-tls "
-        "server-wants-tls server-not-redis server-unbounded server-endless "
-        "socket-missing certificate-wrong-host "
-        "certificate-untrusted certificate-file client-certificate-needed "
-        "client-certificate-refused tls-failed database-out-of-range password-unneeded",
-        "edit-server",
-        "refresh",
-    ),
-    **_each("server-loading server-busy server-lost server-full server-stale", "refresh"),
+    **_each("server-unknown-host server-refused server-unreachable server-timeout server-no-tls "
+            "server-wants-tls server-not-redis server-unbounded server-endless socket-missing "
+            "certificate-wrong-host certificate-untrusted certificate-file tls-failed "
+            "client-certificate-needed client-certificate-refused database-out-of-range "
+            "password-unneeded", "edit-server", "refresh"),
     **_each("server-out-of-memory", "clean-up", "server"),
     **_each("bad-filter bad-age bad-size use-unknown owner-unknown age-unknown", "find"),
     **_each("recipe-unknown recipe-not-listed recipes-none recipes-unreadable cell-memory",
             "recipes"),
     **_each("rest-gone", "warm", "verify"),
     **_each("nothing-to-verify", "warm"),
-    **_each(
-        "torch-missing environment-no-torch environments-none environment-wanted triton-missing "
-        "module-needs no-verdicts",
-        "environments",
-        "add-interpreter",
-    ),
+    **_each("torch-missing environment-no-torch environments-none environment-wanted "
+            "triton-missing module-needs no-verdicts", "environments", "add-interpreter"),
     **_each("probe-stuck torch-broken triton-broken environment-unasked environment-forgotten "
             "environment-not-started interpreters-unreadable", "environments", "doctor"),
     **_each("compile-disabled caches-disabled profile-without-caches profile-unknown", "settings"),
@@ -118,9 +101,7 @@ def remedies(error: UserError, at: QWidget, but: str, actions: Actions) -> list[
 
 
 def _sensible(error: UserError, actions: Actions) -> list[QAction]:
-    """The actions that mend it, of those that make sense now."""
-    found = []
-    at = actions.situation.path
+    found, at = [], actions.situation.path
     about = next((str(error.params[x]) for x in ("place", "server") if error.params.get(x)), at)
     for ident in REMEDIES.get(error.code, ()):
         action = actions[ident]
@@ -133,13 +114,10 @@ def _sensible(error: UserError, actions: Actions) -> list[QAction]:
 
 
 def _label(action: QAction, code: str) -> str:
-    """What the button of an action says, beside an error of that code."""
-    if code in _OUTDATED:
-        return action.text().replace("&", "")
     text = LABELS.get(action.objectName())
-    if text is not None:
-        return QCoreApplication.translate("Remedies", text)
-    return action.text().replace("&", "")
+    if code in _OUTDATED or text is None:
+        return action.text().replace("&", "")
+    return QCoreApplication.translate("Remedies", text)
 
 
 def _in_page(at: QWidget) -> bool:

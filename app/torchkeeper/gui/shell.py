@@ -1,7 +1,5 @@
-"""The main window as a thing to look at: its parts, its menus, where they stand.
-
-What is not seen at first, such as the inspector's panes, is made when somebody asks for it, or when
-the first rows are shown and nobody waits any more.
+"""The main window as a thing to look at. What is not seen at first is made when somebody asks for
+it, or when the first rows are shown and nobody waits any more.
 """
 
 from __future__ import annotations
@@ -95,19 +93,15 @@ class Shell(QMainWindow):
         self.stack = QStackedWidget()
         self.stack.addWidget(self.empty)
         self.stack.addWidget(self.table)
-        entries = forms.column(gap=0)
-        entries.addWidget(self.head)
-        entries.addWidget(self.owners_bar)
         self.map_splitter = MapSplitter(self.settings, self.stack, self._make_map)
-        entries.addWidget(self.map_splitter, 1)
         self.apart_line = ApartLine()
-        entries.addWidget(self.apart_line)
+        parts = self.head, self.owners_bar, self.map_splitter, self.apart_line
+        entries = forms.column(*parts, gap=0)
+        entries.setStretchFactor(self.map_splitter, 1)
         self.pages = Pages(forms.frame("pane", entries))
-        self.top = main = forms.column(gap=0)
-        for widget in (self.error_bar, self.note_bar, self.undo_bar):
-            main.addWidget(widget)
-        main.addWidget(self.pages, 1)
-        page = forms.frame("pane", main)
+        self.top = forms.column(self.error_bar, self.note_bar, self.undo_bar, self.pages, gap=0)
+        self.top.setStretchFactor(self.pages, 1)
+        page = forms.frame("pane", self.top)
         self.across = InspectorSplitter(self.settings, self.sidebar, page, self.inspector_frame)
         self.setCentralWidget(self.across)
         self.setStatusBar(self.status)
@@ -229,12 +223,8 @@ class Shell(QMainWindow):
 
     def _make_themes(self, menu: QMenu) -> None:
         group = QActionGroup(self)
-        texts = {
-            Theme.SYSTEM: self.tr("Like the &system"),
-            Theme.LIGHT: self.tr("&Light"),
-            Theme.DARK: self.tr("&Dark"),
-        }
-        for which, text in texts.items():
+        texts = self.tr("Like the &system"), self.tr("&Light"), self.tr("&Dark")
+        for which, text in zip((Theme.SYSTEM, Theme.LIGHT, Theme.DARK), texts, strict=True):
             action = QAction(text, group)
             action.setStatusTip(self.tr("Have the window look so from now on"))
             action.setCheckable(True)
@@ -261,25 +251,20 @@ class Shell(QMainWindow):
     def _make_map(self) -> QWidget:
         from torchkeeper.gui.entrymap.pane import MapPane
 
-        made = MapPane(self.table, self.group_by.group_by_kind)
+        made = MapPane(self.table, partial(self.group_by.group, "kind"))
         made.close_button.clicked.connect(lambda: self.map_splitter.want(False))
         made.view.menu_asked.connect(lambda at: self.open_menu("entries", made.view, at))
-        self.map_splitter.placed.connect(
-            lambda: self._put_in_order(
-                self.head.box, made.up_button, made.close_button, made.view, self.table
-            )
-        )
+
+        def put_in_order() -> None:
+            order = self.head.box, made.up_button, made.close_button, made.view, self.table
+            for before, after in pairwise(order):
+                QWidget.setTabOrder(before, after)
+
+        self.map_splitter.placed.connect(put_in_order)
         return made
 
-    def _put_in_order(self, *widgets: QWidget) -> None:
-        """Have Tab go from one to the next."""
-        for before, after in pairwise(widgets):
-            QWidget.setTabOrder(before, after)
-
     def needed(self, needs: Sequence[Need]) -> dict[Need, str]:
-        """The names of those of the needed entries that are in the place, as far as they are known
-        by now: the inspector is told when more are.
-        """
+        """The names of needed entries that are in the place; of more the inspector hears later."""
         found = self.keyed.of({(need.kind, need.key) for need in needs})
         names = {which: shown_name(entries[0]) for which, entries in found.items()}
         return {n: names[n.kind, n.key] for n in needs if (n.kind, n.key) in names}
@@ -297,5 +282,4 @@ class Shell(QMainWindow):
 
 
 def _tick(action: QAction, which: Theme) -> None:
-    """Mark the theme that there is."""
     action.setChecked(theme.look().theme is which)

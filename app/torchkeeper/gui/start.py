@@ -16,10 +16,9 @@ from torchkeeper.stores.names import scheme_of
 
 
 def run(files: list[str], alone: bool = False) -> int:
-    """Open the window on these files and folders, without any on what was shown last.
-
-    Where a window is open they are opened in that, unless this one is to be ``alone``. Returns the
-    exit code when it is closed. Raises UserError as ``display.check``.
+    """Open the window on these files and folders, without any on what was shown last. Where a
+    window is open they are opened in that, unless this one is to be ``alone``. Returns the exit
+    code when it is closed. Raises UserError as ``display.check``.
     """
     display.check()
     seat = handover.claim()
@@ -42,11 +41,7 @@ def run(files: list[str], alone: bool = False) -> int:
 
 
 def folder_of(files: list[str]) -> str | None:
-    """The place to show first: the last of these files that is a folder, as an absolute path,
-    or a server.
-
-    One that does not answer at once counts as one: that it does not will be seen in the window.
-    """
+    """The last of these that is a folder, or does not answer at once, or a server: its path."""
     for file in reversed(files):
         if not scheme_of(file).local:
             return file

@@ -34,8 +34,7 @@ def step(top: QWidget, at: QWidget | None, *, forward: bool) -> bool:
 
 def following(window: QWidget, at: QWidget | None, *, forward: bool) -> QWidget | None:
     """What Tab goes to from a widget, around the whole window; None where there is nothing."""
-    order = list(stops(window))
-    if not order:
+    if not (order := list(stops(window))):
         return None
     # What is inside of a control stands for it.
     while at is not None and at not in order:
@@ -46,22 +45,17 @@ def following(window: QWidget, at: QWidget | None, *, forward: bool) -> QWidget 
 
 
 def next_part(parts: Sequence[QWidget], at: QWidget | None) -> QWidget | None:
-    """What has the focus first in the part that follows the one with ``at``; parts in which Tab
-    goes nowhere are passed over.
-    """
+    """What has the focus first in the part after the one with ``at`` in which Tab goes anywhere."""
     here = next((n for n, part in enumerate(parts) if at is not None and part.isAncestorOf(at)), -1)
     for step in range(1, len(parts) + 1):
         part = parts[(here + step) % len(parts)]
-        first = next(stops(part), None) if part.isVisible() else None
-        if first is not None:
+        if part.isVisible() and (first := next(stops(part), None)) is not None:
             return first
     return None
 
 
 def refuge(part: QWidget, at: QWidget) -> QWidget | None:
-    """What has the focus where what had it in a part is gone: the first of what is left around it;
-    None where nothing is left in the part.
-    """
+    """What is left first around what had the focus and is gone; None if nothing is, in the part."""
     around = at.parentWidget()
     while around is not None and (around is part or part.isAncestorOf(around)):
         if around.isVisible() and (first := next(stops(around), None)) is not None:
@@ -86,15 +80,13 @@ def _among(widgets: Iterable[QWidget]) -> Iterator[QWidget]:
             continue
         if child.focusPolicy() & Qt.FocusPolicy.TabFocus and child.focusProxy() is None:
             yield child
-            if isinstance(child, _WHOLE):
-                continue
-            if isinstance(child, QAbstractScrollArea) and not isinstance(child, QScrollArea):
+            area = isinstance(child, QAbstractScrollArea) and not isinstance(child, QScrollArea)
+            if area or isinstance(child, _WHOLE):
                 continue
         yield from stops(child)
 
 
 def _inside(widget: QWidget) -> Iterator[QWidget]:
-    """The parts of a widget, as they are read."""
     if isinstance(widget, QMainWindow):
         yield from widget.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         yield from filter(None, (widget.centralWidget(), widget.statusBar()))
@@ -115,11 +107,9 @@ def _inside(widget: QWidget) -> Iterator[QWidget]:
 
 def _laid_out(layout: QLayout) -> Iterator[QWidget]:
     for number in range(layout.count()):
-        item = layout.itemAt(number)
-        if item is None:
+        if (item := layout.itemAt(number)) is None:
             continue
-        inner, widget = item.layout(), item.widget()
-        if inner is not None:
+        if (inner := item.layout()) is not None:
             yield from _laid_out(inner)
-        elif widget is not None:
+        elif (widget := item.widget()) is not None:
             yield widget

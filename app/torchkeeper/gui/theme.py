@@ -1,8 +1,5 @@
-"""The look: two palettes of our own, one style sheet, the icons in its colours, and following the
-system's choice.
-
-Every colour of the window comes from a ``Shades``; tests hold their contrast. Sizes are multiples
-of 4, and of 8 between groups.
+"""The look: two palettes, one style sheet, the icons. Every colour comes from a ``Shades``; tests
+hold their contrast. Sizes are multiples of 4, and of 8 between groups.
 """
 
 from __future__ import annotations
@@ -31,13 +28,7 @@ from PySide6.QtWidgets import QApplication
 
 # Icons: strokes drawn in ``resources/icons`` that take the colour of the theme.
 
-_colours = {"normal": "#1a1d23", "disabled": "#59616d", "on_accent": "#ffffff"}
-
-
-def use_colours(*, normal: str, disabled: str, on_accent: str) -> None:
-    """Draw icons in these colours from now on."""
-    _colours.update(normal=normal, disabled=disabled, on_accent=on_accent)
-
+_colours = {"normal": "#1a1d23", "disabled": "#59616d"}
 
 #: A plain folder, as style sheets need it anyhow; importlib.resources takes long to load.
 _FOLDER = os.path.join(importlib.import_module("torchkeeper.resources").__path__[0], "icons")
@@ -58,8 +49,7 @@ def _source(name: str) -> str:
 
 @functools.cache
 def _pixmap(name: str, colour: str, size: int, opacity: float, scale: float) -> QPixmap:
-    svg = _source(name).replace("currentColor", colour)
-    renderer = QSvgRenderer(QByteArray(svg.encode()))
+    renderer = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
     made = QPixmap(round(size * scale), round(size * scale))
     made.fill(Qt.GlobalColor.transparent)
     painter = QPainter(made)
@@ -80,10 +70,7 @@ _copies: list[QIconEngine] = []
 
 
 class _Drawn(QIconEngine):
-    """Draws an icon when somebody shows it, in the size and for the screen where it is shown.
-
-    colour: empty for that of the theme, as it is then: a menu may be open while it changes.
-    """
+    """Draws an icon when it is shown. colour: empty for that of the theme, as it is then."""
 
     def __init__(self, name: str, colour: str) -> None:
         super().__init__()
@@ -119,9 +106,7 @@ class _Drawn(QIconEngine):
 
 
 def icon(name: str, colour: str | None = None) -> QIcon:
-    """An icon in the theme's colours, or in ``colour``, which is made anew after the theme
-    changed.
-    """
+    """An icon in the theme's colours, or in ``colour``, which does not follow the theme."""
     return QIcon(_Drawn(name, colour or ""))
 
 
@@ -177,144 +162,97 @@ class Shades(NamedTuple):
         }.get(verdict, self.muted)
 
 
-LIGHT = Shades(
-    dark=False,
-    window="#f4f5f8",
-    base="#ffffff",
-    raised="#fbfbfd",
-    text="#1a1d23",
-    muted="#59616d",
-    line="#d6dae2",
-    accent="#3451d1",
-    on_accent="#ffffff",
-    selected="#dbe3ff",
-    selected_quiet="#e6e9f0",
-    hover="#eceff6",
-    error="#b3261e",
-    error_ground="#fdeceb",
-    warning="#8a5300",
-    good="#1b6e3c",
-    good_ground="#e6f4ea",
-    kinds={
-        "fxgraph": "#3451d1",
-        "aotautograd": "#7b3fc4",
-        "code": "#0b7a75",
-        "triton": "#c2410c",
-        "autotune": "#a06800",
-        "pgo": "#b5256e",
-        "precompile": "#1d6fa5",
-        "aoti_eager": "#8a4b2a",
-        "ondisk": "#4d7a1f",
-        "header": "#5f6b7a",
-        "lock": "#7a808a",
-        "unknown": "#b3261e",
-    },
-    syntax={
-        "comment": "#5d6673",
-        "string": "#1b6e3c",
-        "number": "#9a4a00",
-        "keyword": "#7b3fc4",
-        "name": "#2f4cc4",
-        "special": "#a8225f",
-    },
-    phases={
-        "dynamo": "#2743a6",
-        "pre_grad": "#c98500",
-        "joint": "#6a2f96",
-        "partition": "#1f9c8c",
-        "post_grad": "#8f1d33",
-        "codegen": "#4a90e2",
-        "build": "#1e5b3a",
-        "other": "#868e9a",
-    },
-)
+#: Each colour in the light theme, and in the dark one.
+_COLOURS = {
+    "window": ("#f4f5f8", "#1c1f26"),
+    "base": ("#ffffff", "#15171c"),
+    "raised": ("#fbfbfd", "#1b1e25"),
+    "text": ("#1a1d23", "#e8eaee"),
+    "muted": ("#59616d", "#a3abb8"),
+    "line": ("#d6dae2", "#363c47"),
+    "accent": ("#3451d1", "#9db1ff"),
+    "on_accent": ("#ffffff", "#10162b"),
+    "selected": ("#dbe3ff", "#2a386b"),
+    "selected_quiet": ("#e6e9f0", "#2b313c"),
+    "hover": ("#eceff6", "#282d37"),
+    "error": ("#b3261e", "#ff9c94"),
+    "error_ground": ("#fdeceb", "#3a1f20"),
+    "warning": ("#8a5300", "#f2bd62"),
+    "good": ("#1b6e3c", "#86d9a3"),
+    "good_ground": ("#e6f4ea", "#1b3326"),
+}
+_KINDS = {
+    "fxgraph": ("#3451d1", "#8ea5ff"),
+    "aotautograd": ("#7b3fc4", "#c39bff"),
+    "code": ("#0b7a75", "#4fd1c5"),
+    "triton": ("#c2410c", "#ff9a5c"),
+    "autotune": ("#a06800", "#e8b54a"),
+    "pgo": ("#b5256e", "#ff8ac0"),
+    "precompile": ("#1d6fa5", "#6cc4f5"),
+    "aoti_eager": ("#8a4b2a", "#e0a184"),
+    "ondisk": ("#4d7a1f", "#a9d46f"),
+    "header": ("#5f6b7a", "#9aa6b6"),
+    "lock": ("#7a808a", "#8b929d"),
+    "unknown": ("#b3261e", "#ff8a80"),
+}
+_SYNTAX = {
+    "comment": ("#5d6673", "#a3abb8"),
+    "string": ("#1b6e3c", "#86d9a3"),
+    "number": ("#9a4a00", "#f2bd62"),
+    "keyword": ("#7b3fc4", "#c9a6ff"),
+    "name": ("#2f4cc4", "#9db1ff"),
+    "special": ("#a8225f", "#ff8ac0"),
+}
+_PHASES = {
+    "dynamo": ("#2743a6", "#5573f0"),
+    "pre_grad": ("#c98500", "#ffd166"),
+    "joint": ("#6a2f96", "#a45fd6"),
+    "partition": ("#1f9c8c", "#86efdc"),
+    "post_grad": ("#8f1d33", "#d9485f"),
+    "codegen": ("#4a90e2", "#a6d3ff"),
+    "build": ("#1e5b3a", "#2f9e62"),
+    "other": ("#868e9a", "#c6ccd6"),
+}
 
-DARK = Shades(
-    dark=True,
-    window="#1c1f26",
-    base="#15171c",
-    raised="#1b1e25",
-    text="#e8eaee",
-    muted="#a3abb8",
-    line="#363c47",
-    accent="#9db1ff",
-    on_accent="#10162b",
-    selected="#2a386b",
-    selected_quiet="#2b313c",
-    hover="#282d37",
-    error="#ff9c94",
-    error_ground="#3a1f20",
-    warning="#f2bd62",
-    good="#86d9a3",
-    good_ground="#1b3326",
-    kinds={
-        "fxgraph": "#8ea5ff",
-        "aotautograd": "#c39bff",
-        "code": "#4fd1c5",
-        "triton": "#ff9a5c",
-        "autotune": "#e8b54a",
-        "pgo": "#ff8ac0",
-        "precompile": "#6cc4f5",
-        "aoti_eager": "#e0a184",
-        "ondisk": "#a9d46f",
-        "header": "#9aa6b6",
-        "lock": "#8b929d",
-        "unknown": "#ff8a80",
-    },
-    syntax={
-        "comment": "#a3abb8",
-        "string": "#86d9a3",
-        "number": "#f2bd62",
-        "keyword": "#c9a6ff",
-        "name": "#9db1ff",
-        "special": "#ff8ac0",
-    },
-    phases={
-        "dynamo": "#5573f0",
-        "pre_grad": "#ffd166",
-        "joint": "#a45fd6",
-        "partition": "#86efdc",
-        "post_grad": "#d9485f",
-        "codegen": "#a6d3ff",
-        "build": "#2f9e62",
-        "other": "#c6ccd6",
-    },
-)
+
+def _shades(dark: bool) -> Shades:
+    kinds, syntax, phases = (
+        {name: pair[dark] for name, pair in some.items()} for some in (_KINDS, _SYNTAX, _PHASES)
+    )
+    colours = {name: pair[dark] for name, pair in _COLOURS.items()}
+    return Shades(dark, **colours, kinds=kinds, syntax=syntax, phases=phases)
+
+
+LIGHT, DARK = _shades(False), _shades(True)
 
 
 def palette(shades: Shades) -> QPalette:
     """The Qt palette of one theme."""
-    made = QPalette()
-    role = QPalette.ColorRole
-    for which, colour in (
-        (role.Window, shades.window),
-        (role.WindowText, shades.text),
-        (role.Base, shades.base),
-        (role.AlternateBase, shades.raised),
-        (role.Text, shades.text),
-        (role.PlaceholderText, shades.muted),
-        (role.Button, shades.raised),
-        (role.ButtonText, shades.text),
-        (role.BrightText, shades.error),
-        (role.ToolTipBase, shades.raised),
-        (role.ToolTipText, shades.text),
-        (role.Highlight, shades.selected),
-        (role.HighlightedText, shades.text),
-        (role.Link, shades.accent),
-        (role.LinkVisited, shades.accent),
-        (role.Accent, shades.accent),
-        (role.Light, shades.raised),
-        (role.Midlight, shades.line),
-        (role.Mid, shades.line),
-        (role.Dark, shades.line),
-        (role.Shadow, shades.line),
+    made, role = QPalette(), QPalette.ColorRole
+    for colour, roles in (
+        (shades.window, (role.Window,)),
+        (shades.base, (role.Base,)),
+        (shades.raised, (role.AlternateBase, role.Button, role.ToolTipBase, role.Light)),
+        (shades.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
+        (shades.text, (role.HighlightedText,)),
+        (shades.muted, (role.PlaceholderText,)),
+        (shades.error, (role.BrightText,)),
+        (shades.selected, (role.Highlight,)),
+        (shades.accent, (role.Link, role.LinkVisited, role.Accent)),
+        (shades.line, (role.Midlight, role.Mid, role.Dark, role.Shadow)),
     ):
-        made.setColor(which, QColor(colour))
+        for which in roles:
+            made.setColor(which, QColor(colour))
     made.setColor(QPalette.ColorGroup.Inactive, role.Highlight, QColor(shades.selected_quiet))
+    faded = _faded(shades)
     for which in (role.WindowText, role.Text, role.ButtonText):
-        faded = QColor(shades.muted)
-        faded.setAlphaF(0.6)
         made.setColor(QPalette.ColorGroup.Disabled, which, faded)
+    return made
+
+
+def _faded(shades: Shades) -> QColor:
+    made = QColor(shades.muted)
+    made.setAlphaF(0.6)
     return made
 
 
@@ -323,8 +261,7 @@ def _style_sheet(s: Shades) -> str:
     chevron = address(f"chevron-{tone}")
     # The other theme's: it stands on the ground of a menu, not on the accent.
     mark = address("check-light" if s.dark else "check-dark")
-    faded = QColor(s.muted)
-    faded.setAlphaF(0.6)
+    faded = _faded(s)
     dim = f"rgba({faded.red()},{faded.green()},{faded.blue()},{faded.alphaF():.2f})"
     return f"""
 QToolTip {{ background: {s.raised}; color: {s.text}; border: 1px solid {s.line}; padding: 4px; }}
@@ -492,32 +429,30 @@ class Look(QObject):
     def __init__(
         self, app: QApplication, theme: Theme = Theme.SYSTEM, *, dressed: bool = True
     ) -> None:
-        """dressed: with the style sheet on, rather than when ``dress`` is called.
-
-        Under a style sheet a widget is polished, with all that is in it, each time it gets a
-        parent (QWidget::setParent), which is half of the time that the first window takes.
+        """dressed: with the style sheet on, rather than when ``dress`` is called. Under one, all in
+        a widget is polished whenever it gets a parent: half of the time that the first window
+        takes.
         """
         super().__init__(app)
         Look.current = self
-        self._app = app
-        self._dressed = dressed
-        self.theme = theme
+        self._app, self._dressed = app, dressed
         self.shades = LIGHT
-        _readable(app)
+        font = app.font()  # no text under 11 pixels, whatever the desktop says
+        if 0 < font.pixelSize() < 13:
+            font.setPixelSize(13)
+        elif 0 < font.pointSizeF() < 10:
+            font.setPointSizeF(10)
+        app.setFont(font)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._system_changed)
         self.choose(theme)
 
     def choose(self, theme: Theme) -> None:
         """Use a theme from now on."""
         self.theme = theme
-        hints = QGuiApplication.styleHints()
-        scheme = {
-            Theme.SYSTEM: Qt.ColorScheme.Unknown,
-            Theme.LIGHT: Qt.ColorScheme.Light,
-            Theme.DARK: Qt.ColorScheme.Dark,
-        }[theme]
+        schemes = Qt.ColorScheme
+        scheme = {Theme.LIGHT: schemes.Light, Theme.DARK: schemes.Dark}.get(theme, schemes.Unknown)
         # So that the window's own frame follows, where the platform can.
-        hints.setColorScheme(scheme)
+        QGuiApplication.styleHints().setColorScheme(scheme)
         self._apply()
 
     def dress(self) -> None:
@@ -534,9 +469,7 @@ class Look(QObject):
         system_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
         dark = self.theme is Theme.DARK or (self.theme is Theme.SYSTEM and system_dark)
         self.shades = DARK if dark else LIGHT
-        use_colours(
-            normal=self.shades.text, disabled=self.shades.muted, on_accent=self.shades.on_accent
-        )
+        _colours.update(normal=self.shades.text, disabled=self.shades.muted)
         self._app.setPalette(palette(self.shades))
         if self._dressed:
             self._put_on()
@@ -564,9 +497,7 @@ def shades() -> Shades:
 
 
 class _Follower(QObject):
-    """Paints something anew with each theme. It is a child of what it paints: Qt deletes both
-    together, and no signal reaches it from then on.
-    """
+    """Is a child of what it paints: Qt deletes both together; no signal reaches it from then on."""
 
     def __init__(self, painted: QObject, repaint: Callable[[], object]) -> None:
         super().__init__(painted)
@@ -574,9 +505,7 @@ class _Follower(QObject):
 
     @Slot()
     def paint(self) -> None:
-        """The theme is another one. An error in here is told as any bug is, and stops no other
-        follower: each is called by Qt.
-        """
+        # An error in here is told as any bug is, and stops no other follower: each is called by Qt.
         self._repaint()
 
 
@@ -587,19 +516,8 @@ def follow(painted: QObject, repaint: Callable[[], object], *, now: bool = True)
     look().changed.connect(_Follower(painted, repaint).paint)
 
 
-def _readable(app: QApplication) -> None:
-    """No text under 11 pixels, whatever the desktop says."""
-    font = app.font()
-    if 0 < font.pixelSize() < 13:
-        font.setPixelSize(13)
-    elif 0 < font.pointSizeF() < 10:
-        font.setPointSizeF(10)
-    app.setFont(font)
-
-
 def monospace() -> QFont:
     """The font for keys, paths and logs."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    app_size = QApplication.font().pointSizeF()
-    font.setPointSizeF(max(9.0, app_size - 0.5))
+    font.setPointSizeF(max(9.0, QApplication.font().pointSizeF() - 0.5))
     return font

@@ -16,13 +16,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.actions import Actions, Does, Situation
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.chrome.summary import (
-    apart_text,
-    comparable,
-    empty_state,
-    status_text,
-    trash_text,
-)
+from torchkeeper.gui.chrome import summary
 from torchkeeper.gui.closing import Closing
 from torchkeeper.gui.context import Context, late
 from torchkeeper.gui.idle import once
@@ -42,15 +36,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from PySide6.QtGui import (
-        QCloseEvent,
-        QDragEnterEvent,
-        QDragLeaveEvent,
-        QDragMoveEvent,
-        QDropEvent,
-    )
+    from PySide6 import QtGui
     from PySide6.QtWidgets import QWidget
 
     from torchkeeper.artifacts.entry import Entry
@@ -129,21 +115,19 @@ class Window(Parts):
         QTimer.singleShot(_AT_LATEST_MS, self, self.later.start)
 
     def _make_context(self) -> Context:
-        """What the parts of the window share."""
         return Context(
             self, self.settings, self.engines, self.jobs, self.places, self.places_pane,
             self.listing, self.entries, self.table, self.pages, self.actions_, self.undo_bar,
             make_operations=lambda: self.operations,
             make_environments=lambda: self.here.environments,
             make_verifications=lambda: self.verifications,
-            tell=self.tell, say=self.status.showMessage, show_place=self.show_place,
+            tell=self.error_bar.tell, say=self.status.showMessage, show_place=self.show_place,
             open_paths=self.open_paths, show_entries=self.navigator.show_entries,
             select_shown=self.navigator.select_shown, update_soon=self.update_soon,
             update_now=self.update_now,
         )  # fmt: skip
 
     def _does(self) -> Does:
-        """What does each action that goes to no page."""
         return {
             "add-folder": lambda: self.add_folder, "add-server": lambda: self.servers.add_server,
             "open-bundle": lambda: self.more.flows.open_bundle,
@@ -161,10 +145,9 @@ class Window(Parts):
             "signers": lambda: self.flows.signing.show_signers, "quit": lambda: self.close,
             "find": lambda: self.navigator.go_to_filter,
             "select-all": lambda: self.navigator.select_all,
-            "copy-key": lambda: self.copier.copy_key, "copy-path": lambda: self.copier.copy_path,
+            **{f"copy-{what}": partial(partial, late(lambda: self.copier.copy), what)
+               for what in ("key", "path", "json", "command")},
             "paste": lambda: self.drops.paste, "copy-place": lambda: self.more.flows.copy_place,
-            "copy-json": lambda: self.copier.copy_json,
-            "copy-command": lambda: self.copier.copy_command,
             "compare-two": lambda: self.flows.comparing.compare_selected,
             "compare-nearest": lambda: self.flows.comparing.compare_nearest,
             "compare-as-a": lambda: partial(self.flows.comparing.compare_as, "A"),
@@ -182,7 +165,7 @@ class Window(Parts):
             "refresh": lambda: self.refresh,
             "read-all": lambda: partial(self.listing.refresh, all_of_it=True),
             "map": lambda: self.navigator.toggle_map, "apart": lambda: self.navigator.toggle_apart,
-            "inspector": lambda: self.navigator.toggle_inspector,
+            "inspector": lambda: self.inspector_frame.toggle,
             "sidebar": lambda: self.more.flows.toggle_sidebar,
             "environment-use": lambda: self.more.flows.use_environment,
             "environment-none": lambda: partial(self.here.environments.choose, None),
@@ -194,32 +177,23 @@ class Window(Parts):
             "environments": lambda: self.here.show_environments,
             "add-interpreter": lambda: self.here.add_interpreter,
             "notify": lambda: self.notifier.toggle_notify,
-            "expand-all": lambda: self.group_by.expand_all,
-            "collapse-all": lambda: self.group_by.collapse_all,
+            "expand-all": lambda: partial(self.group_by.fold, False),
+            "collapse-all": lambda: partial(self.group_by.fold, True),
             "next-part": lambda: self.navigator.go_to_next_part,
-            "back": lambda: self.navigator.go_back,
-            "forward": lambda: self.navigator.go_forward,
+            "back": lambda: self.pages.back, "forward": lambda: self.pages.forward,
             "first-steps": lambda: self.guide.show_first_steps,
             "shortcuts": lambda: self.show_shortcuts, "ideas": lambda: self.show_ideas,
             "explain": lambda: self.explain_this, "whats-this": lambda: self.ask_whats_this,
             "about": lambda: self.show_about,
-            **{f"only-{one or 'any'}": partial(self._shows_only, one)
+            **{f"only-{one or 'any'}": partial(partial, late(lambda: self.here.show_only), one)
                for one in (*VERDICTS, "")},
-            **{f"group-{one}": partial(self._groups, one)
-               for one in GROUPINGS},
+            **{f"group-{by}": partial(partial, self.group_by.group, by) for by in GROUPINGS},
         }  # fmt: skip
-
-    def _shows_only(self, verdict: str) -> Callable[[], object]:
-        return partial(self.here.show_only, verdict)
-
-    def _groups(self, by: str) -> Callable[[], object]:
-        return partial(self.group_by.group, by)
 
     def _connect(self) -> None:
         self._update_timer = once(self, self.update_now)
-        for change in (self.entries.changed, self.head.judged,
-                       self.table.selection_changed, self.listing.changed,
-                       self.jobs.finished, self.jobs.rowsInserted,
+        for change in (self.entries.changed, self.head.judged, self.table.selection_changed,
+                       self.listing.changed, self.jobs.finished, self.jobs.rowsInserted,
                        self.places.dataChanged, self.places.rowsRemoved):  # fmt: skip
             change.connect(self.update_soon)
         self.places_pane.chosen.connect(self.show_place)
@@ -241,7 +215,7 @@ class Window(Parts):
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
-        self.listing.incomplete.connect(self.tell)
+        self.listing.incomplete.connect(self.error_bar.tell)
         self.listing.changed.connect(self.discovery.help)
         self.discovery.listed.connect(self.opening.ready)
         self.opening.bundles.connect(late(lambda: self.flows.open_import))
@@ -249,7 +223,7 @@ class Window(Parts):
         self.opening.programs.connect(late(lambda: self.flows.recipes.new_recipe_for))
         self.guide.warming.connect(lambda own: self.flows.warm(into=own))
         self.guide.showing.connect(self.show_folder)
-        self.engines.trouble.connect(self.tell)
+        self.engines.trouble.connect(self.error_bar.tell)
         self.engines.stopped.connect(self.stopped)
         self.table.customContextMenuRequested.connect(
             lambda at: self.open_menu("entries", self.table.viewport(), at)
@@ -265,7 +239,10 @@ class Window(Parts):
     def _watch_place(self) -> None:
         from torchkeeper.gui.places.listing import Watch
 
-        self._watch = Watch(self, self.listing, self._filling)
+        def filling() -> bool:
+            return any(job.traits.fills and job.place == self.place for job in self.jobs.active)
+
+        self._watch = Watch(self, self.listing, filling)
         self._watch.update()
 
     def _follow_drags(self) -> None:
@@ -274,7 +251,7 @@ class Window(Parts):
         self.dragging = DragOut(self.table, self.engines, self.places_pane.list, self.sidebar.pages)
         self.dragging.asked.connect(lambda: self.flows.drag_out(self.dragging))
         self.dragging.said.connect(self.statusBar().showMessage)
-        self.dragging.failed.connect(self.tell)
+        self.dragging.failed.connect(self.error_bar.tell)
         self.dragging.dropped.connect(self.flows.copy)
 
     def _explain(self) -> None:
@@ -297,8 +274,7 @@ class Window(Parts):
         self.update_soon()
 
     def _restore(self) -> None:
-        geometry = self.settings.value("window/geometry")
-        if geometry is not None:
+        if (geometry := self.settings.value("window/geometry")) is not None:
             self.restoreGeometry(geometry)
         self.inspector_frame.restore(self.width())
 
@@ -327,11 +303,9 @@ class Window(Parts):
             self.verifications.look([self.place or ""])
 
     def _show_verified(self) -> None:
-        self.places.told_verified(self.verifications.known)
+        self.places.told_verified(dict(self.verifications.known))
         self.head.beside.tell(self.verifications.of(self.place or ""))
         self.update_soon()
-
-    # What is shown.
 
     def take_what_came(self) -> None:
         """Take the rows that came while the window was made: its first picture shows them."""
@@ -342,10 +316,6 @@ class Window(Parts):
     def place(self) -> str | None:
         """The path of the place that is shown."""
         return self.listing.place
-
-    def tell(self, error: UserError) -> None:
-        """Say what went wrong, without stopping anything."""
-        self.error_bar.tell(error)
 
     def _remedies(self, error: UserError, at: QWidget, but: str) -> list[Remedy]:
         from torchkeeper.gui.remedies import remedies  # most windows never show an error
@@ -366,10 +336,8 @@ class Window(Parts):
         listing = self.listing
         self.actions_.update(self._situation(selected))
         why = self._here.unjudged if self._here is not None else ""
-        places = self.places.rowCount()
-        state = empty_state(
-            listing, self.entries, self.discovery.known, places, why, self.head.fault
-        )
+        known, places = self.discovery.known, self.places.rowCount()
+        state = summary.empty_state(listing, self.entries, known, places, why, self.head.fault)
         if listing.place is not None and listing.what:
             self.places.looked(listing.place, listing.what)
         self._show_owners()
@@ -388,12 +356,12 @@ class Window(Parts):
         judged = self._here is not None and self._here.verdicts.counts is not None
         if self._here is not None:
             self._here.tell()
-        self.apart_line.tell(apart_text(self.entries), shown=self.entries.shows_apart)
-        self.totals.setText(status_text(listing, self.entries, selected, size, judged=judged))
+        self.apart_line.tell(summary.apart_text(self.entries), shown=self.entries.shows_apart)
+        self.totals.setText(summary.status_text(listing, self.entries, selected, size, judged))
         if self._inspecting is not None:
             self.inspector_frame.tell_empty(not selected)
             self._inspecting.tell(selected, self._here, self._verifications)
-        self.trash_label.setText(trash_text(listing.trash))
+        self.trash_label.setText(summary.trash_text(listing.trash))
         if self._watch is not None:
             self._watch.update()
         self._updated = time.monotonic()
@@ -418,9 +386,9 @@ class Window(Parts):
             environment_added=one is not None and one.added,
             environment_used=one is not None and one is self.here.environments.chosen,
             shown=self.entries.count > 0, apart=self.entries.apart_wanted,
-            filter_valid=self.head.valid, grouping=self.entries.wanted_grouping,
-            selected=len(selected), comparable=comparable(selected), undoable=listing.undoable,
-            trash=bool(listing.trash and listing.trash["receipts"]),
+            filter_valid=self.head.fault is None, grouping=self.entries.wanted_grouping,
+            selected=len(selected), comparable=summary.comparable(selected),
+            undoable=listing.undoable, trash=bool(listing.trash and listing.trash["receipts"]),
             put_off=bool(listing.result and listing.result["unread"]),
             job=job is not None, job_active=job is not None and job.active,
             job_dialog=job is not None and job.has_dialog,
@@ -440,7 +408,6 @@ class Window(Parts):
         self.head.show_place(title, where, not local)
 
     def _show_owners(self) -> None:
-        """Say who else can change what is shown, as far as that is known."""
         path = self.place or ""
         if (found := self.listing.owners) is not None:
             self.places.told_owners({path: found})
@@ -461,16 +428,13 @@ class Window(Parts):
             self.head.beside.tell(self._verifications.of(path))
         if path:
             self.settings.setValue(CURRENT, path)
-        if (path or None) != self.place:
-            self.listing.show(None)
-            # Now that there are no rows that would have to be sorted.
-            self.columns.use(scheme_of(path).keeps_times)
+        another = (path or None) != self.place
+        if another:
+            self.listing.show(None)  # then there are no rows that would have to be sorted
+        self.columns.use(scheme_of(path).keeps_times)
+        if another:
             self.listing.show(path or None, times=self._wants_times())
-        else:
-            self.columns.use(scheme_of(path).keeps_times)
         self._show_owners()
-
-    # Pages.
 
     def show_page(self, ident: str) -> QWidget:
         """Go to a page."""
@@ -505,11 +469,6 @@ class Window(Parts):
         if column in SERVERS:
             self.listing.ask_times()
 
-    def _filling(self) -> bool:
-        return any(job.traits.fills and job.place == self.place for job in self.jobs.active)
-
-    # Places.
-
     def open_paths(self, paths: Sequence[str]) -> None:
         """Open what was dropped, chosen or named, each as what it is."""
         self.opening.open(paths)
@@ -529,24 +488,20 @@ class Window(Parts):
         if self.place is not None:
             self.servers.ask_for_password(self.place, error)
 
-    # Dropping.
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+    def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
         self.drops.enter(event)
 
-    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+    def dragMoveEvent(self, event: QtGui.QDragMoveEvent) -> None:
         self.drops.move(event)
 
-    def dragLeaveEvent(self, _: QDragLeaveEvent) -> None:
+    def dragLeaveEvent(self, _: QtGui.QDragLeaveEvent) -> None:
         self.drops.leave()
 
-    def dropEvent(self, event: QDropEvent) -> None:
+    def dropEvent(self, event: QtGui.QDropEvent) -> None:
         self.drops.drop(event)
 
     def dropped_back(self) -> None:
         self.dragging.taken_here = True
-
-    # Actions.
 
     def _asked(self, action: str) -> None:
         if action == "clear-filter":
@@ -555,16 +510,14 @@ class Window(Parts):
             self.actions_[action].trigger()
 
     def refresh(self) -> None:
-        """Look again at what the page that is shown is about; on the entries', at the place and
-        the list of places.
-        """
+        """Look again at what the page is about; for entries, at the place and the places."""
         self.error_bar.clear()
         if (page := self.pages.page) is not None:
             page.refresh()
-            return
-        self.discovery.refresh()
-        self.discovery.ask_protected()
-        self.listing.refresh()
+        else:
+            self.discovery.refresh()
+            self.discovery.ask_protected()
+            self.listing.refresh()
 
     def cancel_job(self) -> None:
         """Stop the chosen job."""
@@ -595,9 +548,8 @@ class Window(Parts):
         from PySide6.QtWidgets import QWhatsThis
 
         QWhatsThis.enterWhatsThisMode()
-        self.statusBar().showMessage(
-            self.tr("Click on anything to learn what it means, or press Esc"), 8000
-        )
+        text = self.tr("Click on anything to learn what it means, or press Esc")
+        self.statusBar().showMessage(text, 8000)
 
     def show_about(self) -> None:
         """Version and licence."""
@@ -605,9 +557,7 @@ class Window(Parts):
 
         AboutDialog(self).open()
 
-    # The end.
-
-    def closeEvent(self, event: QCloseEvent) -> None:
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:
         if not self._sure and self.closing.ask():
             event.ignore()
             return

@@ -1,7 +1,5 @@
-"""The main thread's handle on the worker.
-
-``Engines`` hands out tickets and brings what the engines say to whoever asked, always on the main
-thread. Nothing here waits; what waits does so in the worker's thread.
+"""The main thread's handle on the worker: it hands out tickets, and brings what engines say to who
+asked, on the main thread. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from PySide6.QtCore import QObject, QThread, QTimer, QTimerEvent, Signal, Slot
 
 from torchkeeper.client.engines.process import Ahead
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.lookups import aside
 from torchkeeper.gui.background.requests import Request
 from torchkeeper.gui.background.worker import Worker
@@ -46,9 +43,7 @@ _looking: set[Collector] = set()
 
 
 class Collector(QObject):
-    """Looks for garbage from ``begin`` to ``end``, in the thread that it belongs to, in which both
-    are called.
-    """
+    """Looks for garbage from ``begin`` to ``end``, in its own thread."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +71,6 @@ class Collector(QObject):
                 gc.enable()
 
     def timerEvent(self, _event: QTimerEvent) -> None:
-        """Qt's."""
         young, middle, old = gc.get_count()
         if young > YOUNG:
             gc.collect(2 if old > _OLDER else 1 if middle > _OLDER else 0)
@@ -89,10 +83,7 @@ SWITCH = 0.0005
 
 
 class Listener(NamedTuple):
-    """Who wants to hear about a request. Everything is called on the main thread.
-
-    rows, result: of the operation's types, or what was called in the background returns.
-    """
+    """Who hears about a request, on the main thread. rows, result: as asked for."""
 
     rows: Callable[[list[Any]], None] | None = None
     progress: Callable[[float, float | None, str], None] | None = None
@@ -101,6 +92,9 @@ class Listener(NamedTuple):
     failed: Callable[[UserError], None] | None = None
     cancelled: Callable[[], None] | None = None
     log: Callable[[list[str]], None] | None = None
+
+
+_NOBODY = Listener()
 
 
 class Engines(QObject):
@@ -115,25 +109,12 @@ class Engines(QObject):
     #: Jobs could not be kept in the history, and why.
     unkept = Signal(object)
 
-    _start = Signal(object)
-    _cancel = Signal(int)
-    _release = Signal(int)
-    _look_up = Signal(int, object)
-    _give = Signal(int, str, str, bool)
-    _forget_password = Signal(str)
-    _move_password = Signal(str, str)
-    _protected = Signal(int)
-    _protect = Signal(int, str, bool)
-    _scratch = Signal(int, str)
-    _sign = Signal(object)
-    _answered = Signal(int, str)
-    _discard = Signal(str)
-    _shut_down = Signal()
+    #: Something for the worker's thread to do.
+    _do = Signal(object)
 
     def __init__(self, ahead: Ahead | None = None, *, idle: bool = False) -> None:
-        """ahead: an engine that was started already, to browse with.
-
-        With ``idle``, no thread is started: nothing can be asked.
+        """ahead: an engine that was started already, to browse with. With ``idle``, no thread is
+        started: nothing can be asked.
         """
         super().__init__()
         self._listeners: dict[int, Listener] = {}
@@ -147,18 +128,7 @@ class Engines(QObject):
         self._keygens: Keygens | None = None
         #: Made when the first job runs.
         self._board: Board | None = None
-        self._start.connect(self.worker.start)
-        self._cancel.connect(self.worker.cancel)
-        self._release.connect(self.worker.release)
-        self._look_up.connect(self.worker.look_up)
-        self._give.connect(self.worker.give)
-        self._forget_password.connect(self.worker.forget_password)
-        self._move_password.connect(self.worker.move_password)
-        self._protected.connect(self.worker.find_protected)
-        self._protect.connect(self.worker.protect)
-        self._scratch.connect(self.worker.scratch)
-        self._discard.connect(self.worker.discard)
-        self._shut_down.connect(self.worker.shut_down)
+        self._do.connect(self.worker.do)
         self.worker.rows.connect(self._on_rows)
         self.worker.progress.connect(self._on_progress)
         self.worker.findings.connect(self._on_findings)
@@ -196,64 +166,48 @@ class Engines(QObject):
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
-        self._start.emit(
-            Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
-                    password, login_of, bare, tuple(before))
-        )  # fmt: skip
+        request = Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
+                          password, login_of, bare, tuple(before))  # fmt: skip
+        self._do.emit(partial(self.worker.start, request))
         return ticket
 
     def background(
-        self,
-        listener: Listener,
-        function: Callable[P, object],
-        /,
-        *args: P.args,
-        **more: P.kwargs,
+        self, listener: Listener, function: Callable[P, object], /, *args: P.args, **more: P.kwargs
     ) -> int:
-        """Call a function that may wait for disks, where nobody waits for it: mostly one of
-        ``lookups``. What it returns is the result; a UserError that it raises is told as
-        ``failed``. What it is given is not to be changed afterwards.
+        """Call a function that may wait for disks, mostly of ``lookups``. What it returns is the
+        result, a UserError is told as ``failed``. What it is given is not to be changed afterwards.
         """
-        ticket = self._ticket(listener)
-        self._look_up.emit(ticket, partial(function, *args, **more))
-        return ticket
+        return self._post(listener, self.worker.asides.begin, partial(function, *args, **more))
 
     def give(self, server: str, password: str, listener: Listener, *, keep: bool = False) -> int:
-        """Use this password for a server from now on; ``keep`` it in the system's keyring too.
-
-        The result is whether it will be known in later runs.
-        """
-        ticket = self._ticket(listener)
-        self._give.emit(ticket, server, password, keep)
-        return ticket
+        """Use this password from now on, and ``keep`` it; the result: whether it is kept."""
+        return self._post(listener, self.worker.give, server, password, keep)
 
     def forget_password(self, server: str) -> None:
         """Forget the password of a server, in the system's keyring too."""
-        self._forget_password.emit(server)
+        self._do.emit(partial(self.worker.forget_password, server))
 
     def move_password(self, old: str, new: str) -> None:
         """A server has another name: what was the old one's password is the new one's."""
-        self._move_password.emit(old, new)
+        self._do.emit(partial(self.worker.move_password, old, new))
 
     def protected(self, listener: Listener) -> int:
         """The result is the names of the places that are read-only."""
-        ticket = self._ticket(listener)
-        self._protected.emit(ticket)
-        return ticket
+        return self._post(listener, self.worker.find_protected)
 
     def protect(self, place: str, on: bool, listener: Listener) -> int:
         """Make a place read-only from now on, or no longer; the result is as of ``protected``."""
-        ticket = self._ticket(listener)
-        self._protect.emit(ticket, place, on)
-        return ticket
+        return self._post(listener, self.worker.protect, place, on)
 
     def keep_jobs(self, some: Sequence[Past]) -> None:
         """Keep jobs that have ended in the history, also where all ends now."""
         jobs = list(some)
 
         def keep() -> None:
+            from torchkeeper.client.kept import history
+
             try:
-                lookups.keep_jobs(jobs)
+                history.keep(jobs)
             except UserError as e:
                 with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
                     self.unkept.emit(e)
@@ -277,9 +231,7 @@ class Engines(QObject):
 
     def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is its path."""
-        ticket = self._ticket(listener)
-        self._scratch.emit(ticket, use)
-        return ticket
+        return self._post(listener, self.worker.scratch, use)
 
     def sign(self, command: Sequence[str], listener: Listener) -> int:
         """Run ssh-keygen; rows are a Said of ``gui.background.keygens``, the result is None."""
@@ -288,48 +240,44 @@ class Engines(QObject):
 
             self._keygens = made = Keygens()
             made.moveToThread(self._thread)
-            self._sign.connect(made.begin)
-            self._answered.connect(made.answer)
-            self._cancel.connect(made.cancel)
-            self._shut_down.connect(made.stop)
-            made.said.connect(self._on_said)
+            made.said.connect(self._on_rows)
             made.result.connect(self._on_result)
             made.failed.connect(self._on_failed)
             made.cancelled.connect(self._on_cancelled)
         ticket = self._ticket(listener)
-        self._sign.emit(self._keygens.run_of(ticket, command))
+        self._do.emit(partial(self._keygens.begin, self._keygens.run_of(ticket, command)))
         return ticket
 
     def answer(self, ticket: int, text: str) -> None:
         """Tell ssh-keygen what it asked for."""
-        self._answered.emit(ticket, text)
+        if self._keygens is not None:
+            self._do.emit(partial(self._keygens.answer, ticket, text))
 
     def discard(self, folder: str) -> None:
         """Remove such a folder now."""
-        self._discard.emit(folder)
+        self._do.emit(partial(self.worker.folders.remove, folder))
 
     def cancel(self, ticket: int) -> None:
         """Ask for an early end; the listener hears ``cancelled`` when it has come."""
-        self._cancel.emit(ticket)
+        self._do.emit(partial(self.worker.cancel, ticket))
+        if self._keygens is not None:
+            self._do.emit(partial(self._keygens.cancel, ticket))
 
     def forget(self, ticket: int | None) -> None:
         """Cancel and hear no more of it; also lets go of an engine that was kept."""
         if ticket is not None:
-            self._listeners.pop(ticket, None)
-            self._cancel.emit(ticket)
-            self._release.emit(ticket)
+            self.leave(ticket)
+            self.release(ticket)
 
     def leave(self, ticket: int, *, cancel: bool = True) -> None:
-        """Hear no more of it; an engine that is kept for others stays. Without ``cancel``, it comes
-        to its end: who is cancelled and does not answer soon is ended.
-        """
+        """Hear no more of it; without ``cancel``, it comes to its end. A kept engine stays."""
         self._listeners.pop(ticket, None)
         if cancel:
-            self._cancel.emit(ticket)
+            self.cancel(ticket)
 
     def release(self, ticket: int) -> None:
         """Let go of the engine that was kept after a request."""
-        self._release.emit(ticket)
+        self._do.emit(partial(self.worker.release, ticket))
 
     def stop(self) -> None:
         """Stop everything; ``stopped`` follows."""
@@ -337,7 +285,9 @@ class Engines(QObject):
             self._asked_to_stop = True
             self._listeners.clear()
             if self._thread.isRunning():
-                self._shut_down.emit()
+                self._do.emit(self.worker.shut_down)
+                if self._keygens is not None:
+                    self._do.emit(self._keygens.stop)
             else:
                 self.stopped.emit()
 
@@ -348,8 +298,7 @@ class Engines(QObject):
 
     def join(self, seconds: float) -> bool:
         """Wait for the thread, after the event loop has ended. True when it is gone."""
-        gone = self._thread.wait(int(seconds * 1000))
-        if gone:
+        if gone := self._thread.wait(int(seconds * 1000)):
             self._collector.end()
         return gone
 
@@ -358,22 +307,21 @@ class Engines(QObject):
         self._listeners[self._last] = listener
         return self._last
 
+    def _post(self, listener: Listener, work: Callable[..., object], *given: object) -> int:
+        """Have the worker do what takes a ticket first; returns the ticket."""
+        ticket = self._ticket(listener)
+        self._do.emit(partial(work, ticket, *given))
+        return ticket
+
     def _on_rows(self, ticket: int, rows: list[Any]) -> None:
-        listener = self._listeners.get(ticket)
-        if listener and listener.rows:
-            listener.rows(rows)
+        if hear := self._listeners.get(ticket, _NOBODY).rows:
+            hear(rows)
         # Not before they are shown: the worker would only take the interpreter from the painting.
         QTimer.singleShot(0, self.worker.heard.set)
 
-    def _on_said(self, ticket: int, said: object) -> None:
-        listener = self._listeners.get(ticket)
-        if listener and listener.rows:
-            listener.rows([said])
-
     def _on_progress(self, ticket: int, done: float, total: float | None, unit: str) -> None:
-        listener = self._listeners.get(ticket)
-        if listener and listener.progress:
-            listener.progress(done, total, unit)
+        if hear := self._listeners.get(ticket, _NOBODY).progress:
+            hear(done, total, unit)
 
     def _on_findings(self, ticket: int, findings: list[Finding]) -> None:
         for one in findings:
@@ -381,27 +329,23 @@ class Engines(QObject):
                 self.recovered.emit(one["recovered"])
             elif "cut_off" in one:
                 self.cut_off.emit(one["cut_off"])
-        listener = self._listeners.get(ticket)
-        if listener and listener.findings:
-            listener.findings(findings)
+        if hear := self._listeners.get(ticket, _NOBODY).findings:
+            hear(findings)
+
+    def _over(self, ticket: int, log: list[str]) -> Listener:
+        listener = self._listeners.pop(ticket, _NOBODY)
+        if listener.log:
+            listener.log(log)
+        return listener
 
     def _on_result(self, ticket: int, result: object, log: list[str]) -> None:
-        listener = self._listeners.pop(ticket, None)
-        if listener and listener.log:
-            listener.log(log)
-        if listener and listener.result:
-            listener.result(result)
+        if hear := self._over(ticket, log).result:
+            hear(result)
 
     def _on_failed(self, ticket: int, error: UserError, log: list[str]) -> None:
-        listener = self._listeners.pop(ticket, None)
-        if listener and listener.log:
-            listener.log(log)
-        if listener and listener.failed:
-            listener.failed(error)
+        if hear := self._over(ticket, log).failed:
+            hear(error)
 
     def _on_cancelled(self, ticket: int, log: list[str]) -> None:
-        listener = self._listeners.pop(ticket, None)
-        if listener and listener.log:
-            listener.log(log)
-        if listener and listener.cancelled:
-            listener.cancelled()
+        if hear := self._over(ticket, log).cancelled:
+            hear()

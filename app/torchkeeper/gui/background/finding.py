@@ -30,9 +30,7 @@ class Known(TypedDict):
 
 
 class Found(TypedDict):
-    """All interpreters, the default first. added: the path of the one that was put on the list.
-    problem: why those that were added are not known.
-    """
+    """All interpreters, the default first; which was added; why added ones are not known."""
 
     interpreters: Sequence[Known]
     added: str
@@ -40,10 +38,7 @@ class Found(TypedDict):
 
 
 def found(add: str = "", remove: str = "") -> Found:
-    """Which there are after one was put on the list, or taken off it. Starts nothing.
-
-    Raises UserError where what was asked for cannot be done.
-    """
+    """Which there are after an ``add`` or a ``remove``. Starts nothing. Raises UserError."""
     python = interpreters.add(add) if add else ""
     if remove:
         interpreters.remove(remove)
@@ -54,7 +49,8 @@ def found(add: str = "", remove: str = "") -> Found:
         mine, problem = [], e
     rows: list[Known] = [
         {"python": one.python, "label": one.label, "added": one.added, "starts": one.starts,
-         "facts": _kept(one.python), "counts": _counts(one), "writers": _writers(one)}
+         "facts": _kept(one.python), "counts": _counts(one),
+         "writers": [] if one.python == sys.executable else interpreters.writers(one.python)}
         for one in interpreters.with_torch(mine)
     ]  # fmt: skip
     return {"interpreters": rows, "added": python, "problem": problem}
@@ -65,10 +61,6 @@ def _kept(python: str) -> Env | None:
         return probes.kept(probes.identity(python))
     except OSError:
         return None  # it will be asked, and say what is wrong
-
-
-def _writers(one: Interpreter) -> Sequence[Writer]:
-    return [] if one.python == sys.executable else interpreters.writers(one.python)
 
 
 def _counts(one: Interpreter) -> bool:

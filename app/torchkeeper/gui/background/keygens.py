@@ -1,8 +1,6 @@
-"""ssh-keygen at work for the window: it signs a file, and asks through the window what it has to.
-
-It has no terminal: what it wants to know comes as a line of its standard error, and the answer goes
-to its standard input (``client.signing.environment_asking``). No answer is kept, or written
-anywhere else.
+"""ssh-keygen at work for the window. It has no terminal: it asks in lines of its standard error,
+and is answered on its standard input (``client.signing.environment_asking``). No answer is kept, or
+written anywhere else.
 """
 
 from __future__ import annotations
@@ -24,10 +22,8 @@ _LONG = 400
 
 
 class Run(QObject):
-    """One ssh-keygen: what it said, and whether it was told something.
-
-    It is made, with all its connections, in the thread that asks for it, and moved to the worker's
-    (``requests.Arrivals`` says why).
+    """One ssh-keygen. It is made, with all its connections, in the thread that asks for it, and
+    moved to the worker's (``requests.Arrivals`` says why).
     """
 
     #: It said something on its standard error; it ended; it could not be started.
@@ -77,9 +73,7 @@ class Run(QObject):
 
 
 class Said(NamedTuple):
-    """What it says. asks: it wants an answer; wrong: the one before was. Else it is a note, such as
-    that a token wants to be touched; "" where that is over.
-    """
+    """It ``asks``, after a ``wrong`` answer perhaps; or a note, empty when that is over."""
 
     text: str
     asks: bool = False
@@ -89,7 +83,7 @@ class Said(NamedTuple):
 class Keygens(QObject):
     """Runs them; every method but one runs in the worker's thread, and none waits but ``stop``."""
 
-    #: As of a request: a ticket, a Said or the result, and the log, which is always empty.
+    #: As of a request: a ticket, a list of one Said or the result, and the log, always empty.
     said = Signal(int, object)
     result = Signal(int, object, object)
     failed = Signal(int, object, object)
@@ -101,10 +95,7 @@ class Keygens(QObject):
         self._stopping = False
 
     def run_of(self, ticket: int, command: Sequence[str]) -> Run:
-        """One for a command (``client.keys.command``).
-
-        This alone is called in the thread that asks; ``begin`` follows in the worker's.
-        """
+        """One for a command; made in the thread that asks, ``begin`` follows in the worker's."""
         run = Run(ticket, command)
         run.spoke.connect(self._hear)
         run.ended.connect(self._over)
@@ -112,7 +103,6 @@ class Keygens(QObject):
         run.moveToThread(self.thread())
         return run
 
-    @Slot(object)
     def begin(self, run: Run) -> None:
         """Start one."""
         if self._stopping:
@@ -123,23 +113,20 @@ class Keygens(QObject):
         self._runs[run.ticket] = run
         run.start()
 
-    @Slot(int, str)
     def answer(self, ticket: int, text: str) -> None:
         """Tell it what it asked for."""
-        run = self._runs.get(ticket)
-        if run is not None:
+        if (run := self._runs.get(ticket)) is not None:
             run.told = True
             run.process.write(text.encode() + b"\n")
 
-    @Slot(int)
     def cancel(self, ticket: int) -> None:
         """End one at once."""
-        run = self._runs.pop(ticket, None)
-        if run is not None:
-            self._end(run)
+        if (run := self._runs.pop(ticket, None)) is not None:
+            run.process.kill()
+            run.process.waitForFinished(_TO_END_MS)
+            self._leave(run)
             self.cancelled.emit(ticket, [])
 
-    @Slot()
     def stop(self) -> None:
         """End them all."""
         self._stopping = True
@@ -153,9 +140,9 @@ class Keygens(QObject):
         run.line = run.line[-signing.SAID :]
         for line in whole:
             if line.startswith(signing.ASKS):
-                self.said.emit(run.ticket, Said(_text(line, signing.ASKS), True, run.wrong))
+                self.said.emit(run.ticket, [Said(_text(line, signing.ASKS), True, run.wrong)])
             elif line.startswith(signing.NOTES):
-                self.said.emit(run.ticket, Said(_text(line, signing.NOTES)))
+                self.said.emit(run.ticket, [Said(_text(line, signing.NOTES))])
             else:
                 run.heard = (run.heard + line + b"\n")[-signing.SAID :]
 
@@ -182,11 +169,6 @@ class Keygens(QObject):
             self._leave(run)
             why = run.process.errorString().rstrip(".")
             self.failed.emit(run.ticket, user_error("signing-failed", {"why": why}), [])
-
-    def _end(self, run: Run) -> None:
-        run.process.kill()
-        run.process.waitForFinished(_TO_END_MS)
-        self._leave(run)
 
     def _leave(self, run: Run) -> None:
         self._runs.pop(run.ticket, None)

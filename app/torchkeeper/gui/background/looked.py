@@ -20,9 +20,7 @@ class At(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What is at a path, and bytes of its file system; None where there is nothing, or nobody can
-    say.
-    """
+    """What is at a path, and bytes of its file system; None where nobody can say."""
 
     what: str
     free: int | None
@@ -44,9 +42,7 @@ class PastJobs(NamedTuple):
 
 
 class Keys(TypedDict):
-    """The keys to sign with; without_agent: why none is known of an agent (``client.keys``). wrong:
-    why a file that was named is none.
-    """
+    """The keys to sign with; why an agent's are not known, and why a named file is none."""
 
     keys: Sequence[Key]
     without_agent: str

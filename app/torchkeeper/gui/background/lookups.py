@@ -1,6 +1,4 @@
-"""What the window looks up without an engine: each function waits for disks, and is called in a
-thread that may (``Asides``). What it returns is the result of a request.
-"""
+"""What is looked up without an engine, by functions that wait for disks (``Asides``)."""
 
 from __future__ import annotations
 
@@ -16,8 +14,6 @@ from torchkeeper.client.words.problems import UserError
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept import runs as kept_runs
-    from torchkeeper.client.kept.history import Past
-    from torchkeeper.client.kept.verification import KeptVerification
     from torchkeeper.client.kept.verified import Verified
     from torchkeeper.client.signers import PublicKey
     from torchkeeper.gui.background.finding import Found
@@ -46,7 +42,7 @@ def room(path: str) -> Room:
         return Room(what(path), None, None)
     free, total = said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize
     # A file system that has no size has no room either: nobody is told that it is full.
-    return Room(what(path), free, total) if total else Room(what(path), None, None)
+    return Room(what(path), free if total else None, total or None)
 
 
 def revealed(path: str) -> Revealed:
@@ -56,9 +52,8 @@ def revealed(path: str) -> Revealed:
     from torchkeeper.gui.background.looked import Revealed
 
     found = what_at_once(path)
-    if found in ("missing", "silent"):
-        return Revealed(found, False)
-    return Revealed(found, filemanager.shows(path, folder=found == "folder"))
+    there = found not in ("missing", "silent")
+    return Revealed(found, there and filemanager.shows(path, folder=found == "folder"))
 
 
 def prepared() -> bool:
@@ -100,18 +95,8 @@ def runs(forget: Sequence[str] = ()) -> kept_runs.Kept:
     return every.kept()
 
 
-def keep_jobs(some: Sequence[Past]) -> None:
-    """Keep jobs that have ended. Raises UserError."""
-    from torchkeeper.client.kept import history
-
-    history.keep(some)
-
-
 def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
-    """The jobs that have ended and that other processes run, after those to forget, None for all.
-
-    Raises UserError.
-    """
+    """Jobs of before, and elsewhere, without some to ``forget``, None: all. Raises UserError."""
     from torchkeeper.client.kept import history
     from torchkeeper.gui.background.looked import PastJobs
 
@@ -148,25 +133,9 @@ def last_verified(places: Sequence[str]) -> dict[str, tuple[Verified, bool]]:
     return {place: (one, one.before_it_changed()) for place, one in kept if one}
 
 
-def keep_verified(
-    place: str, before: str | None, python: str, result: KeptVerification
-) -> Verified:
-    """What was verified, kept. before: the mark from before it began; result: as
-    ``verified.checked`` returned it.
-    """
-    from torchkeeper.client.kept import verified
-
-    return verified.keep(place, before, python, result)
-
-
 def keys(file: str = "") -> Keys:
-    """The keys to sign with (``client.keys.found``), before them that of a ``file``, if one is
-    named.
-
-    Raises UserError.
-    """
+    """The keys to sign with (``client.keys.found``), after that of a ``file``. Raises UserError."""
     from torchkeeper.client import keys as every
-    from torchkeeper.client.words.problems import UserError
 
     known = every.found()
     first, wrong = [], None
@@ -174,8 +143,7 @@ def keys(file: str = "") -> Keys:
         first = [every.of_file(file)] if file else []
     except UserError as e:
         wrong = e
-    keys = [*first, *known.keys]
-    return {"keys": keys, "without_agent": known.without_agent, "wrong": wrong}
+    return {"keys": [*first, *known.keys], "without_agent": known.without_agent, "wrong": wrong}
 
 
 def signing_command(key: str, target: str, folder: str) -> list[str]:
@@ -200,10 +168,7 @@ def public_key(path: str) -> PublicKey:
 
 
 def signers(change: Callable[[], object] | None = None) -> Signers:
-    """Whose signatures are trusted, and whether one is required, after a ``change``.
-
-    Raises UserError.
-    """
+    """Whose signatures are trusted, whether one is required, after a change. Raises UserError."""
     from torchkeeper.client import signers as every
 
     with _TRUSTING:
@@ -216,9 +181,6 @@ def signers(change: Callable[[], object] | None = None) -> Signers:
 # What needs no engine but may wait for ever, on a dead mount or for a keyring's user: looked up in
 # threads of its own, for which nobody else waits.
 
-#: What is to be done; it returns the result of the request, or raises UserError.
-Work = Callable[[], object]
-
 
 def aside(work: Callable[[], object], *, sure: bool = False) -> None:
     """Do what may wait for ever. sure: the program does not end before it is done."""
@@ -226,9 +188,7 @@ def aside(work: Callable[[], object], *, sure: bool = False) -> None:
 
 
 class Asides(QObject):
-    """Requests that are answered so; one that is cancelled is over at once. Every method runs in
-    the worker's thread.
-    """
+    """Requests that are answered so, in the worker's thread; a cancelled one is over at once."""
 
     result = Signal(int, object, object)
     failed = Signal(int, object, object)
@@ -241,13 +201,12 @@ class Asides(QObject):
         self._tickets: set[int] = set()
         self._over.connect(self._tell)
 
-    def begin(self, ticket: int, work: Work) -> None:
-        """Do it, and say what came of it."""
+    def begin(self, ticket: int, work: Callable[[], object]) -> None:
+        """Do it, and say what came of it. work: returns the result, or raises UserError."""
         self._tickets.add(ticket)
 
         def run() -> None:
-            found: object = None
-            error: UserError | None = None
+            found, error = None, None
             try:
                 found = work()
             except UserError as e:
@@ -258,9 +217,7 @@ class Asides(QObject):
         aside(run)
 
     def cancel(self, ticket: int) -> bool:
-        """Hear no more of a request; whether it was one of these. Nothing stops who is at it, but
-        what he says then is of no interest.
-        """
+        """Hear no more of a request, which nothing stops; whether it was one of these."""
         if ticket not in self._tickets:
             return False
         self._tickets.discard(ticket)

@@ -35,7 +35,6 @@ class Arrivals(QSocketNotifier):
         self._heard = heard
 
     def event(self, event: QEvent) -> bool:
-        """Qt's."""
         if event.type() == QEvent.Type.SockAct:
             self._heard()
             return True
@@ -44,12 +43,8 @@ class Arrivals(QSocketNotifier):
     def end(self) -> None:
         """Call back no more, and go."""
         self.setEnabled(False)
-        self._heard = _nothing
+        self._heard = lambda: None
         self.deleteLater()
-
-
-def _nothing() -> None:
-    pass
 
 
 #: Seconds for which an operation that does more than look may say nothing when it is cancelled,
@@ -63,16 +58,14 @@ class Request(NamedTuple):
     """One thing to ask an engine.
 
     engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
-    shared: ask the browse engine instead of one of its own.
-    aside: with ``shared``, the one beside it, which no long listing holds up.
-    keep: leave the engine running afterwards, for a request that follows.
-    hold: a selection too long for one line, sent ahead of the request.
-    password: for the server that is asked, in this request only; an engine of its own is told it.
-    login_of: a server whose password is used for this request, where that has none.
-    bare: no password is used but what its parameters have, and no keyring asked: an engine of its
-    own knows none.
-    before: operations and their parameters that the same engine is asked for ahead of it; nobody
-    hears their answers: where one fails, the request says what it lacks.
+    shared: ask the browse engine instead of one of its own. aside: with ``shared``, the one beside
+    it, which no long listing holds up. keep: leave the engine running for a request that follows.
+    hold: a selection too long for one line, sent ahead of the request. password: for the server
+    that is asked, in this request only; an engine of its own is told it. login_of: a server whose
+    password is used for this request, where that has none. bare: no password is used but what its
+    parameters have, and no keyring asked: an engine of its own knows none. before: operations and
+    their parameters that the same engine is asked for ahead of it; nobody hears their answers:
+    where one fails, the request says what it lacks.
     """
 
     ticket: int

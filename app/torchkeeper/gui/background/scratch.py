@@ -1,6 +1,4 @@
-"""Private folders of the window: each goes, with all that is in it, when nobody needs it any more,
-and at the latest when the window ends.
-"""
+"""Private folders: each goes when nobody needs it, at the latest when the window ends."""
 
 from __future__ import annotations
 
@@ -14,9 +12,7 @@ from torchkeeper.stores.temporary import remove
 
 
 class Scratch(QObject):
-    """Makes and removes them; every method runs in the worker's thread, and none waits for what is
-    removed.
-    """
+    """Makes and removes them in the worker's thread; nothing waits for what is removed."""
 
     #: Nothing is being removed any more.
     idle = Signal()

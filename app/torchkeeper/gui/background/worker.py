@@ -1,7 +1,5 @@
-"""What lives in the background thread: the supervisor of the engines.
-
-``Worker`` lives in a QThread and is the only place of the window that starts, hears and stops
-engine processes. ``gui.background.engines`` has its handle on the main thread.
+"""What lives in the background thread: the supervisor of the engines, which alone starts, hears and
+stops them. ``gui.background.engines`` has its handle on the main thread.
 """
 
 from __future__ import annotations
@@ -9,7 +7,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
@@ -21,7 +20,7 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
-from torchkeeper.gui.background.lookups import Asides, Work, aside
+from torchkeeper.gui.background.lookups import Asides, aside
 from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, servers_of
 from torchkeeper.gui.background.scratch import Scratch
 
@@ -49,9 +48,7 @@ _TO_REMOVE_MS = 20_000
 
 
 class Worker(QObject):
-    """Supervises engines; every method runs in the worker's thread, where nothing is connected but
-    in ``__init__`` (``requests.Arrivals`` says why).
-    """
+    """Runs in a thread of its own, where nothing is connected (``requests.Arrivals`` says why)."""
 
     rows = Signal(int, object)
     progress = Signal(int, object, object, str)
@@ -72,8 +69,9 @@ class Worker(QObject):
         self._ahead = ahead
         self._lines: list[Line] = []
         self._stopping = False
-        self._scratch = Scratch(self)
-        self._scratch.idle.connect(self._nothing_left)
+        #: Private folders; nobody waits for their removal but the end.
+        self.folders = Scratch(self)
+        self.folders.idle.connect(self._nothing_left)
         #: The numbers of running timers, 0 for none.
         self._ticking = self._last_wait = 0
         # Passwords by server, None for one without; and who waits until they are known.
@@ -84,14 +82,19 @@ class Worker(QObject):
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
-        self._asides = Asides(self)
-        self._asides.result.connect(self.result)
-        self._asides.failed.connect(self.failed)
-        self._asides.cancelled.connect(self.cancelled)
+        #: What needs no engine, where nobody waits for it.
+        self.asides = Asides(self)
+        self.asides.result.connect(self.result)
+        self.asides.failed.connect(self.failed)
+        self.asides.cancelled.connect(self.cancelled)
         #: Set by the main thread when it has heard the rows that were emitted last.
         self.heard = threading.Event()
 
     @Slot(object)
+    def do(self, work: Callable[[], object]) -> None:
+        """Do what the main thread asks for."""
+        work()
+
     def start(self, request: Request) -> None:
         """Ask an engine, starting one where needed."""
         if self._stopping:
@@ -112,8 +115,7 @@ class Worker(QObject):
                 return
         servers = [] if request.bare else servers_of(request)
         logins = self._logins(request, servers)
-        unknown = [server for server in logins.values() if server not in self._passwords]
-        if unknown:
+        if unknown := [one for one in logins.values() if one not in self._passwords]:
             self._locked.append(request)
             for server in unknown:
                 self._ask_for_password(server)
@@ -121,7 +123,9 @@ class Worker(QObject):
         if request.op == protocol.PROBE and request.python is not None:
             self._find_kept(request, request.python)
         else:
-            self._send(request, servers, logins)
+            passwords: dict[str, str | None] = dict.fromkeys(servers, request.password)
+            passwords.update((one, self._passwords[login]) for one, login in logins.items())
+            self._send(request, passwords)
 
     def _find_kept(self, request: Request, python: str) -> None:
         from torchkeeper.client.engines import probes
@@ -137,7 +141,6 @@ class Worker(QObject):
 
         aside(find)
 
-    @Slot(object, object, object)
     def _probe(
         self, request: Request, known_by: Identity, facts: Mapping[str, object] | None
     ) -> None:
@@ -149,41 +152,26 @@ class Worker(QObject):
         elif self._stopping:
             self.cancelled.emit(request.ticket, [])
         else:
-            self._send(request, [], {}, known_by)
+            self._send(request, {}, known_by)
 
     def _send(
-        self,
-        request: Request,
-        servers: list[str],
-        logins: dict[str, str],
-        known_by: Identity | None = None,
+        self, request: Request, passwords: dict[str, str | None], known: Identity | None = None
     ) -> None:
+        line = None
         try:
             line = self._line_for(request)
+            line.keep = request.keep
+            self._hand_over(line, request, passwords, known)
         except UserError as e:
             self.failed.emit(request.ticket, e, [])
-            return
-        line.keep = request.keep
-        try:
-            self._hand_over(line, request, servers, logins, known_by)
-        except UserError as e:
-            self.failed.emit(request.ticket, e, [])
-            if not line.shared and not line.asked:
+            if line is not None and not line.shared and not line.asked:
                 self._close(line)
 
     def _hand_over(
-        self,
-        line: Line,
-        request: Request,
-        servers: list[str],
-        logins: dict[str, str],
-        known_by: Identity | None,
+        self, line: Line, request: Request, passwords: dict[str, str | None], known: Identity | None
     ) -> None:
         line.tickets.add(request.ticket)
-        for server in servers:
-            password = request.password
-            if server in logins:
-                password = self._passwords[logins[server]]
+        for server, password in passwords.items():
             if password is not None and line.told.get(server) != password:
                 line.engine.send(protocol.SECRET, {"place": server, "password": password})
                 line.told[server] = password
@@ -199,7 +187,7 @@ class Worker(QObject):
         ident = ahead.take(request.op, params) if ahead else None
         if ident is None:
             ident = line.engine.send(request.op, params)
-        line.asked[ident] = Asked(request, known_by)
+        line.asked[ident] = Asked(request, known)
 
     def _logins(self, request: Request, servers: list[str]) -> dict[str, str]:
         """The servers that are not told a password of the request's own, and whose they are."""
@@ -220,7 +208,6 @@ class Worker(QObject):
         # A keyring may ask its user first, and no engine shall wait for the answer.
         aside(ask)
 
-    @Slot(str, object)
     def _unlock(self, server: str, password: str | None) -> None:
         self._asking.discard(server)
         self._passwords.setdefault(server, password)
@@ -228,11 +215,8 @@ class Worker(QObject):
         for request in locked:
             self.start(request)
 
-    @Slot(int, str, str, bool)
     def give(self, ticket: int, server: str, password: str, keep: bool) -> None:
-        """Use a password from now on, and keep it in the keyring if asked to; the result is whether
-        it is kept, at once where it is not to be.
-        """
+        """Use a password from now on, and ``keep`` it in the keyring; the result: whether it is."""
         self._passwords[server] = password
         secrets.give(server, password)
         if not keep:
@@ -246,7 +230,6 @@ class Worker(QObject):
 
         aside(store)
 
-    @Slot(str)
     def forget_password(self, server: str) -> None:
         """Forget the password of a server, in the keyring too."""
         self._passwords.pop(server, None)
@@ -255,7 +238,6 @@ class Worker(QObject):
                 line.engine.send(protocol.SECRET, {"place": server, "password": None})
         aside(lambda: secrets.forget(server))
 
-    @Slot(str, str)
     def move_password(self, old: str, new: str) -> None:
         """The password of a server is that of another name of it from now on."""
         self._passwords.pop(new, None)
@@ -268,23 +250,25 @@ class Worker(QObject):
         self._asking.add(new)
         aside(move)
 
-    @Slot(int)
     def find_protected(self, ticket: int) -> None:
         """Say which places are read-only."""
         from torchkeeper.client.kept import protected
 
-        try:
-            self.result.emit(ticket, protected.protected(), [])
-        except UserError as e:
-            self.failed.emit(ticket, e, [])
+        self._answer(ticket, protected.protected)
 
-    @Slot(int, str, bool)
     def protect(self, ticket: int, place: str, on: bool) -> None:
         """Make a place read-only, or no longer; the result is as of ``find_protected``."""
         from torchkeeper.client.kept import protected
 
+        self._answer(ticket, partial(protected.protect, place, on))
+
+    def scratch(self, ticket: int, use: str) -> None:
+        """Make a private folder that goes, with what is in it, when all ends at the latest."""
+        self._answer(ticket, partial(self.folders.make, use))
+
+    def _answer(self, ticket: int, work: Callable[[], object]) -> None:
         try:
-            self.result.emit(ticket, protected.protect(place, on), [])
+            self.result.emit(ticket, work(), [])
         except UserError as e:
             self.failed.emit(ticket, e, [])
 
@@ -342,11 +326,10 @@ class Worker(QObject):
                 # What was found goes first, so that a result comes last.
                 self._tell_found(found)
                 self._pass_on(line, asked, message)
+            self._tell_found(found)
         except UserError as e:
             self._tell_found(found)
             self._lost(line, e)
-            return
-        self._tell_found(found)
 
     def _tell_found(self, found: dict[int, list[Finding]]) -> None:
         for ticket, findings in found.items():
@@ -389,9 +372,8 @@ class Worker(QObject):
             elif error["code"] == "cancelled":
                 self.cancelled.emit(ticket, _log(line))
             else:
-                self.failed.emit(
-                    ticket, user_error(error["code"], error.get("params", {})), _log(line)
-                )
+                why = user_error(error["code"], error.get("params", {}))
+                self.failed.emit(ticket, why, _log(line))
 
     def _with_password_for_any(self, request: Request, error: Mapping[str, Any]) -> bool:
         """Whether there is a password for any server, and this one wants one and has had none."""
@@ -428,28 +410,25 @@ class Worker(QObject):
         """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
-            if asked.cancelled and asked.ends.changes:
-                told = True
-                self.failed.emit(asked.request.ticket, _cut_off(asked), _log(line))
-            elif asked.cancelled:
+            if asked.cancelled and not asked.ends.changes:
                 self.cancelled.emit(asked.request.ticket, _log(line))
             else:
                 told = True
-                self.failed.emit(asked.request.ticket, error, _log(line))
+                why = _cut_off(asked) if asked.cancelled else error
+                self.failed.emit(asked.request.ticket, why, _log(line))
         if line.shared and not told and not line.asked:
             # The next request starts another; the user hears of it all the same.
             self.trouble.emit(error)
         line.asked.clear()
         self._close(line)
 
-    @Slot(int)
     def cancel(self, ticket: int) -> None:
         """Ask for an early end; then SIGTERM, then SIGKILL."""
         if ticket in self._probing:
             self._probing.discard(ticket)
             self.cancelled.emit(ticket, [])
             return
-        if self._asides.cancel(ticket):
+        if self.asides.cancel(ticket):
             return
         for request in self._locked:
             if request.ticket == ticket:
@@ -465,7 +444,6 @@ class Worker(QObject):
                         line.deadline, line.step = time.monotonic() + asked.patience, 0
                     self._tick_soon()
 
-    @Slot(int)
     def release(self, ticket: int) -> None:
         """Let go of the engine that was kept after a request."""
         for line in self._lines:
@@ -476,25 +454,6 @@ class Worker(QObject):
                 else:
                     self._close(line)
 
-    @Slot(int, object)
-    def look_up(self, ticket: int, work: Work) -> None:
-        """Do what needs no engine, where nobody waits for it."""
-        self._asides.begin(ticket, work)
-
-    @Slot(int, str)
-    def scratch(self, ticket: int, use: str) -> None:
-        """Make a private folder that goes, with what is in it, when all ends at the latest."""
-        try:
-            self.result.emit(ticket, self._scratch.make(use), [])
-        except UserError as e:
-            self.failed.emit(ticket, e, [])
-
-    @Slot(str)
-    def discard(self, folder: str) -> None:
-        """Remove such a folder, however large; nobody waits for that but the end."""
-        self._scratch.remove(folder)
-
-    @Slot()
     def shut_down(self) -> None:
         """Stop every engine; ``ended`` follows when all are gone."""
         self._stopping = True
@@ -540,7 +499,6 @@ class Worker(QObject):
             self._ticking = self.startTimer(_TICK_MS)
 
     def timerEvent(self, event: QTimerEvent) -> None:
-        """Qt's."""
         if event.timerId() == self._ticking:
             self._tick()
         else:
@@ -564,13 +522,12 @@ class Worker(QObject):
             self.killTimer(self._ticking)
             self._ticking = 0
         if self._stopping and not self._lines:
-            self._scratch.remove_all()
-            if not self._scratch.busy:
+            self.folders.remove_all()
+            if not self.folders.busy:
                 self._end()
             elif not self._last_wait:
                 self._last_wait = self.startTimer(_TO_REMOVE_MS)
 
-    @Slot()
     def _nothing_left(self) -> None:
         if self._last_wait:
             self._end()

@@ -1,6 +1,4 @@
-"""The inline bars over the table: an error with its remedy, Undo after a purge, what has become of
-what was cut off, and who else can change what runs from the place that is shown.
-"""
+"""The bars over the table: an error, Undo, what was cut off, and who else can change things."""
 
 from __future__ import annotations
 
@@ -27,13 +25,25 @@ if TYPE_CHECKING:
     from torchkeeper.stores import shapes
 
 
-def _announce(widget: QWidget) -> None:
-    from PySide6.QtGui import QAccessible, QAccessibleEvent
-
-    QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.Alert))
+_Then = Callable[[], object] | None
 
 
-class ErrorBar(QFrame):
+class _Bar(QFrame):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.hide()
+
+    def appear(self, spoken: str) -> None:
+        """Be seen, and heard of by whoever listens."""
+        from PySide6.QtGui import QAccessible, QAccessibleEvent
+
+        self.setAccessibleName(spoken)
+        self.show()
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+
+class ErrorBar(_Bar):
     """What happened, why, and what to do; stays until it is closed or replaced."""
 
     what: QLabel
@@ -41,34 +51,25 @@ class ErrorBar(QFrame):
     remedy: QLabel
     remedies: RemedyButtons
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("errorBar")
+    def __init__(self) -> None:
+        super().__init__("errorBar")
         self.error: UserError | None = None
-        self.hide()
 
     @cached_property
     def _labels(self) -> tuple[QLabel, QLabel, QLabel]:
         """What stands in it, made for the first error: most windows never show one."""
-        self.what = forms.label("", "heading", wrap=True)
-        self.why = forms.label("", wrap=True)
-        self.remedy = forms.label("", wrap=True)
-        for text in (self.what, self.why, self.remedy):
-            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.what = forms.label("", "heading", wrap=True, selectable=True)
+        self.why = forms.label("", wrap=True, selectable=True)
+        self.remedy = forms.label("", wrap=True, selectable=True)
         close = forms.icon_button("close", self.tr("Close this message"))
         close.clicked.connect(self.clear)
-        texts = forms.column(gap=4)
-        for text in (self.what, self.why, self.remedy):
-            texts.addWidget(text)
         # Loaded here: most windows never show an error.
         from torchkeeper.gui.widgets.notice import RemedyButtons
 
         self.remedies = RemedyButtons()
-        texts.addWidget(self.remedies)
-        line = forms.row(gap=12)
-        line.setContentsMargins(16, 8, 8, 8)
+        line = forms.row(gap=12, margin=(16, 8, 8, 8))
         line.addWidget(forms.picture("error", 20, "error"), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
+        line.addLayout(forms.column(self.what, self.why, self.remedy, self.remedies, gap=4), 1)
         line.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         self.setLayout(line)
         return self.what, self.why, self.remedy
@@ -76,14 +77,11 @@ class ErrorBar(QFrame):
     def tell(self, error: UserError) -> None:
         """Show an error."""
         self.error = error
-        texts = (error.what, error.why, error.remedy)
-        for text, label in zip(texts, self._labels, strict=True):
+        for text, label in zip((error.what, error.why, error.remedy), self._labels, strict=True):
             label.setText(text)
             label.setVisible(bool(text))
         self.remedies.offer(error)
-        self.setAccessibleName(str(error))
-        self.show()
-        _announce(self)
+        self.appear(str(error))
 
     def clear(self) -> None:
         """The user has read it, or it no longer holds."""
@@ -91,42 +89,32 @@ class ErrorBar(QFrame):
         self.hide()
 
 
-class NoteBar(QFrame):
-    """Something worth knowing, and perhaps a button for what can be done about it; stays until it
-    is closed, done or replaced, and does not come back once it was closed.
-    """
+class NoteBar(_Bar):
+    """Something worth knowing, and perhaps a button; once closed, it does not come back."""
 
     button: QPushButton
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("noteBar")
+    def __init__(self) -> None:
+        super().__init__("noteBar")
         self._read: set[str] = set()
-        self._then: Callable[[], object] | None = None
-        self.hide()
+        self._then: _Then = None
 
     @cached_property
     def text(self) -> QLabel:
         """What is said; made for the first note, as most windows never show one."""
-        text = forms.label("", wrap=True)
-        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        text = forms.label("", wrap=True, selectable=True)
         close = forms.icon_button("close", self.tr("Close this message"))
         close.clicked.connect(self._close)
         self.button = forms.button("")
         self.button.clicked.connect(self._do)
-        line = forms.row(gap=12)
-        line.setContentsMargins(16, 6, 8, 6)
-        line.addWidget(forms.picture("info", 20, "muted"))
-        line.addWidget(text, 1)
-        line.addWidget(self.button)
-        line.addWidget(close)
+        info = forms.picture("info", 20, "muted")
+        line = forms.row(info, text, self.button, close, gap=12, margin=(16, 6, 8, 6))
+        line.setStretchFactor(text, 1)
         self.setLayout(line)
         return text
 
-    def tell(self, text: str, verb: str = "", then: Callable[[], object] | None = None) -> None:
-        """Show a note, unless it was closed before; ``verb`` is the text of a button that does
-        ``then``.
-        """
+    def tell(self, text: str, verb: str = "", then: _Then = None) -> None:
+        """Show it, unless it was closed before."""
         text = shown(text)
         if text in self._read or (self.isVisible() and self.text.text() == text):
             return
@@ -134,9 +122,7 @@ class NoteBar(QFrame):
         self._then = then
         self.button.setText(verb)
         self.button.setVisible(then is not None)
-        self.setAccessibleName(text)
-        self.show()
-        _announce(self)
+        self.appear(text)
 
     def _do(self) -> None:
         self.hide()
@@ -148,19 +134,17 @@ class NoteBar(QFrame):
         self.hide()
 
 
-class UndoBar(QFrame):
+class UndoBar(_Bar):
     """Says what was moved to the trash, or changed, and offers to put that back."""
 
     undo = Signal(str)
 
     button: QPushButton
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("undoBar")
+    def __init__(self) -> None:
+        super().__init__("undoBar")
         self.place = ""
-        self._then: Callable[[], object] | None = None
-        self.hide()
+        self._then: _Then = None
 
     @cached_property
     def text(self) -> QLabel:
@@ -170,30 +154,18 @@ class UndoBar(QFrame):
         self.button.clicked.connect(self._undo)
         close = forms.icon_button("close", self.tr("Close this message"))
         close.clicked.connect(self.hide)
-        line = forms.row(gap=12)
-        line.setContentsMargins(16, 6, 8, 6)
         self._purged = forms.picture("purge", 20, "good")
         self._expiring = forms.picture("queued", 20, "good")
-        for picture in (self._purged, self._expiring):
-            line.addWidget(picture)
-        line.addWidget(text, 1)
-        line.addWidget(self.button)
-        line.addWidget(close)
+        parts = self._purged, self._expiring, text, self.button, close
+        line = forms.row(*parts, gap=12, margin=(16, 6, 8, 6))
+        line.setStretchFactor(text, 1)
         self.setLayout(line)
         return text
 
     def offer(
-        self,
-        place: str,
-        text: str,
-        verb: str = "",
-        then: Callable[[], object] | None = None,
-        undoes: str = "",
+        self, place: str, text: str, verb: str = "", then: _Then = None, undoes: str = ""
     ) -> None:
-        """Offer to undo the last purge of a place, or to do something else that undoes.
-
-        undoes: what is undone then, where the button does not say it.
-        """
+        """Offer to undo a purge, or ``then``. undoes: what, where the button does not say it."""
         self.place, self._then = place, then
         self.text.setText(text)
         self._purged.setVisible(then is None)
@@ -201,9 +173,7 @@ class UndoBar(QFrame):
         self.button.setText(verb or self.tr("Undo"))
         self.button.setAccessibleName(undoes or self.button.text())
         self.button.setToolTip(tip(undoes))
-        self.setAccessibleName(text)
-        self.show()
-        _announce(self)
+        self.appear(text)
 
     def _undo(self) -> None:
         self.hide()
@@ -213,32 +183,26 @@ class UndoBar(QFrame):
             self.undo.emit(self.place)
 
 
-# The bar that says that others can change what runs from the place that is shown.
-
 #: Warnings that are shown at once; of more there is but the number.
 _SHOWN = 2
 
 
-class OwnersBar(QFrame):
-    """The warnings about a place, each with its command; closed, they stay away for as long as the
-    window is open and nothing else is found.
-    """
+class OwnersBar(_Bar):
+    """Warnings about a place, each with its command; closed, the same stay away."""
 
     #: Something was done that the status bar is to say.
     said = Signal(str)
     #: The entries that match a filter are to be shown.
     filtered = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("ownersBar")
+    def __init__(self) -> None:
+        super().__init__("ownersBar")
         self.warnings: list[Owned] = []
         #: What copies the command or shows the entries, for each of the warnings that are shown.
         self.buttons: list[QPushButton] = []
         self._place = ""
         self._closed: dict[str, list[Owned]] = {}
         self._texts: QWidget | None = None
-        self.hide()
 
     def tell(self, place: str, found: Sequence[shapes.Owned]) -> None:
         """Show the warnings among what an engine found of a place, if there are any."""
@@ -274,8 +238,7 @@ class OwnersBar(QFrame):
         close = forms.icon_button("close", self.tr("Close this message"))
         close.clicked.connect(self._close)
         self._texts = QWidget()
-        self._row = forms.row(gap=12)
-        self._row.setContentsMargins(16, 8, 8, 8)
+        self._row = forms.row(gap=12, margin=(16, 8, 8, 8))
         top = Qt.AlignmentFlag.AlignTop
         self._row.addWidget(forms.picture("warning", 20, "warning"), 0, top)
         self._row.addWidget(self._texts, 1)
@@ -284,11 +247,8 @@ class OwnersBar(QFrame):
 
     def _line(self, warning: Owned) -> QHBoxLayout:
         texts = forms.column(gap=2)
-        parts = (warning.what, "heading"), (warning.why, ""), (warning.remedy, "")
-        for text, role in parts:
-            label = forms.label(text, role, wrap=True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            texts.addWidget(label)
+        for text, role in (warning.what, "heading"), (warning.why, ""), (warning.remedy, ""):
+            texts.addWidget(forms.label(text, role, wrap=True, selectable=True))
         button = forms.button(self.tr("Show them") if warning.filter else self.tr("Copy command"))
         if warning.filter:
             button.clicked.connect(lambda: self.filtered.emit(warning.filter))

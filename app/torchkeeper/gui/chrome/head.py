@@ -1,6 +1,4 @@
-"""The head over the table: the name of the place, and the filter. And the menu bar, which gives the
-keyboard back to what had it.
-"""
+"""The head over the table, the name of the place and the filter; and the menu bar."""
 
 from __future__ import annotations
 
@@ -50,9 +48,8 @@ class FilterBox(QLineEdit):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         mark = theme.pixmap("find", _MARK, theme.shades().muted, self.devicePixelRatioF())
-        painter = QPainter(self)
-        painter.drawPixmap(_MARK // 2 + 2, (self.height() - _MARK) // 2, mark)
-        painter.end()
+        with QPainter(self) as painter:
+            painter.drawPixmap(_MARK // 2 + 2, (self.height() - _MARK) // 2, mark)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Down:
@@ -71,13 +68,11 @@ class Head(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._title = self._path = ""
-        self._server = False
+        self._title, self._path, self._server = "", "", False
         #: What was typed that is no filter, and why; None where it is one.
         self.fault: tuple[str, str] | None = None
         self.title = forms.label("", "title")
-        self.path = forms.label("", "muted")
-        self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.path = forms.label("", "muted", selectable=True)
         self.box = FilterBox()
         self.box.setAccessibleName(self.tr("Filter"))
         self.box.setAccessibleDescription(
@@ -95,19 +90,14 @@ class Head(QWidget):
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.returnPressed.connect(self._use)
         self._beside: BesideLine | None = None
-        names = forms.column(gap=2)
-        names.addWidget(self.title)
-        names.addWidget(self.path)
+        names = forms.column(self.title, self.path, gap=2)
         names.addStretch(1)
-        filters = forms.column(gap=2)
-        filters.addWidget(self.box)
-        filters.addWidget(self.wrong)
+        filters = forms.column(self.box, self.wrong, gap=2)
         filters.addStretch(1)
         line = forms.row(gap=16)
         line.addLayout(names, 1)
         line.addLayout(filters)
-        self._whole = forms.column(gap=2)
-        self._whole.setContentsMargins(16, 12, 16, 8)
+        self._whole = forms.column(gap=2, margin=(16, 12, 16, 8))
         self._whole.addLayout(line)
         self.setLayout(self._whole)
 
@@ -121,19 +111,15 @@ class Head(QWidget):
 
     def show_place(self, title: str, path: str, server: bool = False) -> None:
         """Name the place."""
-        self._server = server
+        self._server, self._path, self._title = server, path, title
         self._suggest()
-        self._path = path
-        self._title = title
         self.title.setToolTip(tip(title))
         self.path.setToolTip(tip(path))
         self._elide()
 
     @property
     def beside(self) -> BesideLine:
-        """The last verification of the place; made when it is first asked for, for no first
-        picture has it.
-        """
+        """The last verification of the place; made when asked for, for no first picture has it."""
         if self._beside is None:
             from torchkeeper.gui.chrome.statusline import BesideLine
 
@@ -144,13 +130,7 @@ class Head(QWidget):
         return self._beside
 
     @property
-    def _room(self) -> int:
-        """Pixels that there are beside the filter."""
-        return max(80, self.width() - self.box.maximumWidth() - 48)
-
-    @property
     def _width(self) -> int:
-        """Pixels that there are below both."""
         return max(80, self.width() - 32)
 
     def clear_filter(self) -> None:
@@ -176,11 +156,6 @@ class Head(QWidget):
         self._wrong("", None)
         self.filtered.emit(query)
 
-    @property
-    def valid(self) -> bool:
-        """Whether what was typed is a filter."""
-        return self.fault is None
-
     def _wrong(self, text: str, fault: tuple[str, str] | None) -> None:
         self.wrong.setText(text)
         self.wrong.setVisible(bool(text))
@@ -189,13 +164,12 @@ class Head(QWidget):
             self.judged.emit()
         if bool(self.box.property("wrong")) != bool(text):
             self.box.setProperty("wrong", bool(text))
-            self.box.style().unpolish(self.box)
-            self.box.style().polish(self.box)
+            forms.repolish(self.box)
 
     def _elide(self) -> None:
-        width = self._room
+        beside = max(80, self.width() - self.box.maximumWidth() - 48)
         for label, text in ((self.title, self._title), (self.path, self._path)):
-            cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, width)
+            cut = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, beside)
             label.setText(cut)
         if self._beside is not None:
             self._beside.fit(self._width)
@@ -214,9 +188,6 @@ class Head(QWidget):
             self.wrong.setFixedWidth(wide)
             self._suggest()
         self._elide()
-
-
-# The menu bar, which gives the keyboard back to what had it.
 
 
 class MenuBar(QMenuBar):

@@ -79,8 +79,6 @@ class InspectorFrame(QFrame):
         self.turned.emit()
 
 
-# How the sidebar, the page and the inspector share the window, whatever its size.
-
 #: Pixels that the page keeps at least, beside the others: the kind, the name and the verdict of an
 #: entry can be read; and of its height, where the inspector stands below.
 LEAST, LEAST_HIGH = 440, 200
@@ -93,7 +91,6 @@ SIDE, WING, BELOW = "places/width", "inspector/width", "inspector/height"
 
 class InspectorSplitter(QSplitter):
     """The sidebar, the page, and the inspector: beside the page where there is room, else below.
-
     The window never grows because of what it shows. The sidebar keeps its width on all pages; what
     there is too little of is taken from the inspector first, then from the page.
     """
@@ -135,7 +132,8 @@ class InspectorSplitter(QSplitter):
 
     def _fit(self, anew: bool) -> None:
         wide, gap = self.width(), self.handleWidth()
-        side = 0 if self._side.isHidden() else self._sidebar_width(wide)
+        side = min(self._kept(SIDE, _SIDE), wide - gap - LEAST)
+        side = 0 if self._side.isHidden() else max(self._side.minimumWidth(), side)
         left = max(1, wide - (side + gap if side else 0))
         self._let_shrink(left)
         sizes = [side, left]
@@ -149,10 +147,6 @@ class InspectorSplitter(QSplitter):
             self.setSizes(sizes)
         if self.below and not self._frame.isHidden():
             self._fit_down()
-
-    def _sidebar_width(self, wide: int) -> int:
-        room = wide - self.handleWidth() - LEAST
-        return max(self._side.minimumWidth(), min(self._kept(SIDE, _SIDE), room))
 
     def _fit_down(self) -> None:
         high, gap = self._down.height(), self.handleWidth()
@@ -173,15 +167,12 @@ class InspectorSplitter(QSplitter):
         """Have the inspector stand beside the page, or below it; who is in it stays there."""
         if beside == (not self.below):
             return
-        frame, window = self._frame, self.window()
-        at = window.focusWidget()
+        frame, at = self._frame, self.window().focusWidget()
         inside = at is not None and frame.isAncestorOf(at)
         (self if beside else self._down).addWidget(frame)
         frame.setVisible(True)
         if inside and at is not None:
             at.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    # What somebody does, and what happens.
 
     def _moved(self) -> None:
         if not self._side.isHidden():

@@ -1,6 +1,4 @@
-"""The lines under the table: the status bar with its counts, of which each is a switch for the
-filter; what a place holds besides entries; and the last verification of the place.
-"""
+"""The lines under the table: the status bar with its counts, and what a place holds besides."""
 
 from __future__ import annotations
 
@@ -9,15 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QSizePolicy,
-    QStackedWidget,
-    QStatusBar,
-    QStyle,
-    QStyleOption,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QStatusBar, QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.client.words import say
@@ -62,6 +52,13 @@ class Line(Elided):
         return QSize(min(wanted.width(), self.least), wanted.height())
 
 
+def _tool(name: str) -> QToolButton:
+    made = QToolButton()
+    made.setObjectName(name)
+    made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return made
+
+
 class Trash(QWidget):
     """What lies in the trash, with a click to empty it; nothing is seen where there is nothing."""
 
@@ -70,14 +67,10 @@ class Trash(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.button = QToolButton()
-        self.button.setObjectName("beside")
-        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button = _tool("beside")
         self.button.setToolTip(self.tr("Delete for good what lies in the trash; it asks before"))
         self.button.clicked.connect(self.asked)
-        line = forms.row(gap=0)
-        line.addWidget(self.button)
-        self.setLayout(line)
+        self.setLayout(forms.row(self.button, gap=0))
         self.setText("")
 
     def text(self) -> str:
@@ -92,17 +85,14 @@ class Trash(QWidget):
 
 
 class StatusBar(QStatusBar):
-    """Where Qt paints a message itself, it stands on another line than the counts, and over what is
-    shown anew meanwhile: here it is a label, and only one of the two is ever there.
-    """
+    """Its message is a label in place of the counts: Qt would paint it over what is shown anew."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setSizeGripEnabled(False)
         self.totals = Line(_SHORT)
         self.totals.setAccessibleName(self.tr("Totals"))
-        self._counts = forms.row(gap=6)
-        self._counts.addWidget(self.totals)
+        self._counts = forms.row(self.totals, gap=6)
         counted = QWidget()
         counted.setLayout(self._counts)
         self._said = Line(_SENTENCE)
@@ -131,15 +121,12 @@ class StatusBar(QStatusBar):
         super().resizeEvent(event)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        look = QStyleOption()
+        from PySide6.QtWidgets import QStyle, QStyleOption
+
+        look, panel = QStyleOption(), QStyle.PrimitiveElement.PE_PanelStatusBar
         look.initFrom(self)
         with QPainter(self) as painter:
-            self.style().drawPrimitive(
-                QStyle.PrimitiveElement.PE_PanelStatusBar, look, painter, self
-            )
-
-
-# What a place holds besides entries, in a line under the table, with the switch that shows it.
+            self.style().drawPrimitive(panel, look, painter, self)
 
 
 class ApartLine(QWidget):
@@ -150,36 +137,25 @@ class ApartLine(QWidget):
         self.said = forms.label("", "muted", wrap=True)
         self.button = forms.button("")
         self.button.setProperty("link", True)
-        self._action: QAction | None = None
-        self.button.clicked.connect(self._go)
-        line = forms.row(gap=12)
-        line.setContentsMargins(12, 4, 12, 4)
-        line.addWidget(self.said, 1)
-        line.addWidget(self.button)
+        line = forms.row(self.said, self.button, gap=12, margin=(12, 4, 12, 4))
+        line.setStretchFactor(self.said, 1)
         self.setLayout(line)
         self.hide()
 
     def bind(self, action: QAction) -> None:
         """Have the button do what an action does."""
-        self._action = action
-
-    def _go(self) -> None:
-        if self._action is not None:
-            self._action.trigger()
+        self.button.clicked.connect(action.trigger)
 
     def tell(self, said: str, *, shown: bool) -> None:
         """Say it; shown: whether the table shows all of that."""
         self.said.setText(said)
-        self.button.setText(self.tr("Hide") if shown else self.tr("Show"))
-        self.button.setAccessibleName(
-            self.tr("Hide locks, headers and unknown files")
-            if shown
-            else self.tr("Show locks, headers and unknown files")
-        )
+        verb, what = self.tr("Show"), self.tr("Show locks, headers and unknown files")
+        if shown:
+            verb, what = self.tr("Hide"), self.tr("Hide locks, headers and unknown files")
+        self.button.setText(verb)
+        self.button.setAccessibleName(what)
         self.setVisible(bool(said))
 
-
-# The last verification of the place that is shown, as a line under its name.
 
 #: Pixels that its mark is wide.
 _MARK = 16
@@ -221,8 +197,6 @@ class BesideLine(QToolButton):
         self.setAccessibleName(text)
 
 
-# How many entries are of use here, in the status bar: each number a switch for the filter.
-
 #: What says more than a number comes last.
 _ORDER = (*(verdict for verdict in VERDICTS if verdict != "stale"), "stale")
 #: Versions of torch that are named.
@@ -230,9 +204,7 @@ _NAMED = 2
 
 
 class Counts(NamedTuple):
-    """How many entries that are shown there are of each verdict, and made by which torch those that
-    are stale; there: how many of each the place holds.
-    """
+    """Of what is shown: entries by verdict, stale ones by torch; there: by verdict in the place."""
 
     verdicts: Mapping[str, int]
     made_by: Mapping[str, int]
@@ -240,9 +212,7 @@ class Counts(NamedTuple):
 
 
 class VerdictBar(QWidget):
-    """A button for each verdict that what is shown has, which shows only the entries that have it,
-    and what made those that are stale.
-    """
+    """A button for each verdict there is, which shows its entries; and what made the stale ones."""
 
     #: Only entries with this verdict are wanted; empty for all.
     wanted = Signal(str)
@@ -265,17 +235,13 @@ class VerdictBar(QWidget):
         #: What is said besides, in full and in short.
         self._besides = "", ""
         self.said = Elided("muted")
-        self.insist = QToolButton()
-        self.insist.setObjectName("count")
+        self.insist = _tool("count")
         self.insist.setText(self.tr("Ask for verdicts"))
         self.insist.setToolTip(
             self.tr("All values of this server are fetched for that, which takes a while")
         )
-        self.insist.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.insist.clicked.connect(self.insisted)
-        line = forms.row(gap=self._GAP)
-        for widget in (*self.buttons.values(), self.insist):
-            line.addWidget(widget)
+        line = forms.row(*self.buttons.values(), self.insist, gap=self._GAP)
         line.addWidget(self.said, 100)
         line.addStretch(1)
         self.setLayout(line)
@@ -285,12 +251,10 @@ class VerdictBar(QWidget):
         self.tell(None, "")
 
     def _button(self, verdict: str) -> QToolButton:
-        made = QToolButton()
-        made.setObjectName("count")
+        made = _tool("count")
         made.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         made.setIconSize(QSize(16, 16))
         made.setCheckable(True)
-        made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         made.clicked.connect(lambda on: self.wanted.emit(verdict if on else ""))
         return made
 
@@ -304,8 +268,7 @@ class VerdictBar(QWidget):
         if told == self._told:
             return
         self._told = told
-        numbers = counts.verdicts if counts else {}
-        every = counts.there if counts else {}
+        numbers, made_by, every = counts or ({}, {}, {})
         for verdict, button in self.buttons.items():
             count = numbers.get(verdict, 0)
             words = verdict_words(verdict).lower()
@@ -320,8 +283,7 @@ class VerdictBar(QWidget):
                 button.setToolTip(tip(spoken))
             button.setAccessibleName(spoken)
             button.setVisible(bool(count or (self._marked and every.get(verdict))))
-        made_by = counts.made_by if counts and numbers.get("stale") else {}
-        if not said and made_by:
+        if not said and made_by and numbers.get("stale"):
             names = [printable(name, 40) for name in made_by]
             named = say.together(names, _NAMED)
             self._besides = self.tr("made by torch {}").format(named), f"torch {named}"
@@ -363,7 +325,6 @@ class VerdictBar(QWidget):
 
     def mark(self, text: str) -> None:
         """Say which of them the filter is about."""
-        words = text.split()
-        self._marked = frozenset(v for v in self.buttons if f"is:{v}" in words)
+        self._marked = frozenset(v for v in self.buttons if f"is:{v}" in text.split())
         for verdict, button in self.buttons.items():
             button.setChecked(verdict in self._marked)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]
+#: What was typed that is no filter, and why; None where it is one.
+Fault = tuple[str, str] | None
 
 
 def _tr(text: str) -> str:
@@ -26,16 +28,9 @@ def _tr(text: str) -> str:
 
 
 def status_text(
-    listing: Listing,
-    model: EntriesModel,
-    selected: Sequence[Entry],
-    size: int = 0,
-    *,
-    judged: bool = False,
+    listing: Listing, model: EntriesModel, selected: Sequence[Entry], size: int, judged: bool
 ) -> str:
-    """The totals of what is shown, or of the selection, which has so many bytes; ``judged``: how
-    many are broken is said with the verdicts.
-    """
+    """The totals of what is shown, or selected; ``judged``: verdicts say what is broken."""
     if listing.place is None or listing.error is not None:
         return ""
     if selected:
@@ -72,9 +67,7 @@ def status_text(
 
 
 def apart_text(model: EntriesModel) -> str:
-    """What the place holds besides entries, and whether it is shown; empty where that needs no
-    saying.
-    """
+    """What the place holds besides entries; empty where that needs no saying."""
     held = say.apart(model.every)
     if not held or model.query.apart:
         return ""
@@ -84,20 +77,15 @@ def apart_text(model: EntriesModel) -> str:
 
 
 def _reading(listing: Listing) -> str:
-    """How far the reading of a place is."""
+    done, total = f"{listing.done:,.0f}", f"{listing.total or listing.done:,.0f}"
     if listing.unit == "keys":
-        of = f"{listing.done:,.0f}", f"{listing.total or listing.done:,.0f}"
-        return _tr("{} of about {} keys…").format(*of)
+        return _tr("{} of about {} keys…").format(done, total)
     if listing.total:
-        of = f"{listing.done:,.0f}", f"{listing.total:,.0f}"
-        return _tr("reading {} of {}…").format(*of)
-    if listing.done:
-        return _tr("looking: {} files…").format(f"{listing.done:,.0f}")
-    return _tr("reading…")
+        return _tr("reading {} of {}…").format(done, total)
+    return _tr("looking: {} files…").format(done) if listing.done else _tr("reading…")
 
 
 def _begun(text: str) -> str:
-    """A text as it begins a line."""
     return text[:1].upper() + text[1:]
 
 
@@ -109,89 +97,51 @@ def trash_text(trash: Trash | None) -> str:
 
 
 def empty_state(
-    listing: Listing,
-    model: EntriesModel,
-    places_known: bool,
-    places: int,
-    unjudged: str = "",
-    fault: tuple[str, str] | None = None,
+    listing: Listing, model: EntriesModel, known: bool, places: int, why: str, fault: Fault
 ) -> State | None:
-    """What to show instead of the table; None where there are entries to show.
-
-    unjudged: why there are no verdicts; empty where there are. fault: what was typed since that is
-    no filter, and why.
-    """
+    """What to show instead of the table, if anything; ``why`` there are no verdicts."""
     if listing.place is None:
-        return _no_place(places_known, places)
+        return _no_place(known, places)
     if listing.error is not None:
         return _unreadable(listing, listing.place, listing.error)
     if model.count:
         return None
     if model.rows:
-        return _all_hidden(model, unjudged, fault)
-    if listing.silent and not listing.scheme.local:
-        return (
-            "server",
-            _tr("The server does not answer"),
-            _tr("{} is busy, or cannot be reached. It is shown as soon as it answers.")
-            .format(printable(listing.place)),
-            _tr("Go to overview"),
-            "overview",
-        )  # fmt: skip
+        return _all_hidden(model, why, fault)
     if listing.silent:
-        place = printable(listing.place)
-        return (
-            "folder",
-            _tr("The place does not answer"),
-            _tr("{} is on a slow disk, or on one that has gone. It is shown as soon as it answers.")
-            .format(place),
-            _tr("Go to overview"),
-            "overview",
-        )  # fmt: skip
+        icon, title = "folder", _tr("The place does not answer")
+        text = _tr(
+            "{} is on a slow disk, or on one that has gone. It is shown as soon as it answers."
+        )
+        if not listing.scheme.local:
+            icon, title = "server", _tr("The server does not answer")
+            text = _tr("{} is busy, or cannot be reached. It is shown as soon as it answers.")
+        return icon, title, text.format(printable(listing.place)), _tr("Go to overview"), "overview"
     if listing.loading:
-        known = [_begun(_reading(listing))] if listing.done or listing.total else []
-        text = "\n".join([printable(listing.place), *known])
+        so_far = [_begun(_reading(listing))] if listing.done or listing.total else []
+        text = "\n".join([printable(listing.place), *so_far])
         if listing.scheme.lazy:
             return "server", _tr("Reading the keys…"), text, "", ""
         return "folder", _tr("Reading the place…"), text, "", ""
     if not listing.scheme.local:
-        return (
-            "server",
-            _tr("No entry of torch.compile on this server"),
-            _tr("PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
-                "TORCHINDUCTOR_REDIS_URL names it. Keys of other programs are not shown."),
-            _tr("Refresh"),
-            "refresh",
-        )  # fmt: skip
-    return (
-        "box",
-        _tr("This cache is empty"),
-        _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
-            "You can also drop a bundle here to import it."),
-        _tr("Warm…"),
-        "warm",
-    )  # fmt: skip
+        return ("server", _tr("No entry of torch.compile on this server"),
+                _tr("PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
+                    "TORCHINDUCTOR_REDIS_URL names it. Keys of other programs are not shown."),
+                _tr("Refresh"), "refresh")  # fmt: skip
+    return ("box", _tr("This cache is empty"),
+            _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
+                "You can also drop a bundle here to import it."), _tr("Warm…"),
+            "warm")  # fmt: skip
 
 
 def _unreadable(listing: Listing, place: str, error: UserError) -> State:
-    """The place could not be read."""
     if listing.gone or place.endswith(".torchcache"):
-        return (
-            "folder-missing",
-            _tr("There is nothing here any more"),
-            _tr("{} was moved or removed. When it is back, its entries are shown again.")
-            .format(printable(place, 400)),
-            _tr("Try again"),
-            "refresh",
-        )  # fmt: skip
+        return ("folder-missing", _tr("There is nothing here any more"),
+                _tr("{} was moved or removed. When it is back, its entries are shown again.")
+                .format(printable(place, 400)), _tr("Try again"), "refresh")  # fmt: skip
     if error.code == "place-missing":
-        return (
-            "folder-missing",
-            _tr("There is nothing here yet"),
-            _tr("PyTorch makes this folder when it first compiles. Warm fills it now."),
-            _tr("Warm…"),
-            "warm",
-        )
+        text = _tr("PyTorch makes this folder when it first compiles. Warm fills it now.")
+        return "folder-missing", _tr("There is nothing here yet"), text, _tr("Warm…"), "warm"
     text = "\n".join(part for part in (error.why, error.remedy) if part)
     if not listing.scheme.local:
         locked = error.code in ("password-needed", "password-wrong")
@@ -201,43 +151,23 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
     return "folder-missing", error.what, text, _tr("Try again"), "refresh"
 
 
-def _all_hidden(model: EntriesModel, unjudged: str, fault: tuple[str, str] | None) -> State:
-    """There are rows, and none is shown."""
+def _all_hidden(model: EntriesModel, unjudged: str, fault: Fault) -> State:
     if fault is not None:
         typed, why = fault
-        return (
-            "find",
-            _tr("The filter is not understood"),
-            _tr("“{}” is no filter: {}.").format(printable(typed, 120), why),
-            _tr("Clear filter"),
-            "clear-filter",
-        )
+        title, text = _tr("The filter is not understood"), _tr("“{}” is no filter: {}.")
+        text = text.format(printable(typed, 120), why)
+        return "find", title, text, _tr("Clear filter"), "clear-filter"
     if model.total and unjudged and VERDICT in model.query.fields:
-        return (
-            "machine",
-            _tr("No verdicts yet"),
-            unjudged,
-            _tr("Clear filter"),
-            "clear-filter",
-        )
+        return ("machine", _tr("No verdicts yet"), unjudged, _tr("Clear filter"), "clear-filter")
     if not model.total and not model.query.text:
-        return (
-            "box",
-            _tr("No entries here"),
-            _tr("There is only what no program finds by itself: {}.")
-            .format(say.apart(model.every)),
-            _tr("Show it"),
-            "apart",
-        )  # fmt: skip
-    return (
-        "find",
-        _tr("Nothing matches the filter"),
-        _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
-            "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
-            "is of no use.").format(printable(model.query.text, 120)),
-        _tr("Clear filter"),
-        "clear-filter",
-    )  # fmt: skip
+        return ("box", _tr("No entries here"),
+                _tr("There is only what no program finds by itself: {}.")
+                .format(say.apart(model.every)), _tr("Show it"), "apart")  # fmt: skip
+    return ("find", _tr("Nothing matches the filter"),
+            _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
+                "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
+                "is of no use.").format(printable(model.query.text, 120)),
+            _tr("Clear filter"), "clear-filter")  # fmt: skip
 
 
 def _no_place(places_known: bool, places: int) -> State:
@@ -245,30 +175,19 @@ def _no_place(places_known: bool, places: int) -> State:
         text = _tr("They are looked for where PyTorch and Triton keep what they compile.")
         return "folder", _tr("Looking for caches…"), text, "", ""
     if places:
-        return (
-            "folder",
-            _tr("Choose a place"),
-            _tr(
-                "The places on the left are caches of torch.compile on this machine. What they "
-                "hold together is on the overview."
-            ),
-            _tr("Go to overview"),
-            "overview",
+        text = _tr(
+            "The places on the left are caches of torch.compile on this machine. What they hold "
+            "together is on the overview."
         )
-    return (
-        "folder-add",
-        _tr("No cache on this machine yet"),
-        _tr("A place is a folder in which torch.compile keeps what it has compiled. "
-            "Add one, or drop a folder or a bundle anywhere on this window."),
-        _tr("Add folder…"),
-        "add-folder",
-    )  # fmt: skip
+        return "folder", _tr("Choose a place"), text, _tr("Go to overview"), "overview"
+    return ("folder-add", _tr("No cache on this machine yet"),
+            _tr("A place is a folder in which torch.compile keeps what it has compiled. "
+                "Add one, or drop a folder or a bundle anywhere on this window."),
+            _tr("Add folder…"), "add-folder")  # fmt: skip
 
 
 def comparable(selected: Sequence[Entry]) -> int:
-    """How many entries are selected, where those can be compared: two of one kind, or one with
-    others; else 0.
-    """
+    """How many entries are selected, one or two of one kind, that can be compared; else 0."""
     kinds = {entry.kind for entry in selected[:3]}
     fitting = len(selected) in (1, 2) and len(kinds) == 1 and kinds <= COMPARED
     return len(selected) if fitting and not any(entry.broken for entry in selected) else 0

@@ -1,7 +1,4 @@
-"""Where another start of the app hands over what it was to open (client.handover).
-
-Nothing here waits: what a caller sends is taken as it comes, and one who sends nothing is let go.
-"""
+"""Where another start of the app hands over what it was to open. Nothing here waits."""
 
 from __future__ import annotations
 
@@ -34,8 +31,7 @@ class Door(QObject):
 
     def __init__(self, window: Window, seat: Seat) -> None:
         super().__init__(window)
-        self._window = window
-        self._seat = seat
+        self._window, self._seat = window, seat
         self._callers: set[_Caller] = set()
         #: Of callers; with the one that listens, what is left where the window goes at once.
         self.lines: set[socket.socket] = set()
@@ -79,7 +75,7 @@ class Door(QObject):
         else:
             caller = _Caller(line, self)
             self._callers.add(caller)
-            caller.greet()
+            caller.say(handover.greeting())
 
     @property
     def serving(self) -> bool:
@@ -119,10 +115,6 @@ class _Caller(QObject):
         self._timer = once(self, self.end)
         self._timer.start(_PATIENCE_MS)
 
-    def greet(self) -> None:
-        """Speak first."""
-        self._say(handover.greeting())
-
     def end(self) -> None:
         """Let it go. Safe to call again."""
         if self._line.fileno() >= 0:
@@ -133,7 +125,8 @@ class _Caller(QObject):
             self._door.over(self)
             self.deleteLater()
 
-    def _say(self, words: bytes) -> bool:
+    def say(self, words: bytes) -> bool:
+        """Send it; whether all of it was taken at once."""
         try:
             return self._line.send(words) == len(words)
         except OSError:
@@ -155,7 +148,7 @@ class _Caller(QObject):
             handed = handover.parse(line)
             # Who gave up waiting has opened a window of its own by now.
             wanted = handed is not None and self._door.serving and not self._gone()
-            if handed is not None and wanted and self._say(handover.answer()):
+            if handed is not None and wanted and self.say(handover.answer()):
                 self._door.take(handed)
             self.end()
 

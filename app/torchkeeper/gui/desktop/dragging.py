@@ -1,9 +1,6 @@
-"""Dragging rows out of the table: what is dropped elsewhere is a bundle of them.
-
-The bundle is written while the button is held, by an engine. Only when it is there does the drag
-begin: nothing in the window ever waits for it. A button let go of before that cancels it all.
-
-On a place of the window's own list they can be dropped at any time: the list is told where the
+"""Dragging rows out of the table: what is dropped elsewhere is a bundle of them. An engine writes
+it while the button is held; when it is there the drag begins, and a button let go of before cancels
+it all. On the window's own places they can be dropped at any time: the list is told where the
 pointer is, first by the table, which has it as long as the button is held, then by the drag.
 """
 
@@ -55,15 +52,12 @@ class DragOut(QObject):
     ) -> None:
         """places, pages: the lists of the sidebar, on which rows can be dropped at any time."""
         super().__init__(table)
-        self._table = table
-        self._places = places
-        self._pages = pages
+        self._table, self._places, self._pages = table, places, pages
         self._onto = ""
         #: Whether a part of the window has taken the entries: nobody has the bundle then.
         self.taken_here = False
         self._told = b""
         self._count = ""
-        self._builders: Builders | None = None
         self._waits = False
         #: Why there will be no bundle, while the button is held; empty where there may be one.
         self._lost_to = ""
@@ -90,20 +84,12 @@ class DragOut(QObject):
             self.asked.emit()
 
     def begin(
-        self,
-        place: str,
-        entries: Sequence[Entry],
-        name: str,
-        builders: Builders | None = None,
+        self, place: str, entries: Sequence[Entry], name: str, builders: Builders | None = None
     ) -> None:
-        """Have a bundle of these entries written; it is offered if the button is still held.
-
-        builders: how an environment builds objects, as of an export.
-        """
-        self._builders = builders
+        """Have a bundle written; it is offered if the button is still held then."""
         self._held = self._waits = True
         self._lost_to = ""
-        self._count = count = say.count(len(entries), "entry", "entries")
+        self._count = say.count(len(entries), "entry", "entries")
         self._told = mimedata.told(place, entries)
         self._places.expect(_others(place))
         self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
@@ -113,30 +99,31 @@ class DragOut(QObject):
             self._ticket = None
             self._folder = folder
             if self._held:
-                self._export(place, entries, os.path.join(self._folder, name), count)
+                export(os.path.join(folder, name))
             else:
                 self._clean()
 
+        def export(output: str) -> None:
+            selection = Selection.of(entries)
+            params: ExportParams = {
+                "place": place,
+                "output": output,
+                "select": selection.select,
+                "builders": builders,
+            }
+            listener = Listener(
+                progress=self._progress,
+                result=lambda _: self._offer(output),
+                failed=self._lost,
+                cancelled=self._clean,
+            )
+            self._ticket = self._engines.ask(EXPORT, params, listener, hold=selection.hold)
+
         self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
 
-    def _export(self, place: str, entries: Sequence[Entry], output: str, count: str) -> None:
-        selection = Selection.of(entries)
-        listener = Listener(
-            progress=self._progress,
-            result=lambda _: self._offer(output, count),
-            failed=self._lost,
-            cancelled=self._clean,
-        )
-        params: ExportParams = {
-            "place": place,
-            "output": output,
-            "select": selection.select,
-            "builders": self._builders,
-        }
-        self._ticket = self._engines.ask(EXPORT, params, listener, hold=selection.hold)
-
     def _progress(self, done: float, total: float | None, unit: str) -> None:
-        if self._held and unit == "bytes" and total and self._nowhere:
+        nowhere = self._places.aim is None and self._pages.offered is None
+        if self._held and unit == "bytes" and total and nowhere:
             text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
             self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
@@ -158,7 +145,6 @@ class DragOut(QObject):
             self._pages.point(self._pages.viewport().mapFromGlobal(at))
 
     def _aimed(self) -> None:
-        """Another place, or none, is under the pointer."""
         if not self._held:
             return
         aim = self._places.aim
@@ -181,16 +167,10 @@ class DragOut(QObject):
     def _take_here(self) -> None:
         self.taken_here = True
 
-    @property
-    def _nowhere(self) -> bool:
-        """Whether the pointer is on nothing of ours that takes the rows."""
-        return self._places.aim is None and self._pages.offered is None
-
     def _landed(self, path: str) -> None:
         self._onto = path
 
     def _give_up(self) -> None:
-        """The user thought better of it; the button is still held."""
         self._places.expect(None)
         self._pages.carry(None)
         self.let_go()
@@ -216,29 +196,23 @@ class DragOut(QObject):
             if offer.do is not None:
                 offer.do()
             return
-        if refusing is not None:
-            self._quiet(why_not(refusing))
-            return
-        if self._lost_to:
-            self._quiet(self._lost_to)
-            return
-        self._quiet(
-            self.tr("Let go of before the bundle was ready: nothing was written. "
-                    "Export writes one in the background.")
-        )  # fmt: skip
+        early = self.tr(
+            "Let go of before the bundle was ready: nothing was written. "
+            "Export writes one in the background."
+        )
+        self._quiet(why_not(refusing) if refusing is not None else self._lost_to or early)
 
     def _quiet(self, last_word: str = "") -> None:
         self._table.viewport().unsetCursor()
         self.said.emit(last_word, _LAST_WORD_MS)
 
     def _clean(self) -> None:
-        """Nobody has the bundle: remove it."""
         self._ticket = None
         folder, self._folder = self._folder, ""
         if folder:
             self._engines.discard(folder)
 
-    def _offer(self, output: str, count: str) -> None:
+    def _offer(self, output: str) -> None:
         self._ticket = None
         self._waits = False
         if not self._held:
@@ -255,7 +229,7 @@ class DragOut(QObject):
         data.setData(mimedata.FORMAT, self._told)
         drag = QDrag(self._table)
         drag.setMimeData(data)
-        drag.setPixmap(picture(count, self._table.devicePixelRatioF()))
+        drag.setPixmap(picture(self._count, self._table.devicePixelRatioF()))
         self._onto, self.taken_here = "", False
         dropped = drag.exec(Qt.DropAction.CopyAction)
         # Whoever refuses is told that the pointer has left, and hears of no drop.
@@ -264,14 +238,12 @@ class DragOut(QObject):
         self._held = False
         self._places.expect(None)
         self._table.end_drag()
-        if self._onto:
+        if self._onto or self.taken_here:
             # What is copied are the entries; nobody has the bundle.
             self._clean()
             self._quiet()
-            self.dropped.emit(self._onto)
-        elif self.taken_here:
-            self._clean()
-            self._quiet()
+            if self._onto:
+                self.dropped.emit(self._onto)
         elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
             nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")
@@ -282,7 +254,6 @@ class DragOut(QObject):
 
 
 def _others(place: str) -> Takes:
-    """Whether rows of a place can be dropped on another."""
     return lambda other: other.takes and other.exists and other.path != place
 
 
@@ -308,7 +279,7 @@ def picture(text: str, scale: float) -> QPixmap:
     shades = theme.shades()
     made = QPixmap(round(180 * scale), round(30 * scale))
     made.setDevicePixelRatio(scale)
-    made.fill(QColor(0, 0, 0, 0))
+    made.fill(Qt.GlobalColor.transparent)
     box = QRect(0, 0, 180, 30)
     with QPainter(made) as painter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

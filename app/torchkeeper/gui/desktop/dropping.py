@@ -1,7 +1,5 @@
-"""What is dropped on the window and on dialogs: before it is let go of, a frame shows which part
-takes it, and says what becomes of it, or why it cannot be dropped there.
-
-The lists of the sidebar see to themselves (``sidebar.lists``).
+"""What is dropped on the window and on dialogs: a frame shows which part takes it, and says what
+becomes of it, or why not. The sidebar sees to itself (``sidebar.lists``).
 """
 
 from __future__ import annotations
@@ -9,25 +7,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QColor,
-    QDragEnterEvent,
-    QDragMoveEvent,
-    QDropEvent,
-    QFont,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragMoveEvent, QDropEvent, QFont, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.sidebar.carried import Carried, carried, pasted
-from torchkeeper.gui.sidebar.lists import Offer
+from torchkeeper.gui.sidebar.lists import Offer, answer
 from torchkeeper.gui.table.mimedata import rows_of
 
 if TYPE_CHECKING:
+    from PySide6.QtGui import QPaintEvent
+
     from torchkeeper.gui.dialogs.base import Dialog
     from torchkeeper.gui.pages.stack import Pages
     from torchkeeper.gui.sidebar.taking import Taking
@@ -113,8 +104,7 @@ class Drops(QObject):
 
     def __init__(self, window: QWidget, pages: Pages, taking: Taking) -> None:
         super().__init__(window)
-        self._window, self._pages = window, pages
-        self._taking = taking
+        self._window, self._pages, self._taking = window, pages, taking
         self._veil: Veil | None = None
         self._carried: Carried | None = None
         self._offer: Offer | None = None
@@ -125,8 +115,6 @@ class Drops(QObject):
         veil = self._alive()
         return veil if veil is not None and not veil.isHidden() else None
 
-    # Over the window.
-
     def enter(self, event: QDragEnterEvent) -> None:
         """Something is dragged into the window."""
         self._carried = carried(event.mimeData())
@@ -136,8 +124,7 @@ class Drops(QObject):
         """It is somewhere else."""
         if self._carried is None:
             self._carried = carried(event.mimeData())
-        found = self._found(event, event.position().toPoint())
-        if found is None:
+        if (found := self._found(event, event.position().toPoint())) is None:
             self.leave()
             event.ignore()
             return
@@ -164,8 +151,7 @@ class Drops(QObject):
 
     def paste(self) -> None:
         """Do with what is on the clipboard as if it were dropped where the keyboard is."""
-        what = pasted()
-        if what is None:
+        if (what := pasted()) is None:
             self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
             return
         page = self._pages.page
@@ -175,8 +161,6 @@ class Drops(QObject):
             offer.do()
         else:
             self.said.emit(offer.text)
-
-    # Over dialogs.
 
     def attend(self, dialog: Dialog) -> None:
         """Have a dialog take what is dropped on it as the window behind it does, or say why not."""
@@ -206,16 +190,11 @@ class Drops(QObject):
         return False
 
     def _of_dialog(self, dialog: Dialog, what: Carried) -> Offer:
-        if (why := dialog.takes_nothing) is not None:
-            return Offer(why, None)
-        return self._taking.on_window(what)
-
-    # What both do.
+        why = dialog.takes_nothing
+        return self._taking.on_window(what) if why is None else Offer(why, None)
 
     def _found(self, event: QDropEvent, at: QPoint) -> tuple[QWidget, Offer] | None:
-        """The part of the window that is meant, and what becomes of it there; None where it is the
-        window's own and stays where it is.
-        """
+        """The part that is meant, and what becomes of it; None where it is ours and stays."""
         window, what = self._window, self._carried
         if event.source() is not None and (what is None or what.rows is None):
             return None  # a text of ours
@@ -223,10 +202,8 @@ class Drops(QObject):
             text = self.tr("Only files, folders and addresses of servers can be dropped here")
             return self._pages, Offer(text, None)
         page = self._pages.page
-        if page is not None:
-            found = page.offer(what, page.mapFrom(window, at))
-            if found is not None:
-                return found
+        if page is not None and (found := page.offer(what, page.mapFrom(window, at))) is not None:
+            return found
         # Our own rows are here already.
         return (self._pages, self._taking.on_window(what)) if not what.only_rows else None
 
@@ -246,24 +223,19 @@ class Drops(QObject):
         return self._veil if self._veil is not None and isValid(self._veil) else None
 
     def _answer(self, event: QDropEvent) -> None:
-        if self._offer is not None and self._offer.do is not None:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-        else:
-            event.ignore()
+        answer(event, self._offer is not None and self._offer.do is not None)
 
     def _land(self, event: QDropEvent, offer: Offer | None) -> None:
         self.leave()
-        if offer is None or offer.do is None:
-            event.ignore()
+        do = offer.do if offer is not None else None
+        answer(event, do is not None)
+        if do is None:
             return
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
         rows = rows_of(event.mimeData())
         if rows is not None and rows.own:
             self.back.emit()
         # The source of the drag waits until this returns.
-        QTimer.singleShot(0, self, offer.do)
+        QTimer.singleShot(0, self, do)
 
 
 class _Over(QObject):

@@ -1,6 +1,4 @@
-"""Brings the window in front of others, as far as the desktop lets it; and its icon in sizes, for
-desktops that draw no SVG.
-"""
+"""Brings the window in front of others; and its icon in sizes, for desktops that draw no SVG."""
 
 from __future__ import annotations
 

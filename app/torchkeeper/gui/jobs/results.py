@@ -31,7 +31,10 @@ class Results(QObject):
     log = Signal(object)
 
     def __init__(
-        self, context: Context, chosen: Callable[[], Job | None], show: Callable[[WorkDialog], None]
+        self,
+        context: Context,
+        chosen: Callable[[], Job | None],
+        show: Callable[[WorkDialog], object],
     ) -> None:
         """chosen: the job that actions are about. show: opens a dialog that follows a job."""
         super().__init__(context.window)

@@ -26,14 +26,19 @@ S = TypeVar("S", bound=Stage)
 
 
 def run(folder: str, place: str, scale: int | None = None) -> int:
-    """Save pictures of the window that shows a place into ``folder``.
-
-    scale: device pixels in one of the window's; None for both 1 and 2, one after the other.
-    Returns 1 if one could not be saved.
+    """Save pictures of the window that shows a place into ``folder``. scale: device pixels in one
+    of the window's; None for both 1 and 2, one after the other. Returns 1 if one could not be
+    saved.
     """
 
+    path = os.path.abspath(place)
+
     def take(stage: Stage) -> None:
-        _real(stage, os.path.abspath(place))
+        window = stage.window(Engines())
+        window.open_paths([path])
+        turn(_PATIENCE, lambda: window.place == path and not window.listing.loading)
+        stage.take("window", window)
+        stage.close(window)
 
     again = ["torchkeeper", "shots", folder, "--place", place]
     return photographed(folder, scale, take, again, Stage)
@@ -46,10 +51,9 @@ def photographed(
     again: Sequence[str],
     made: Callable[[str, str, str], S],
 ) -> int:
-    """Have ``take`` save pictures into a folder, on a stage that ``made`` makes.
-
-    scale: as of ``run``. again: the module, and its arguments, that does the same at one scale.
-    Returns 1 if one could not be saved.
+    """Have ``take`` save pictures into a folder, on a stage that ``made`` makes. scale: as of
+    ``run``. again: the module, and its arguments, that does the same at one scale. Returns 1 if one
+    could not be saved.
     """
     if scale is None:
         # A process has one scale, so the second has a process of its own.
@@ -64,8 +68,7 @@ def photographed(
                 prepare_screen(private, scale)
             application()
             chosen = theme.look().theme
-            suffix = "" if scale == 1 else f"@{scale}x"
-            stage = made(os.path.abspath(folder), private, suffix)
+            stage = made(os.path.abspath(folder), private, "" if scale == 1 else f"@{scale}x")
             take(stage)
             theme.look().choose(chosen)
     except OSError as e:
@@ -92,11 +95,3 @@ def _message(kind: QtMsgType, _context: object, text: str) -> None:
     unable = "propagateSizeHints" in text or text.startswith("This plugin does not support")
     if not unable and kind != QtMsgType.QtDebugMsg:
         sys.stderr.write(text + "\n")
-
-
-def _real(stage: Stage, place: str) -> None:
-    window = stage.window(Engines())
-    window.open_paths([place])
-    turn(_PATIENCE, lambda: window.place == place and not window.listing.loading)
-    stage.take("window", window)
-    stage.close(window)

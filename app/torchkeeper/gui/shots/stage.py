@@ -36,11 +36,7 @@ def turn(seconds: float = 0.0, until: Callable[[], bool] | None = None) -> None:
 
 
 class Stage:
-    """Saves one picture after the other into a folder.
-
-    private: a folder for the settings of windows, which leave no trace.
-    suffix: what ends the name of each picture.
-    """
+    """Saves pictures into a folder, their names with a ``suffix``; ``private``: for settings."""
 
     def __init__(self, folder: str, private: str, suffix: str = "") -> None:
         self._folder = folder
@@ -73,10 +69,7 @@ class Stage:
         turn()
 
     def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
-        """Save what a widget looks like in both themes, and print where.
-
-        rest: seconds until what was asked for is shown.
-        """
+        """Save what a widget looks like in both themes, in ``rest`` seconds, and print where."""
         turn(rest)
         # Dark first, so that the next state comes about in light without another change.
         for tone in (Theme.DARK, Theme.LIGHT):

@@ -1,6 +1,4 @@
-"""What is dragged over the window, or lies on the clipboard: files, texts that name some, and
-entries.
-"""
+"""What is dragged or lies on the clipboard: files, texts that name some, and entries."""
 
 from __future__ import annotations
 
@@ -28,9 +26,7 @@ def files_of(event: QDropEvent) -> list[str]:
 
 
 class Carried(NamedTuple):
-    """Paths of files and folders, and addresses of servers; or entries of a place, which are a file
-    as well where another window has them.
-    """
+    """Paths, and addresses of servers; or entries, which another window has as a file as well."""
 
     paths: tuple[str, ...]
     servers: tuple[str, ...] = ()
@@ -51,16 +47,6 @@ class Carried(NamedTuple):
     def only_rows(self) -> bool:
         """Whether it is entries and nothing else."""
         return self.rows is not None and not self.paths and not self.servers
-
-    @property
-    def bundles(self) -> bool:
-        """Whether by its name all of it is to be imported."""
-        return not self.servers and all(path.endswith(BUNDLES) for path in self.paths)
-
-    @property
-    def recipes(self) -> bool:
-        """Whether by its name all of it is recipes."""
-        return not self.servers and all(path.endswith(".toml") for path in self.paths)
 
 
 def no_bundle(path: str) -> str:

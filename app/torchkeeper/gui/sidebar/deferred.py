@@ -18,7 +18,6 @@ from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
 from torchkeeper.gui.sidebar.flows import SidebarFlows
 from torchkeeper.gui.sidebar.pagelist import Mark
-from torchkeeper.gui.sidebar.section import Fold
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.sidebar.taking import Taking
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.pages.overview.page import OverviewPage
     from torchkeeper.gui.places.discovery import Discovery
-    from torchkeeper.gui.places.model import Place
-    from torchkeeper.gui.sidebar.lists import SideList
     from torchkeeper.gui.sidebar.pane import Sidebar
 
 
@@ -70,8 +67,7 @@ class Gauge(QObject):
         self._soon = once(self, self._tell, _SOON_MS)
         self._rest = once(self, self._measure, REST_MS)
         self._late = once(self, self._next_room, _SILENT_MS)
-        self._minute = every(self, self.look_at_room, MINUTE_MS)
-        self._minute.start()
+        every(self, self.look_at_room, MINUTE_MS).start()
         jobs, listing = context.jobs, context.listing
         for change in (jobs.rowsInserted, jobs.dataChanged, jobs.finished):
             change.connect(self._tell_soon)
@@ -90,8 +86,6 @@ class Gauge(QObject):
     def _more(self, *_: object) -> None:
         QTimer.singleShot(0, self, self.look_at_room)
         self._rest.start()
-
-    # What others have found.
 
     def _listed(self, *_: object) -> None:
         listing = self._context.listing
@@ -136,12 +130,9 @@ class Gauge(QObject):
         self._tell_soon()
 
     def _outdated(self, place: str) -> None:
-        """A job has changed a place."""
         self._held.pop(place, None)
         self._rest.start()
         self.look_at_room()
-
-    # The room there is.
 
     def look_at_room(self) -> None:
         """Ask how much room there is, one disk after the other."""
@@ -182,26 +173,17 @@ class Gauge(QObject):
         self._context.engines.background(Listener(result=answered), lookups.room, path)
         self._late.start()
 
-    # What is held.
-
-    def _wanted(self) -> Place | None:
-        """The next place to add up."""
-        shown = self._context.place
-        for place in self._context.places.places:
-            known = place.path in self._held or place.path in self._silent
-            if place.exists and not place.server and not known and place.path != shown:
-                return place
-        return None
-
     def _measure(self) -> None:
         """Add up the next place, unless somebody waits for something else."""
-        place = self._wanted()
+        context = self._context
+        passed = {*self._held, *self._silent, context.place}
+        wanted = (one for one in context.places.places if one.exists and not one.server)
+        place = next((one for one in wanted if one.path not in passed), None)
         if place is None or self._ticket is not None:
             if place is None and self._engine is not None:
-                self._context.engines.release(self._engine)
+                context.engines.release(self._engine)
                 self._engine = None
             return
-        context = self._context
         if not self._seen() or context.listing.loading or context.jobs.active or self._busy():
             self._rest.start()
             return
@@ -224,31 +206,24 @@ class Gauge(QObject):
                 self._engine = None  # the next is asked by another
             over()
 
-        listener = Listener(result=found, failed=failed, cancelled=over)
-        before = self._engine
+        params, listener = {"place": path}, Listener(result=found, failed=failed, cancelled=over)
         self._ticket = self._engine = context.engines.ask(
-            protocol.DU, {"place": path}, listener, keep=True, engine_of=before
+            protocol.DU, params, listener, keep=True, engine_of=self._engine
         )
 
     def _tell(self) -> None:
-        """Tell the list all that is known."""
         places = self._context.places
         filling = {job.place: job for job in self._context.jobs.active if job.traits.fills}
         known = {}
         for place in places.places:
             path = place.path
-            held, room, job = self._held.get(path), self._room.get(path), filling.get(path)
-            part = None if job is None else job.fraction()
-            standing = Standing(
-                entries=held[0] if held else None,
-                size=held[1] if held else None,
-                free=room[0] if room else None,
-                total=room[1] if room else None,
-                trouble=self._trouble.get(path, ""),
-                silent=path in self._silent,
-                filling=None if job is None else -1.0 if part is None else part,
-                job="" if job is None else job.title,
-            )
+            entries, size = self._held.get(path) or (None, None)
+            free, total = self._room.get(path) or (None, None)
+            trouble, silent = self._trouble.get(path, ""), path in self._silent
+            standing = Standing(entries, size, free, total, trouble, silent)
+            if (job := filling.get(path)) is not None:
+                part = job.fraction()
+                standing = standing._replace(filling=-1.0 if part is None else part, job=job.title)
             if standing != Standing():
                 known[path] = standing
         places.told_standing(known)
@@ -292,17 +267,13 @@ class DeferredSidebar(QObject):
         self._mark()
 
     def _take_drops(self) -> None:
-        taking, sidebar = self.taking, self._sidebar
-        sidebar.pages.offers = taking.on_page
-        sidebar.places.list.offers = taking.on_place
-        sidebar.places.fold.offers = taking.on_places
+        taking, pages, places = self.taking, self._sidebar.pages, self._sidebar.places
+        pages.offers, places.list.offers = taking.on_page, taking.on_place
+        places.fold.offers = taking.on_places
         self.environments.list.offers = taking.on_environments
         self.environments.fold.offers = taking.on_environments
-        lists: tuple[SideList | Fold, ...] = (
-            sidebar.pages, sidebar.places.list, sidebar.places.fold, self.environments.list,
-            self.environments.fold,
-        )  # fmt: skip
-        for shown in lists:
+        for shown in (pages, places.list, places.fold, self.environments.list,
+                      self.environments.fold):  # fmt: skip
             shown.said.connect(self.say)
 
     def _hear(self) -> None:
@@ -322,8 +293,7 @@ class DeferredSidebar(QObject):
 
     def _menu(self, at: QPoint) -> None:
         shown = self.environments.list
-        under = shown.indexAt(at)
-        if under.isValid():
+        if (under := shown.indexAt(at)).isValid():
             shown.setCurrentIndex(under)
         # At once: what is switched on is about the one under the pointer.
         self._context.update_now()
@@ -333,28 +303,21 @@ class DeferredSidebar(QObject):
         """Say what a drop would do, or what came of a key; nothing more, where that is empty."""
         self._context.say(text, _SAID_MS)
 
-    # The overview knows how places stand.
-
     def _find_overview(self, *_: object) -> None:
         from torchkeeper.gui.pages.overview.page import OverviewPage
 
-        if self._overview is not None:
-            return
-        for page in self._context.pages.made():
+        for page in self._context.pages.made() if self._overview is None else ():
             if isinstance(page, OverviewPage):
                 self._overview = page
                 page.looking.changed.connect(self._overlooked)
                 self._overlooked()
 
     def _overlooked(self) -> None:
-        found = self._overview.looking.shown if self._overview is not None else None
-        if found is not None:
+        if self._overview is not None and (found := self._overview.looking.shown) is not None:
             self.gauge.overlooked(found.places.values())
 
     def _looking(self) -> bool:
         return self._overview is not None and self._overview.looking.running
-
-    # What is beside the names of pages.
 
     def _mark_soon(self, *_: object) -> None:
         if not self._soon.isActive():

@@ -22,31 +22,23 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 def ground(
-    painter: QPainter,
-    view: QWidget,
-    option: QStyleOptionViewItem,
-    box: QRect,
-    chosen: bool,
-    frame: int,
+    painter: QPainter, view: QWidget, item: QStyleOptionViewItem, box: QRect, on: bool, frame: int
 ) -> None:
-    """What is behind an item, which is chosen or under the pointer; ``frame``: pixels of its frame,
-    two where it is aimed at by a drop, one at the keyboard, and none.
-    """
+    """What is behind an item. frame: pixels; two where a drop aims, one at the keyboard."""
     shades = theme.shades()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
-    if chosen:
+    if on:
         painter.setBrush(QColor(shades.selected))
         painter.drawRoundedRect(box, _ROUND, _ROUND)
-    elif view.underMouse() and hovered(option):
+    elif view.underMouse() and hovered(item):
         painter.setBrush(QColor(shades.hover))
         painter.drawRoundedRect(box, _ROUND, _ROUND)
     if frame:
         aimed = frame > 1
         painter.setBrush(QColor(shades.hover) if aimed else Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(shades.accent), frame))
-        inner = box.adjusted(1, 1, -1, -1) if aimed else box
-        painter.drawRoundedRect(inner, _ROUND, _ROUND)
+        painter.drawRoundedRect(box.adjusted(1, 1, -1, -1) if aimed else box, _ROUND, _ROUND)
 
 
 def ring(view: QAbstractItemView) -> None:
@@ -68,9 +60,15 @@ def hovered(option: QStyleOptionViewItem) -> bool:
 
 def mark(painter: QPainter, view: QWidget, at: QRect, name: str, role: str) -> None:
     """An icon in a colour of the theme, in the middle of a square."""
-    colour = getattr(theme.shades(), role)
-    scale = view.devicePixelRatioF()
+    colour, scale = getattr(theme.shades(), role), view.devicePixelRatioF()
     painter.drawPixmap(at.topLeft(), theme.pixmap(name, at.width(), colour, scale))
+
+
+def mark_at_right(painter: QPainter, view: QWidget, line: QRect, name: str, role: str) -> QRect:
+    """An icon at the right of a line; returns what is left of it."""
+    at = QRect(line.right() - MARK + 1, line.top() + (line.height() - MARK) // 2, MARK, MARK)
+    mark(painter, view, at, name, role)
+    return line.adjusted(0, 0, -MARK - GAP, 0)
 
 
 def words(painter: QPainter, line: QRect, text: str, colour: str, mode: Qt.TextElideMode) -> None:
@@ -94,11 +92,9 @@ def progress(painter: QPainter, at: QRect, fraction: float | None) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(shades.line))
     painter.drawRoundedRect(at, 1.5, 1.5)
-    done = QRect(at)
+    done, third = QRect(at), at.width() // 3
     if fraction is None:
-        done.setLeft(at.left() + at.width() // 3)
-        done.setWidth(at.width() // 3)
-    else:
-        done.setWidth(max(2, round(at.width() * fraction)))
+        done.setLeft(at.left() + third)
+    done.setWidth(third if fraction is None else max(2, round(at.width() * fraction)))
     painter.setBrush(QColor(shades.accent))
     painter.drawRoundedRect(done, 1.5, 1.5)

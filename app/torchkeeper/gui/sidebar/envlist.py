@@ -5,17 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QRect,
-    QSettings,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
@@ -33,6 +23,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QModelIndex, QObject, QSettings
     from PySide6.QtWidgets import QStyleOptionViewItem
 
 _MARKS = {
@@ -146,8 +137,7 @@ class EnvironmentDelegate(QStyledItemDelegate):
         chosen = bool(index.data(EnvironmentItems.ChosenRole))
         box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
         painter.save()
-        frame = self._view.frame_of(index)
-        drawing.ground(painter, self._view, option, box, False, frame)
+        drawing.ground(painter, self._view, option, box, False, self._view.frame_of(index))
         name, role = _MARKS[one.state]
         at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
         drawing.mark(painter, self._view, at, name, "accent" if chosen and one.torch else role)
@@ -155,20 +145,17 @@ class EnvironmentDelegate(QStyledItemDelegate):
         first = QRect(inner.left(), inner.top(), inner.width(), metrics.height())
         second = first.translated(0, metrics.height() + 2)
         if chosen:
-            side = drawing.MARK
-            spot = QRect(first.right() - side + 1, first.center().y() - side // 2, side, side)
-            drawing.mark(painter, self._view, spot, "done", "accent")
-            first.adjust(0, 0, -side - drawing.GAP, 0)
-        colour = shades.error if one.state is State.FAILED else shades.text
-        colour = colour if one.torch or one.state is State.FAILED else shades.muted
+            first = drawing.mark_at_right(painter, self._view, first, "done", "accent")
+        colour = shades.text if one.torch else shades.muted
+        colour = shades.error if one.state is State.FAILED else colour
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if chosen else font.Weight.Normal)
         painter.setFont(font)
         drawing.words(painter, first, state_text(one), colour, Qt.TextElideMode.ElideRight)
         font.setWeight(font.Weight.Normal)
         painter.setFont(font)
-        where = _where(one.python)
-        drawing.words(painter, second, where, shades.muted, Qt.TextElideMode.ElideMiddle)
+        middle = Qt.TextElideMode.ElideMiddle
+        drawing.words(painter, second, _where(one.python), shades.muted, middle)
         painter.restore()
 
 
@@ -193,8 +180,7 @@ class EnvironmentList(SideList):
         return one if isinstance(one, Environment) else None
 
     def _want(self, index: QModelIndex) -> None:
-        one = index.data(EnvironmentItems.EnvironmentRole)
-        if isinstance(one, Environment):
+        if isinstance(one := index.data(EnvironmentItems.EnvironmentRole), Environment):
             self.wanted.emit(one.python)
 
 

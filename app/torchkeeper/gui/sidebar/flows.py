@@ -33,16 +33,13 @@ class SidebarFlows(QObject):
         self._context, self._sidebar = context, sidebar
         self._list, self._flows = environments, flows
 
-    # Places.
-
     def remove_place(self) -> None:
         """Take the chosen place off the list, and offer to put it back."""
         context = self._context
-        place = context.places_pane.place
-        if place is None or not place.added:
-            if place is not None:
-                text = self.tr("{} was found on this machine: only what you added can go")
-                context.say(text.format(place.title), _SAID_MS)
+        if (place := context.places_pane.place) is None:
+            return
+        if not place.added:
+            self._say_found(place.title)
             return
         row = context.places.row_of(place.path)
         context.places.remove(row)
@@ -67,15 +64,13 @@ class SidebarFlows(QObject):
 
     def shift_place(self, by: int) -> None:
         """Have the chosen place stand higher, with -1, or lower, with 1."""
-        place = self._context.places_pane.place
-        if place is not None:
+        if (place := self._context.places_pane.place) is not None:
             self._context.places.shift(place.path, by)
             self._context.update_soon()
 
     def copy_place(self) -> None:
         """Put the path or the address of the chosen place on the clipboard."""
-        place = self._context.places_pane.place
-        if place is not None:
+        if (place := self._context.places_pane.place) is not None:
             self._copy(place.path)
 
     def open_bundle(self) -> None:
@@ -86,21 +81,20 @@ class SidebarFlows(QObject):
         shown = context.places_pane.place
         first = os.path.dirname(shown.path) if shown and shown.bundle else QDir.homePath()
         kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
-        choose_files(context.window, self.tr("Open a bundle"), os.path.join(first, ""), kinds,
-                     self._open_bundles)  # fmt: skip
 
-    def _open_bundles(self, files: Sequence[str]) -> None:
-        for file in files:
-            self._context.places.add(file, bundle=True)
-        self._context.places_pane.choose(files[-1])
-        self._context.pages.go(ENTRIES)
+        def chosen(files: Sequence[str]) -> None:
+            for file in files:
+                context.places.add(file, bundle=True)
+            context.places_pane.choose(files[-1])
+            context.pages.go(ENTRIES)
+
+        first = os.path.join(first, "")
+        choose_files(context.window, self.tr("Open a bundle"), first, kinds, chosen)
 
     def toggle_sidebar(self) -> None:
         """Show or hide the sidebar."""
         self._sidebar.toggle()
         self._context.update_soon()
-
-    # Environments.
 
     @property
     def environment(self) -> Environment | None:
@@ -139,8 +133,7 @@ class SidebarFlows(QObject):
         if one is None:
             return
         if not one.added:
-            text = self.tr("{} was found on this machine: only what you added can go")
-            context.say(text.format(one.python), _SAID_MS)
+            self._say_found(one.python)
             return
         environments, python = context.environments, one.python
         environments.remove(python)
@@ -149,6 +142,10 @@ class SidebarFlows(QObject):
             self.tr("Put back"), lambda: environments.add(python),
             self.tr("Put {} back on the list").format(python),
         )  # fmt: skip
+
+    def _say_found(self, name: str) -> None:
+        text = self.tr("{} was found on this machine: only what you added can go")
+        self._context.say(text.format(name), _SAID_MS)
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)

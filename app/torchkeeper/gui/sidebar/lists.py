@@ -11,7 +11,6 @@ from PySide6.QtCore import (
     QModelIndex,
     QPersistentModelIndex,
     QPoint,
-    QRect,
     Qt,
     QTimer,
     Signal,
@@ -23,16 +22,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
 
 if TYPE_CHECKING:
+    from PySide6 import QtGui
     from PySide6.QtCore import QAbstractItemModel
-    from PySide6.QtGui import (
-        QDragEnterEvent,
-        QDragLeaveEvent,
-        QDragMoveEvent,
-        QDropEvent,
-        QFocusEvent,
-        QKeyEvent,
-        QPaintEvent,
-    )
 
     from torchkeeper.gui.sidebar.carried import Carried
 
@@ -51,13 +42,18 @@ class Onto(Enum):
 
 
 class Offer(NamedTuple):
-    """What becomes of something that is dropped or pasted: in words, and done; what is refused is
-    not done, and the words say why.
-    """
+    """What becomes of what is dropped or pasted; with nothing to do, the words say why."""
 
     text: str
     do: Callable[[], object] | None
     onto: Onto = Onto.ITEM
+
+
+def answer(event: QtGui.QDropEvent, takes: bool) -> None:
+    """Tell the source of a drag whether a copy is taken here."""
+    if takes:
+        event.setDropAction(Qt.DropAction.CopyAction)
+    event.setAccepted(takes)
 
 
 #: What becomes of something on an item, or on the list where that is not valid.
@@ -65,11 +61,7 @@ Offers = Callable[["Carried", QModelIndex], Offer]
 
 
 class SideList(QListView):
-    """A list without scroll bars of its own.
-
-    Files and texts can be dropped on each item, or pasted with the keyboard; ``offers`` says what
-    becomes of them, once there is somebody who knows.
-    """
+    """A list without scroll bars; ``offers`` says what becomes of what is dropped or pasted."""
 
     #: What a drop here would do; empty when nothing is dragged over it any more.
     said = Signal(str)
@@ -99,7 +91,8 @@ class SideList(QListView):
         self._fitting = once(self, self.fit)
         self._dragged: Carried | None = None
         self._aim = QPersistentModelIndex()
-        self._offer: Offer | None = None
+        #: What becomes of what is dragged, where it is; None where that is not on the list.
+        self.offered: Offer | None = None
         #: What is to be seen, until somebody scrolls or seeks something else.
         self._sought = QPersistentModelIndex()
         theme.follow(self, lambda: self.viewport().update(), now=False)
@@ -132,18 +125,17 @@ class SideList(QListView):
 
     def frame_of(self, index: Index) -> int:
         """Pixels of the frame around an item: where a drop would land, or the keyboard is."""
-        if self.aimed_at(index):
-            return 2
-        return int(self.ring and self.hasFocus() and index == self.currentIndex())
+        at_keyboard = self.ring and self.hasFocus() and index == self.currentIndex()
+        return 2 if self.aimed_at(index) else int(at_keyboard)
 
     @property
     def aimed_onto(self) -> Onto | None:
         """What of the list takes what is dragged; None where nothing does."""
-        return self._offer.onto if self._offer is not None and self._can_drop else None
+        return self.offered.onto if self.offered is not None and self._can_drop else None
 
     @property
     def _can_drop(self) -> bool:
-        return self._offer is not None and self._offer.do is not None
+        return self.offered is not None and self.offered.do is not None
 
     def scrollTo(self, index: Index, _hint: Any = None) -> None:
         # To make all that QAbstractItemView names takes 8 ms, which the first picture needs not.
@@ -154,8 +146,8 @@ class SideList(QListView):
     def _reveal(self, index: Index) -> None:
         inside = self.area.widget() if self.area is not None else None
         if self.area is not None and inside is not None and index.isValid():
-            box = QRect(self.viewport().mapTo(inside, self.visualRect(index).topLeft()),
-                        self.visualRect(index).size())  # fmt: skip
+            box = self.visualRect(index)
+            box.moveTopLeft(self.viewport().mapTo(inside, box.topLeft()))
             self.area.ensureVisible(box.left(), box.bottom(), 0, 4)
             self.area.ensureVisible(box.left(), box.top(), 0, 4)
 
@@ -168,8 +160,6 @@ class SideList(QListView):
         """Leave it to whoever scrolls what is seen."""
         self._sought = QPersistentModelIndex()
 
-    # Keys.
-
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ShortcutOverride:
             from PySide6.QtGui import QKeyEvent
@@ -179,22 +169,17 @@ class SideList(QListView):
                 return True
         return super().event(event)
 
-    def _means(self, event: QKeyEvent) -> bool:
-        """Whether a key is meant for it."""
+    def _means(self, event: QtGui.QKeyEvent) -> bool:
         if event.matches(QKeySequence.StandardKey.Paste):
             return True
         if event.matches(QKeySequence.StandardKey.Copy):
             return Qt.Key.Key_C in self.keys
-        plain = event.modifiers() in (
-            Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier,
-        )  # fmt: skip
+        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         return plain and event.key() in self.keys
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         self.ring = True
-        shift_f10 = event.key() == Qt.Key.Key_F10 and event.modifiers() == (
-            Qt.KeyboardModifier.ShiftModifier
-        )
+        shifted = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
         if event.matches(QKeySequence.StandardKey.Paste):
             self.paste()
         elif event.matches(QKeySequence.StandardKey.Copy) and self._means(event):
@@ -203,25 +188,22 @@ class SideList(QListView):
             self.removing.emit()
         elif event.key() == Qt.Key.Key_F2 and self._means(event):
             self.renaming.emit()
-        elif shift_f10:
-            at = self.visualRect(self.currentIndex()).center()
-            self.customContextMenuRequested.emit(at)
+        elif event.key() == Qt.Key.Key_F10 and shifted:
+            self.customContextMenuRequested.emit(self.visualRect(self.currentIndex()).center())
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
         if not self.currentIndex().isValid() and self.model() and self.model().rowCount():
-            self.selectionModel().setCurrentIndex(
-                self.model().index(0, 0), self.selectionModel().SelectionFlag.NoUpdate
-            )
-        reason = event.reason()
-        if reason not in _RETURNING:
-            self.ring = reason != Qt.FocusReason.MouseFocusReason
+            chosen = self.selectionModel()
+            chosen.setCurrentIndex(self.model().index(0, 0), chosen.SelectionFlag.NoUpdate)
+        if event.reason() not in _RETURNING:
+            self.ring = event.reason() != Qt.FocusReason.MouseFocusReason
         self.scrollTo(self.currentIndex())
         self.update(self.currentIndex())
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
+    def focusOutEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.update(self.currentIndex())
 
@@ -229,10 +211,9 @@ class SideList(QListView):
         """Do with what is on the clipboard as if it were dropped on the current item."""
         from torchkeeper.gui.sidebar.carried import pasted
 
-        carried = pasted()
         if self.offers is None:
             return
-        if carried is None:
+        if (carried := pasted()) is None:
             self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
             return
         offer = self.offers(carried, self.currentIndex())
@@ -240,9 +221,7 @@ class SideList(QListView):
         if offer.do is not None:
             offer.do()
 
-    # Drops.
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+    def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
         from torchkeeper.gui.sidebar.carried import carried
 
         self._dragged = carried(event.mimeData())
@@ -255,20 +234,20 @@ class SideList(QListView):
         event.accept()
         self.aim_at(event.position().toPoint())
 
-    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+    def dragMoveEvent(self, event: QtGui.QDragMoveEvent) -> None:
         self.aim_at(event.position().toPoint())
         self.scroll_near(event.position().toPoint())
-        self._answer_drop(event)
+        answer(event, self._can_drop)
 
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+    def dragLeaveEvent(self, event: QtGui.QDragLeaveEvent) -> None:
         self._let_go()
         self.said.emit("")
         event.accept()
 
-    def dropEvent(self, event: QDropEvent) -> None:
+    def dropEvent(self, event: QtGui.QDropEvent) -> None:
         self.aim_at(event.position().toPoint())
-        self._answer_drop(event)
-        offer = self._offer
+        answer(event, self._can_drop)
+        offer = self.offered
         self._let_go()
         # What was said of it is over: from now on others may say what comes of it.
         self.said.emit("")
@@ -276,7 +255,7 @@ class SideList(QListView):
             # The source of the drag waits until this returns.
             QTimer.singleShot(0, self, offer.do)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         super().paintEvent(event)
         if self.aimed_onto is Onto.LIST:
             from torchkeeper.gui.sidebar import drawing
@@ -293,9 +272,9 @@ class SideList(QListView):
             return
         index = self.under(at)
         offer = self.offers(self._dragged, index)
-        if offer.text != (self._offer.text if self._offer else ""):
+        if offer.text != (self.offered.text if self.offered else ""):
             self.said.emit(offer.text)
-        self._aim, self._offer = QPersistentModelIndex(index), offer
+        self._aim, self.offered = QPersistentModelIndex(index), offer
         self.viewport().update()
 
     def scroll_near(self, at: QPoint) -> None:
@@ -309,13 +288,6 @@ class SideList(QListView):
             scrolled = self.area.verticalScrollBar()
             scrolled.setValue(scrolled.value() + (-_STEP if above else _STEP))
 
-    def _answer_drop(self, event: QDropEvent) -> None:
-        if self._can_drop:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-        else:
-            event.ignore()
-
     def _let_go(self) -> None:
-        self._dragged, self._offer, self._aim = None, None, QPersistentModelIndex()
+        self._dragged, self.offered, self._aim = None, None, QPersistentModelIndex()
         self.viewport().update()

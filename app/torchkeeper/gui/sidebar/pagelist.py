@@ -5,18 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QPoint,
-    QRect,
-    QSize,
-    Qt,
-    Signal,
-)
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import actions, theme
@@ -27,11 +17,11 @@ from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QModelIndex, QObject, QPoint
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
     from PySide6.QtWidgets import QStyleOptionViewItem
 
     from torchkeeper.gui.sidebar.carried import Carried
-    from torchkeeper.gui.sidebar.lists import Offer
     from torchkeeper.gui.table.mimedata import Rows
 
 #: Milliseconds for which something is to rest on a page before that is opened.
@@ -41,11 +31,9 @@ _ROOM = 7
 
 
 class Mark(NamedTuple):
-    """What is beside the name of a page.
-
-    icon: a mark, or "". number: how many, or "". words: both, for a tooltip and a screen reader.
-    role: the colour of both. busy: whether something is under way, and how much of it is done,
-    None where nobody knows.
+    """What is beside the name of a page. icon: a mark, or "". number: how many, or "". words: both,
+    for a tooltip and a screen reader. role: the colour of both. busy: whether something is under
+    way, and how much of it is done, None where nobody knows.
     """
 
     words: str
@@ -150,26 +138,21 @@ class PageDelegate(QStyledItemDelegate):
         shown = item.id == self._view.items.current
         box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
         painter.save()
-        frame = self._view.frame_of(index)
-        drawing.ground(painter, self._view, option, box, shown, frame)
+        drawing.ground(painter, self._view, option, box, shown, self._view.frame_of(index))
         at = QRect(box.left() + 9, box.center().y() - 8, 18, 18)
         drawing.mark(painter, self._view, at, item.icon, "accent" if shown else "muted")
         line = box.adjusted(38, 0, -8, 0)
         if isinstance(mark, Mark):
             line = drawing.at_right(painter, line, mark.number, getattr(shades, mark.role))
             if mark.icon:
-                side = drawing.MARK
-                spot = QRect(line.right() - side + 1, line.center().y() - side // 2, side, side)
-                drawing.mark(painter, self._view, spot, mark.icon, mark.role)
-                line.adjust(0, 0, -side - drawing.GAP, 0)
+                line = drawing.mark_at_right(painter, self._view, line, mark.icon, mark.role)
             if mark.busy:
                 bar = QRect(box.left() + 38, box.bottom() - 2, box.width() - 46, 3)
                 drawing.progress(painter, bar, mark.done)
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if shown else font.Weight.Normal)
         painter.setFont(font)
-        drawing.words(painter, line, item.text, QColor(shades.text).name(),
-                      Qt.TextElideMode.ElideRight)  # fmt: skip
+        drawing.words(painter, line, item.text, shades.text, Qt.TextElideMode.ElideRight)
         painter.restore()
 
 
@@ -195,8 +178,7 @@ class PageList(SideList):
     def show_current(self, ident: str) -> None:
         """Mark the page that is shown."""
         self.items.show(ident)
-        row = self.items.row_of(ident)
-        if row >= 0:
+        if (row := self.items.row_of(ident)) >= 0:
             self.setCurrentIndex(self.items.index(row))
 
     # Rows of the table, which has the pointer as long as the button is held.
@@ -214,14 +196,9 @@ class PageList(SideList):
         if self._held is not None and at is not None and inside:
             self._dragged = self._held
             self.aim_at(at)
-        elif self._offer is not None:
+        elif self.offered is not None:
             self._let_go()
             self.said.emit("")
-
-    @property
-    def offered(self) -> Offer | None:
-        """What becomes of the rows where the pointer is; None where that is not on the list."""
-        return self._offer
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         super().dragEnterEvent(event)

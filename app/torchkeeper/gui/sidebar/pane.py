@@ -1,7 +1,5 @@
-"""The sidebar: the pages at the top, and under them, scrolled as one, places and environments.
-
-What the first picture does not show, the environments and what is known of places and pages
-besides, is made later (``gui.sidebar.deferred``).
+"""The sidebar: the pages, and under them, scrolled as one, places and environments. What the first
+picture does not show is made later (``gui.sidebar.deferred``).
 """
 
 from __future__ import annotations
@@ -35,9 +33,7 @@ class Sidebar(QFrame):
         self.places = PlacesPane(places, settings)
         inside = QWidget()
         inside.setObjectName("sideInside")
-        self._sections = forms.column(gap=4)
-        self._sections.setContentsMargins(0, 2, 0, 12)
-        self._sections.addWidget(self.places)
+        self._sections = forms.column(self.places, gap=4, margin=(0, 2, 0, 12))
         self._sections.addStretch(1)
         inside.setLayout(self._sections)
         self.area = QScrollArea()
@@ -49,9 +45,7 @@ class Sidebar(QFrame):
         line = QFrame()
         line.setObjectName("sideLine")
         line.setFixedHeight(1)
-        whole = forms.column(gap=0)
-        whole.setContentsMargins(0, 8, 0, 0)
-        whole.addWidget(self.pages)
+        whole = forms.column(self.pages, gap=0, margin=(0, 8, 0, 0))
         whole.addSpacing(8)
         whole.addWidget(line)
         whole.addWidget(self.area, 1)

@@ -12,20 +12,14 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from torchkeeper.gui import theme
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar import drawing
-from torchkeeper.gui.sidebar.lists import Index, SideList
+from torchkeeper.gui.sidebar.lists import Index, SideList, answer
 from torchkeeper.gui.sidebar.section import Section
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.texts import EditingDelegate
 
 if TYPE_CHECKING:
+    from PySide6 import QtGui
     from PySide6.QtCore import QModelIndex
-    from PySide6.QtGui import (
-        QDragEnterEvent,
-        QDragLeaveEvent,
-        QDragMoveEvent,
-        QDropEvent,
-        QKeyEvent,
-    )
     from PySide6.QtWidgets import QStyleOptionViewItem, QToolButton
 
     from torchkeeper.gui.sidebar.standing import Standing
@@ -37,10 +31,7 @@ _HEADING, _AROUND = 14, 20
 
 
 class PlaceDelegate(EditingDelegate):
-    """A place: its name and what it holds, where it is and how much room there is.
-
-    A heading belongs to the place under it.
-    """
+    """A place in two lines, under the heading that belongs to it."""
 
     def __init__(self, view: PlaceList) -> None:
         super().__init__(view)
@@ -55,8 +46,7 @@ class PlaceDelegate(EditingDelegate):
         place = index.data(PlacesModel.PlaceRole)
         if not isinstance(place, Place):
             return
-        shades = theme.shades()
-        metrics = option.fontMetrics
+        shades, metrics = theme.shades(), option.fontMetrics
         painter.save()
         box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
         if heading := index.data(PlacesModel.HeadingRole):
@@ -65,11 +55,9 @@ class PlaceDelegate(EditingDelegate):
             drawing.words(painter, line, str(heading), shades.muted, Qt.TextElideMode.ElideRight)
             box.setTop(box.top() + metrics.height() + _HEADING)
         chosen = self._view.selectionModel().isSelected(index)
-        frame = self._view.frame_of(index)
-        drawing.ground(painter, self._view, option, box, chosen, frame)
-        colour = "text" if place.exists else "muted"
+        drawing.ground(painter, self._view, option, box, chosen, self._view.frame_of(index))
         at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
-        drawing.mark(painter, self._view, at, place.icon, colour)
+        drawing.mark(painter, self._view, at, place.icon, "text" if place.exists else "muted")
         inner = box.adjusted(38, 6, -8, -6)
         first = QRect(inner.left(), inner.top(), inner.width(), metrics.height())
         second = first.translated(0, metrics.height() + 2)
@@ -87,7 +75,6 @@ class PlaceDelegate(EditingDelegate):
         shades = theme.shades()
         if standing is not None:
             line = drawing.at_right(painter, line, standing.held, shades.muted)
-        side = drawing.MARK
         marks = []
         if (beside := index.data(PlacesModel.VerifiedRole)) is not None:
             marks.append((beside.icon, beside.role))
@@ -96,10 +83,7 @@ class PlaceDelegate(EditingDelegate):
         if place.read_only:
             marks.append(("lock", "muted"))
         for name, role in marks:
-            top = line.top() + (line.height() - side) // 2
-            spot = QRect(line.right() - side + 1, top, side, side)
-            drawing.mark(painter, self._view, spot, name, role)
-            line = line.adjusted(0, 0, -side - drawing.GAP, 0)
+            line = drawing.mark_at_right(painter, self._view, line, name, role)
         drawing.words(painter, line, place.title, shades.text if place.exists else shades.muted,
                       Qt.TextElideMode.ElideMiddle)  # fmt: skip
 
@@ -135,10 +119,7 @@ class PlaceDelegate(EditingDelegate):
 
 
 class PlaceList(SideList):
-    """A list of places that shows which of them would take what is dragged.
-
-    Rows of its own window are taken as ``expect`` says; files and texts as ``offers`` says.
-    """
+    """Rows of its own window are taken as ``expect`` says, files and texts as ``offers`` says."""
 
     #: Another place, or none, is under what is dragged.
     aimed = Signal()
@@ -189,7 +170,7 @@ class PlaceList(SideList):
             self.viewport().update()
             self.aimed.emit()
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+    def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
         if self._takes is None:
             super().dragEnterEvent(event)
         else:
@@ -197,38 +178,31 @@ class PlaceList(SideList):
             event.accept()
             self.point(event.position().toPoint())
 
-    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+    def dragMoveEvent(self, event: QtGui.QDragMoveEvent) -> None:
         if self._takes is None:
             super().dragMoveEvent(event)
         else:
             self.point(event.position().toPoint())
-            self._answer(event)
+            answer(event, self.aim is not None)
 
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+    def dragLeaveEvent(self, event: QtGui.QDragLeaveEvent) -> None:
         if self._takes is None:
             super().dragLeaveEvent(event)
         else:
             self.point(None)
             event.accept()
 
-    def dropEvent(self, event: QDropEvent) -> None:
+    def dropEvent(self, event: QtGui.QDropEvent) -> None:
         if self._takes is None:
             super().dropEvent(event)
             return
         self.point(event.position().toPoint())
         place = self.aim
-        self._answer(event)
+        answer(event, place is not None)
         if place is not None:
             self.landed.emit(place.path)
 
-    def _answer(self, event: QDropEvent) -> None:
-        if self.aim is None:
-            event.ignore()
-        else:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         by = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
         if by is not None and event.modifiers() & Qt.KeyboardModifier.AltModifier:
             self.shifting.emit(by)
@@ -285,17 +259,13 @@ class PlacesPane(Section):
             self._none.setContentsMargins(16, 0, 16, 8)
             self.body.addWidget(self._none)
         if self._none is not None:
-            self._none.setText(
-                self.tr("No cache is known yet. Drop a folder here, or add one with +.")
-                if self._known
-                else self.tr("Looking for caches…")
-            )
+            known = self.tr("No cache is known yet. Drop a folder here, or add one with +.")
+            self._none.setText(known if self._known else self.tr("Looking for caches…"))
             self._none.setVisible(empty)
 
     def choose(self, path: str) -> None:
         """Choose a place by its path."""
-        row = self._model.row_of(path)
-        if row >= 0:
+        if (row := self._model.row_of(path)) >= 0:
             self.list.setCurrentIndex(self._model.index(row))
 
     def rename(self) -> None:

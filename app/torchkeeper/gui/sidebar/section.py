@@ -23,10 +23,7 @@ FOLDED = "sidebar/folded"
 
 
 class Fold(QToolButton):
-    """The heading: Space and Enter fold, as the left arrow does; the right one unfolds.
-
-    What is dropped on it, or pasted, is for the list under it.
-    """
+    """The heading: Space, Enter and the arrows fold. What is dropped is for the list under it."""
 
     #: What a drop here would do; empty when nothing is dragged over it any more.
     said = Signal(str)
@@ -76,8 +73,7 @@ class Fold(QToolButton):
     def _paste(self) -> None:
         from torchkeeper.gui.sidebar.carried import pasted
 
-        carried = pasted()
-        if carried is None or self.offers is None:
+        if (carried := pasted()) is None or self.offers is None:
             self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
             return
         offer = self.offers(carried)
@@ -113,10 +109,8 @@ class Fold(QToolButton):
             QTimer.singleShot(0, self, offer.do)
 
     def _aim(self, on: bool) -> None:
-        """Show that what is dragged would land here."""
         self.setProperty("aimed", on)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        forms.repolish(self)
 
 
 class Section(QWidget):
@@ -126,8 +120,7 @@ class Section(QWidget):
         super().__init__()
         self._name, self._settings = name, settings
         self.fold = Fold(title)
-        self._head = forms.row(gap=0)
-        self._head.setContentsMargins(6, 6, 10, 2)
+        self._head = forms.row(gap=0, margin=(6, 6, 10, 2))
         self._head.addWidget(self.fold, 1)
         self._inside = QWidget()
         self.body = forms.column(gap=0)

@@ -13,11 +13,10 @@ FEW_BYTES, SMALL_SHARE = 1_000_000_000, 0.05
 
 
 class Standing(NamedTuple):
-    """What is known of a place beside where it is; None for what is not.
-
-    entries, size: what it held when somebody last looked. free, total: bytes of its file system.
-    trouble: why it could not be read, in a few words. silent: its disk does not answer. filling: a
-    job writes into it, and how much of that is done, -1 where nobody knows; job: what it is called.
+    """What is known of a place beside where it is; None for what is not. entries, size: what it
+    held when somebody last looked. free, total: bytes of its file system. trouble: why it could not
+    be read, in a few words. silent: its disk does not answer. filling: a job writes into it, and
+    how much of that is done, -1 where nobody knows; job: what it is called.
     """
 
     entries: int | None = None
@@ -32,9 +31,8 @@ class Standing(NamedTuple):
     @property
     def low(self) -> bool:
         """Whether there is little room left."""
-        if self.free is None:
-            return False
-        return self.free < FEW_BYTES or self.free < SMALL_SHARE * (self.total or 0)
+        least = max(FEW_BYTES, SMALL_SHARE * (self.total or 0))
+        return self.free is not None and self.free < least
 
     @property
     def done(self) -> float | None:
@@ -63,11 +61,8 @@ class Standing(NamedTuple):
             count = say.count(self.entries, "entry", "entries")
             lines.append(f"{count}, {say.content(self.size)}")
         if self.free is not None:
-            free = say.size(self.free)
-            if self.total:
-                line = _tr("{} of {} free").format(free, say.size(self.total))
-            else:
-                line = _tr("{} free").format(free)
+            line = _tr("{} of {} free") if self.total else _tr("{} free")
+            line = line.format(say.size(self.free), say.size(self.total or 0))
             lines.append(_tr("{}: little room is left").format(line) if self.low else line)
         if self.silent:
             lines.append(_tr("Its disk does not answer"))

@@ -1,7 +1,5 @@
-"""What becomes of files, paths and addresses that are dropped on the sidebar, or pasted there.
-
-While they are dragged only their names are known; what they are is looked up at once, and again
-before anything is done.
+"""What becomes of what is dropped on the sidebar, or pasted there. While it is dragged only names
+are known: what they are is looked up, and again before anything is done.
 """
 
 from __future__ import annotations
@@ -42,8 +40,6 @@ class Taking(QObject):
         self._found: dict[str, str] = {}
         self._asked: tuple[str, ...] = ()
 
-    # Offers.
-
     def on_window(self, carried: Carried) -> Offer:
         """Anywhere but on the sidebar: as what it is, and bundles into the place that is shown."""
         if carried.only_rows:
@@ -67,10 +63,7 @@ class Taking(QObject):
             text = self.tr("Drop to open {}")
         elif page == ENTRIES and shown is not None and shown.takes and not shown.server:
             text = self.tr("Drop to import {} into {}: you are asked first")
-            return Offer(
-                text.format(carried.words, shown.title),
-                lambda: self._look(carried.paths, lambda by: self._import(by, shown.path)),
-            )
+            return self._imported(text, carried, shown)
         else:
             text = self.tr("Drop to import {}: you are asked into which place")
         return Offer(text.format(carried.words), lambda: self._open_all(carried))
@@ -96,24 +89,24 @@ class Taking(QObject):
         return self._open(carried)
 
     def on_place(self, carried: Carried, index: QModelIndex) -> Offer:
-        """On a place: bundles are imported into it; what is no bundle is opened as what it is: the
-        whole list takes folders.
-        """
+        """Bundles are imported into it; what is none is opened as what it is."""
         place = index.data(PlacesModel.PlaceRole)
         if not isinstance(place, Place):
             return self.on_places(carried)
         if carried.only_rows or carried.servers or not self._are(carried, "file"):
             return self._open(carried, Onto.LIST)
         if place.bundle:
-            return Offer(self.tr("{} is a bundle: nothing is imported into it").format(place.title),
-                         None)  # fmt: skip
-        if place.server:
+            text = self.tr("{} is a bundle: nothing is imported into it")
+        elif place.server:
             text = self.tr("A bundle is imported into a folder: open it, then copy it to {}")
-            return Offer(text.format(place.title), None)
-        if place.read_only:
+        elif place.read_only:
             text = self.tr("{} is read-only: nothing is imported into it")
-            return Offer(text.format(place.title), None)
-        text = self.tr("Import {} into {}: you are asked first")
+        else:
+            text = self.tr("Import {} into {}: you are asked first")
+            return self._imported(text, carried, place)
+        return Offer(text.format(place.title), None)
+
+    def _imported(self, text: str, carried: Carried, place: Place) -> Offer:
         return Offer(
             text.format(carried.words, place.title),
             lambda: self._look(carried.paths, lambda by: self._import(by, place.path)),
@@ -179,9 +172,8 @@ class Taking(QObject):
         number = len(carried.servers) + len(carried.paths)
         if number == 1:
             return carried.words
-        if not carried.servers:
-            return say.count(number, "folder", "folders")
-        return say.count(number, "place", "places")
+        nouns = ("place", "places") if carried.servers else ("folder", "folders")
+        return say.count(number, *nouns)
 
     def _refused(self, carried: Carried) -> Offer | None:
         """What is said where none of them could be opened or imported; of several, what can is."""
@@ -189,22 +181,17 @@ class Taking(QObject):
             return None
         return Offer(no_bundle(carried.paths[0]), None)
 
-    # What they are.
-
     def _are(self, carried: Carried, *whats: str) -> bool:
         """Whether all of the paths are such, as far as is known."""
-        self._ask(carried)
+        if carried.paths != self._asked:
+            self._asked = carried.paths
+            self._find(carried.paths[:_MOST], lambda _: None)
         return all(self._what(path) in whats for path in carried.paths)
 
     def _what(self, path: str) -> str:
         """As far as is known; "other" is a file that is called like nothing the window takes."""
         found = self._found.get(path, _by_name(path))
         return "other" if found == "file" and not path.endswith(BUNDLES) else found
-
-    def _ask(self, carried: Carried) -> None:
-        if carried.paths != self._asked:
-            self._asked = carried.paths
-            self._find(carried.paths[:_MOST], lambda _: None)
 
     def _look(self, paths: Sequence[str], then: Callable[[dict[str, list[str]]], object]) -> None:
         """Look again what they are, and do something with those that the window takes."""
@@ -230,19 +217,15 @@ class Taking(QObject):
         self._found = {path: what for path, what in self._found.items() if path in paths}
         self._context.engines.background(Listener(result=looked), lookups.offered, list(paths))
 
-    # What is done.
-
     def _open_all(self, carried: Carried) -> None:
-        """Open each as what it is."""
-
-        def looked(by_what: dict[str, list[str]]) -> None:
-            if every := [path for some in by_what.values() for path in some]:
-                self._context.open_paths(every)
-
         if carried.servers:
             self._context.open_paths(carried.servers)
         if carried.paths:
-            self._look(carried.paths, looked)
+            self._look(carried.paths, self._open_rest)
+
+    def _open_rest(self, by_what: dict[str, list[str]]) -> None:
+        if rest := [path for some in by_what.values() for path in some]:
+            self._context.open_paths(rest)
 
     def _import_settings(self, paths: Sequence[str]) -> None:
         from torchkeeper.gui.pages.profiles.page import SettingsPage
@@ -254,8 +237,7 @@ class Taking(QObject):
     def _import(self, by_what: dict[str, list[str]], into: str) -> None:
         if files := by_what.pop("file", None):
             self._flows.open_import(files, into)
-        if rest := [path for some in by_what.values() for path in some]:
-            self._context.open_paths(rest)
+        self._open_rest(by_what)
 
     def _add_bundles(self, by_what: dict[str, list[str]]) -> None:
         context = self._context
@@ -263,15 +245,12 @@ class Taking(QObject):
             context.places.add(path, bundle=True)
             context.places_pane.choose(path)
             context.pages.go(ENTRIES)
-        if rest := [path for some in by_what.values() for path in some]:
-            context.open_paths(rest)
+        self._open_rest(by_what)
 
     def _take_recipes(self, by_what: dict[str, list[str]]) -> None:
-        recipes = [*by_what.pop("recipes", ()), *by_what.pop("folder", ())]
-        if recipes:
+        if recipes := [*by_what.pop("recipes", ()), *by_what.pop("folder", ())]:
             self._flows.recipes.open_recipes(recipes)
-        if rest := [path for some in by_what.values() for path in some]:
-            self._context.open_paths(rest)
+        self._open_rest(by_what)
 
     def _add_environments(self, paths: Sequence[str]) -> None:
         for path in paths:
@@ -279,7 +258,6 @@ class Taking(QObject):
 
 
 def _by_name(path: str) -> str:
-    """What a path is by its name."""
     name = os.path.basename(path.rstrip("/"))
     if name.endswith(".toml"):
         return "recipes"

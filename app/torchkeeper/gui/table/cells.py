@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry
@@ -62,31 +64,26 @@ def shown_name(entry: Entry) -> str:
     return printable(entry.name or entry.path.rpartition("/")[2] or entry.key)
 
 
+#: In the order of the columns.
+_TEXTS: tuple[Callable[[Entry], str], ...] = (
+    lambda e: kind_words(e.kind),
+    shown_name,
+    lambda e: verdict_words(e.verdict) if e.verdict else "",
+    lambda e: printable(e.key),
+    lambda e: say.size(e.size),
+    lambda e: f"{e.files:,}",
+    lambda e: "" if e.mtime is None else say.ago(e.mtime),
+    lambda e: printable(e.torch or ""),
+    lambda e: printable(e.device or ""),
+    lambda e: "" if e.compile_s is None else say.seconds(e.compile_s),
+    lambda e: "" if e.expires is None else say.until(e.expires),
+    lambda e: "" if e.used is None else say.ago(e.used),
+)
+
+
 def cell_text(entry: Entry, column: int) -> str:
     """The text of one cell; empty where nothing is known."""
-    if column == KIND:
-        return kind_words(entry.kind)
-    if column == NAME:
-        return shown_name(entry)
-    if column == VERDICT:
-        return verdict_words(entry.verdict) if entry.verdict else ""
-    if column == KEY:
-        return printable(entry.key)
-    if column == SIZE:
-        return say.size(entry.size)
-    if column == FILES:
-        return f"{entry.files:,}"
-    if column == MTIME:
-        return "" if entry.mtime is None else say.ago(entry.mtime)
-    if column == TORCH:
-        return printable(entry.torch or "")
-    if column == DEVICE:
-        return printable(entry.device or "")
-    if column == EXPIRES:
-        return "" if entry.expires is None else say.until(entry.expires)
-    if column == USED:
-        return "" if entry.used is None else say.ago(entry.used)
-    return "" if entry.compile_s is None else say.seconds(entry.compile_s)
+    return _TEXTS[column](entry)
 
 
 def on_server(entry: Entry) -> list[str]:
@@ -141,12 +138,9 @@ def tooltip(entry: Entry, column: int) -> str:
         return f"{printable(entry.key)}\n{printable(entry.path)}"
     if column == SIZE:
         return _tr("{} bytes").format(f"{entry.size:,}")
-    if column == MTIME and entry.mtime is not None:
-        return say.when(entry.mtime)
-    if column == EXPIRES and entry.expires:
-        return say.when(entry.expires)
-    if column == USED and entry.used is not None:
-        return say.when(entry.used)
+    when = {MTIME: entry.mtime, EXPIRES: entry.expires or None, USED: entry.used}.get(column)
+    if when is not None:
+        return say.when(when)
     if column == USED:
         return _tr("Not asked yet, or the server does not say: before version 7.2 it cannot tell "
                    "a look from a use")  # fmt: skip
@@ -157,18 +151,12 @@ def tooltip(entry: Entry, column: int) -> str:
 
 def accessible_text(entry: Entry, column: int) -> str:
     """One cell for whoever listens."""
+    if column == VERDICT:
+        words = cell_text(entry, column)
+        return f"{words}, {entry.why}" if words and entry.why else words or _tr("no verdict")
     text = cell_text(entry, column) or _tr("not known")
     if column == NAME and entry.broken:
         text = _tr("{}, broken").format(text)
-    if column == VERDICT:
-        return _verdict_aloud(entry)
     if column == NAME and entry.orphan:
         text = _tr("{}, orphan").format(text)
     return text
-
-
-def _verdict_aloud(entry: Entry) -> str:
-    if entry.verdict is None:
-        return _tr("no verdict")
-    words = verdict_words(entry.verdict)
-    return f"{words}, {entry.why}" if entry.why else words

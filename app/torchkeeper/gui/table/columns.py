@@ -1,7 +1,5 @@
-"""Which columns the table shows, in what order and how wide; remembered by name.
-
-What is kept is plain JSON that names the columns, not Qt's own state of a header: a later version
-with more columns still understands it, and of a damaged one the parts that make sense are used.
+"""Which columns the table shows, in what order and how wide. It is kept as JSON that names them: a
+later version understands it, and of a damaged one what makes sense is used.
 """
 
 from __future__ import annotations
@@ -32,8 +30,7 @@ class Columns(QObject):
 
     def __init__(self, table: EntryTable, settings: QSettings) -> None:
         super().__init__(table)
-        self._table = table
-        self._settings = settings
+        self._table, self._settings = table, settings
         self._header = table.horizontalHeader()
         self._header.setSectionsMovable(True)
         self._header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -130,8 +127,7 @@ class Columns(QObject):
             kept = json.loads(str(self._settings.value(KEY) or "{}"))
         except (ValueError, RecursionError):
             kept = {}
-        understood = isinstance(kept, dict) and kept.get("version") == VERSION
-        self._apply(kept if understood else {})
+        self._apply(kept if isinstance(kept, dict) and kept.get("version") == VERSION else {})
         self._rest.stop()
 
     def keep(self) -> None:
@@ -150,11 +146,8 @@ class Columns(QObject):
 
     def _seen_widths(self) -> dict[str, int]:
         header = self._header
-        return {
-            name: header.sectionSize(n)
-            for n, name in enumerate(COLUMNS)
-            if n != NAME and not header.isSectionHidden(n)
-        }
+        shown = (n for n in range(len(COLUMNS)) if n != NAME and not header.isSectionHidden(n))
+        return {COLUMNS[n]: header.sectionSize(n) for n in shown}
 
     def keep_if_changed(self) -> None:
         """Remember what has not rested yet."""
@@ -175,14 +168,14 @@ class Columns(QObject):
         for place, name in enumerate(order):
             self._header.moveSection(self._header.visualIndex(COLUMNS.index(name)), place)
         widths = kept.get("widths")
-        self._widths = {}
+        self._widths = {
+            name: own
+            for name, own in (widths.items() if isinstance(widths, dict) else ())
+            if name in COLUMNS and isinstance(own, int) and _NARROWEST <= own <= _WIDEST
+        }
         for column, width in first_widths().items():
-            own = widths.get(COLUMNS[column]) if isinstance(widths, dict) else None
-            if isinstance(own, int) and _NARROWEST <= own <= _WIDEST:
-                self._widths[COLUMNS[column]] = width = own
-            self._header.resizeSection(column, width)
-        own = widths.get(COLUMNS[NAME]) if isinstance(widths, dict) else None
-        self._table.name.have(own if isinstance(own, int) and _NARROWEST <= own <= _WIDEST else 0)
+            self._header.resizeSection(column, self._widths.get(COLUMNS[column], width))
+        self._table.name.have(self._widths.get(COLUMNS[NAME], 0))
         self._other_sort = None
         self._sort(kept.get("sort"))
 
@@ -202,7 +195,6 @@ class Columns(QObject):
 
 
 def _names(kept: object) -> list[str]:
-    """The columns that a list names."""
     if not isinstance(kept, list):
         return []
     return [name for name in kept if isinstance(name, str) and name in COLUMNS]

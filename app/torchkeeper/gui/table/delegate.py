@@ -1,7 +1,5 @@
-"""How the cells of the table are painted, and the headings of groups.
-
-With a style sheet, Qt takes 100 µs for a cell, 20 ms for a screenful. Nor does it ask Python for
-each cell here: between two such calls another thread may take its turn.
+"""How cells and headings are painted: without Qt's styles, which take 20 ms for a screenful, nor
+cell by cell, between which another thread may take its turn.
 """
 
 from __future__ import annotations
@@ -43,8 +41,7 @@ class EntryDelegate(QStyledItemDelegate):
 
     def __init__(self, view: QTableView, model: EntriesModel) -> None:
         super().__init__(view)
-        self._view = view
-        self._model = model
+        self._view, self._model = view, model
         self._font, self._fixed, self._bold = QFont(), QFont(), QFont()
         self._metrics = self._fixed_metrics = QFontMetrics(self._font)
         self._text = self._muted = QColor()
@@ -57,8 +54,7 @@ class EntryDelegate(QStyledItemDelegate):
         self._font, self._fixed = QApplication.font(), theme.monospace()
         self._bold = QFont(self._font)
         self._bold.setWeight(QFont.Weight.DemiBold)
-        self._metrics = QFontMetrics(self._font)
-        self._fixed_metrics = QFontMetrics(self._fixed)
+        self._metrics, self._fixed_metrics = QFontMetrics(self._font), QFontMetrics(self._fixed)
         self._text, self._muted = QColor(shades.text), QColor(shades.muted)
 
     def paint_row(
@@ -79,8 +75,7 @@ class EntryDelegate(QStyledItemDelegate):
         elif column == VERDICT and entry.verdict is not None:
             self._verdict(painter, box, entry.verdict)
             indent = MARKED
-        text = cell_text(entry, column)
-        if not text:
+        if not (text := cell_text(entry, column)):
             return
         fixed = column == KEY
         left, width = box.left() + indent, box.width() - indent - PAD
@@ -93,9 +88,7 @@ class EntryDelegate(QStyledItemDelegate):
         painter.drawText(left, box.top(), width, box.height(), side, text)
 
     def _fitting(self, text: str, width: int, fixed: bool) -> str:
-        """A text as far as there is room for it."""
-        found = self._fitted.get((text, width, fixed))
-        if found is None:
+        if (found := self._fitted.get((text, width, fixed))) is None:
             metrics = self._fixed_metrics if fixed else self._metrics
             mode = Qt.TextElideMode.ElideMiddle if fixed else Qt.TextElideMode.ElideRight
             if len(self._fitted) > _REMEMBERED:
@@ -125,10 +118,9 @@ class EntryDelegate(QStyledItemDelegate):
         painter.eraseRect(box)
         painter.setBackground(QColor(shades.line))
         painter.eraseRect(box.left(), box.bottom(), box.width(), 1)
-        arrow = theme.pixmap(
-            "closed-group" if group.collapsed else "open-group", 16, shades.muted, scale
-        )
-        painter.drawPixmap(box.left() + PAD, box.center().y() - 7, arrow)
+        arrow = "closed-group" if group.collapsed else "open-group"
+        drawn = theme.pixmap(arrow, 16, shades.muted, scale)
+        painter.drawPixmap(box.left() + PAD, box.center().y() - 7, drawn)
         left = box.left() + MARKED
         if group.by == "verdict" and group.name is not None:
             self._verdict(painter, QRect(left - PAD, box.top(), 24, box.height()), str(group.name))
@@ -166,15 +158,12 @@ class EntryDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         if isinstance(self._model.lines[index.row()], Group):
             return QSize(0, ROW_HEIGHT)
-        hint = super().sizeHint(option, index)
-        return QSize(
-            hint.width() + (MARKED if index.column() in (KIND, VERDICT) else PAD), ROW_HEIGHT
-        )
+        beside = MARKED if index.column() in (KIND, VERDICT) else PAD
+        return QSize(super().sizeHint(option, index).width() + beside, ROW_HEIGHT)
 
 
 @functools.lru_cache(maxsize=64)
 def _dot(colour: str, scale: float) -> QPixmap:
-    """The mark of a kind."""
     made = QPixmap(round(10 * scale), round(10 * scale))
     made.setDevicePixelRatio(scale)
     made.fill(Qt.GlobalColor.transparent)

@@ -1,9 +1,7 @@
-"""The entries of a place as a table model over plain Python lists.
-
-Sorting and filtering make a new list of rows; no proxy model, which takes half a minute over
-Python data at 200,000 rows. A change of what is shown reaches the views as removed, moved and
-inserted rows, so that selection, current row and scroll position stay with their entries. What a
-listing brings is worked in by slices; what the user asks for, at once.
+"""The entries of a place as a table model over plain Python lists: a proxy model takes half a
+minute over Python data at 200,000 rows. A change reaches the views as removed, moved and inserted
+rows, so that selection, current row and scroll position stay with their entries. What a listing
+brings is worked in by slices; what the user asks for, at once.
 """
 
 from __future__ import annotations
@@ -21,18 +19,11 @@ from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from torchkeeper.artifacts.entry import Entry, counted
 from torchkeeper.gui.idle import once
+from torchkeeper.gui.table import lines
 from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
 from torchkeeper.gui.table.intake import MANY, Identity, Intake, Register, in_order
-from torchkeeper.gui.table.lines import (
-    MAX_TOUCHED,
-    Arrangement,
-    Change,
-    Line,
-    LinesModel,
-    arrange,
-    difference,
-)
+from torchkeeper.gui.table.lines import Arrangement, Change, Line, LinesModel, arrange, difference
 from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
 from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
 from torchkeeper.gui.table.totals import Totals, add_up
@@ -60,9 +51,11 @@ class EntriesModel(LinesModel):
     def __init__(self, parent: QObject | None = None) -> None:
         by, key = GROUPINGS[0], sort_key(SIZE, True)
         super().__init__(Arrangement(by, 0.0, key, descending=True, ordered=True), parent)
-        self._all: list[Row] = []
+        #: The rows of all entries, shown or not; not to be changed.
+        self.every_row: list[Row] = []
         self._by_identity = Register()
-        self._query = parse("")
+        #: The filter in use.
+        self.query = parse("")
         #: Whether what is no entry is shown whatever the filter says.
         self.apart_wanted = False
         #: How many rows there are of each kind, shown or not.
@@ -89,31 +82,29 @@ class EntriesModel(LinesModel):
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column, within groups. Equal entries stay in their order."""
-        if 0 <= column < len(COLUMNS):
-            descending = order == Qt.SortOrder.DescendingOrder
-            if self._in_order and (self._column, self._descending) == (column, descending):
-                return  # a header says it twice
-            self._show_new()
-            self._column, self._descending = column, descending
-            # All of them are kept in order, so that a filter need not sort.
-            self._all = sorted(self._all, key=sort_key(column, descending), reverse=descending)
-            self._in_order = True
-            rows = list(self._all)
-            if self._here.count != len(rows):
-                shown = set(map(id, self._here.every_row()))
-                rows = [row for row in rows if id(row) in shown]
-            new = self._empty()
-            if new.by == self._here.by:
-                new.name = self._here.name  # ages stay what they were
-            finished(arrange(new, rows, self._groups[self._by]))
-            if self._here.stale:
-                self.become(new)
-            else:
-                self.adopt(new, Change([], new.lines, []))
-            self._again()
-            self.changed.emit()
-
-    # What the window asks.
+        descending = order == Qt.SortOrder.DescendingOrder
+        same = self._in_order and (self._column, self._descending) == (column, descending)
+        if same or not 0 <= column < len(COLUMNS):
+            return  # a header says it twice
+        self._show_new()
+        self._column, self._descending = column, descending
+        # All of them are kept in order, so that a filter need not sort.
+        key = sort_key(column, descending)
+        self.every_row = sorted(self.every_row, key=key, reverse=descending)
+        self._in_order = True
+        rows = list(self.every_row)
+        if self._here.count != len(rows):
+            shown = set(map(id, self._here.every_row()))
+            rows = [row for row in rows if id(row) in shown]
+        new = self._empty()
+        if new.by == self._here.by:
+            new.name = self._here.name  # ages stay what they were
+        finished(arrange(new, rows, self._groups[self._by]))
+        if self._here.stale:
+            self.become(new)
+        else:
+            self.adopt(new, Change([], new.lines, []))
+        self._again()
 
     @property
     def total(self) -> int:
@@ -123,7 +114,7 @@ class EntriesModel(LinesModel):
     @property
     def rows(self) -> int:
         """How many rows there are, shown or not."""
-        return len(self._all)
+        return len(self.every_row)
 
     @property
     def every(self) -> Tally:
@@ -134,11 +125,6 @@ class EntriesModel(LinesModel):
     def working(self) -> bool:
         """Whether something that has arrived is still to be worked in."""
         return self._slices.busy
-
-    @property
-    def query(self) -> Query:
-        """The filter in use."""
-        return self._query
 
     @property
     def grouping(self) -> str:
@@ -156,12 +142,7 @@ class EntriesModel(LinesModel):
 
     def everything(self) -> list[Entry]:
         """All entries, shown or not."""
-        return [row.entry for row in self._all]
-
-    @property
-    def every_row(self) -> list[Row]:
-        """The rows of all entries, shown or not; not to be changed."""
-        return self._all
+        return [row.entry for row in self.every_row]
 
     def rows_of(self, identities: set[Identity]) -> list[int]:
         """The rows in which entries are shown, in order."""
@@ -173,8 +154,7 @@ class EntriesModel(LinesModel):
         """The entries of these kinds and keys, shown or not."""
         keys = {key for _, key in wanted}
         found: dict[tuple[str, str], list[Entry]] = {}
-        for row in self._all:
-            entry = row.entry
+        for entry in (row.entry for row in self.every_row):
             if entry.key in keys and (entry.kind, entry.key) in wanted:
                 found.setdefault((entry.kind, entry.key), []).append(entry)
         return found
@@ -193,44 +173,40 @@ class EntriesModel(LinesModel):
         """Show what a filter lets through."""
         self._show_new()
         # One more letter can only take away from what is shown.
-        before, old = self.shows_apart, self._query
-        self._query = query
+        before, old = self.shows_apart, self.query
+        self.query = query
         narrower = before >= self.shows_apart and narrows(old, query)
-        self._rearrange(self._select(self._here.every_row() if narrower else self._all))
+        self._rearrange(self._select(self._here.every_row() if narrower else self.every_row))
 
     def show_apart(self, shown: bool) -> None:
         """Show locks, headers and unknown files as well, or only where the filter names them."""
         if shown != self.apart_wanted:
             self._show_new()
             self.apart_wanted = shown
-            self._rearrange(self._select(self._all))
+            self._rearrange(self._select(self.every_row))
 
     @property
     def shows_apart(self) -> bool:
         """Whether what is no entry is shown among the others."""
-        return self.apart_wanted or self._query.apart
+        return self.apart_wanted or self.query.apart
 
     def _select(self, rows: Iterable[Row]) -> list[Row]:
-        return select_rows(rows, self._query, self.shows_apart)
+        return select_rows(rows, self.query, self.shows_apart)
 
     def group(self, by: str, then: Callable[[], None] | None = None) -> None:
-        """Group the rows: one of GROUPINGS; very many of them in steps. ``then`` is called when
-        they are, unless others are wanted before.
-        """
+        """Group by one of GROUPINGS; then call ``then``, unless others are wanted before."""
         self._grouped = then
         if by != self._by:
             self._show_new()
             self._by = by
-            if len(self._all) <= SMALL:
-                self._rearrange(self._select(self._all))
+            if len(self.every_row) <= SMALL:
+                self._rearrange(self._select(self.every_row))
             else:
                 self._work()
         self._tell_grouped()
 
     def _tell_grouped(self) -> None:
-        """Rows are grouped as they are to be, or not yet."""
-        then = self._grouped
-        if then is not None and self._here.by == self._by:
+        if self._here.by == self._by and (then := self._grouped) is not None:
             self._grouped = None
             then()
 
@@ -253,7 +229,6 @@ class EntriesModel(LinesModel):
         else:
             self.become(new)
         self._again()
-        self.changed.emit()
 
     def expand_to(self, identities: set[Identity]) -> None:
         """Show what is under the headings of these entries, where the filter lets them through."""
@@ -265,13 +240,13 @@ class EntriesModel(LinesModel):
         """Forget everything: another place comes."""
         self._drop()
         self._leaving.finish()
-        if self._all or len(self._by_identity):
+        if self.every_row or len(self._by_identity):
             # Freeing many rows takes long.
-            self._leaving.start(chain(self._by_identity.let_go(), let_go(self._all)))
+            self._leaving.start(chain(self._by_identity.let_go(), let_go(self.every_row)))
             self._by_identity = Register()
             gc.unfreeze()
         self.beginResetModel()
-        self._all, self._renewed = [], set()
+        self.every_row, self._renewed = [], set()
         self._kinds = Counter()
         for groups in self._groups.values():
             for group in groups.values():
@@ -281,19 +256,15 @@ class EntriesModel(LinesModel):
         self.endResetModel()
         self.changed.emit()
 
-    # What a listing brings.
-
     def begin(self) -> None:
-        """The entries of the place follow in batches.
-
-        A first listing is shown while it arrives; a later one replaces what is shown at its end,
-        so that a refresh does not make the table flicker.
+        """The entries follow in batches. A first listing is shown as it arrives, a later one at its
+        end.
         """
         if self._intake is not None or self._here.by == self._by:
             self.settle()
         self.abandon()
         self._number += 1
-        if not self._all:
+        if not self.every_row:
             gc.freeze()  # what the window itself is made of is no garbage either
         self._intake = Intake(self._number, self._by_identity)
 
@@ -310,10 +281,8 @@ class EntriesModel(LinesModel):
             self._go_on()
 
     def renew(self, entries: Iterable[Entry], seen: range) -> None:
-        """More is known of some entries: their rows say so from now on, and stay where they are.
-
-        seen: the lines that are on the screen. Views are told of no others: to find one row among
-        a million that are in no order takes 10 ms.
+        """More is known of some entries, which stay where they are. seen: the lines on the screen;
+        views are told of no others: to find one among a million takes 10 ms.
         """
         known = {
             row: new
@@ -337,9 +306,7 @@ class EntriesModel(LinesModel):
                 self._tell(number, number)
 
     def judge(self, told: Iterable[Told], seen: range) -> None:
-        """Some entries have these verdicts from now on, and these reasons; their rows stay where
-        they are until ``judged``. seen: as of ``renew``.
-        """
+        """Entries have these verdicts; rows move when ``judged``. seen: as of ``renew``."""
         changed = set[Row]()
         for identity, verdict, why in told:
             row = self._by_identity.get(identity)
@@ -349,7 +316,7 @@ class EntriesModel(LinesModel):
         if not changed:
             return
         self._rejudged = True
-        if len(self._all) > MANY:
+        if len(self.every_row) > MANY:
             gc.freeze()  # as while they were listed: entries are no garbage
         if self.by_verdict:
             self._here.stale = True
@@ -361,7 +328,7 @@ class EntriesModel(LinesModel):
     def forget_verdicts(self, seen: range) -> Iterator[None]:
         """In steps: no verdict is known from now on. What is on the screen comes first."""
         told = [line for line in self._here.lines[seen.start : seen.stop] if isinstance(line, Row)]
-        for piece in chain([told], pieces(self._all)):
+        for piece in chain([told], pieces(self.every_row)):
             self.judge(((row.entry.identity, None, None) for row in piece), seen)
             yield
         self.judged()
@@ -378,15 +345,14 @@ class EntriesModel(LinesModel):
     @property
     def by_verdict(self) -> bool:
         """Whether what is shown, and where, depends on verdicts."""
-        fields = self._query.fields
-        asked = OF_VERDICT in fields or "is" in fields
+        asked = not self.query.fields.isdisjoint((OF_VERDICT, "is"))
         return asked or self._column == VERDICT or self._by == "verdict"
 
     def same(self) -> None:
         """The listing said that the place is as it was; ages are not."""
         self.abandon()
         if self._by == "age" and self._in_order:
-            self._slices.start(self._regroup())
+            self._slices.start(self._swap(self.every_row, set(), set()))
 
     def abandon(self) -> None:
         """The listing did not come to its end: what is shown stays."""
@@ -405,12 +371,11 @@ class EntriesModel(LinesModel):
         self._show_new()
 
     def _go_on(self) -> None:
-        intake = self._intake
-        if intake is None:
+        if (intake := self._intake) is None:
             return
         if not self._slices.busy:
             self._work()
-        if len(self._all) + len(intake.new) + intake.waiting <= SMALL:
+        if len(self.every_row) + len(intake.new) + intake.waiting <= SMALL:
             self._slices.finish()
 
     def _told(self) -> None:
@@ -431,12 +396,12 @@ class EntriesModel(LinesModel):
         """What is being worked in was meant for what was shown before: begin anew."""
         if self._slices.busy:
             self._work()
+        self.changed.emit()
 
     def _work(self) -> None:
         self._slices.start(self._steps(), self._told)
 
     def _steps(self) -> Iterator[None]:
-        """All that is to be worked in."""
         if self._here.by != self._by:
             yield from self._group_anew()
         if self._intake is not None:
@@ -444,12 +409,12 @@ class EntriesModel(LinesModel):
         elif self._renewed:
             yield from self._resettle()
         elif self._by == "age" and self._in_order:
-            yield from self._regroup()
+            yield from self._swap(self.every_row, set(), set())
 
     def _group_anew(self) -> Iterator[None]:
         """Group what is there as it is to be from now on; it stays in its order."""
         rows: list[Row] = []
-        for piece in pieces(self._all):
+        for piece in pieces(self.every_row):
             rows += self._select(piece)
             yield
         new = self._empty()
@@ -468,7 +433,7 @@ class EntriesModel(LinesModel):
         while intake.queue:
             new = intake.take()
             if intake.first and new:
-                self._all += new
+                self.every_row += new
                 self._kinds.update(map(_KIND, new))
                 self._in_order = False
                 self._keep_unshown(self._select(new))
@@ -514,10 +479,10 @@ class EntriesModel(LinesModel):
         yield from intake.settle()
         intake.changed |= self._renewed.difference(intake.gone)
         self._renewed = set()
-        every, touched = self._all, set[Line]()
+        every, touched = self.every_row, set[Line]()
         if intake.brings_news:
             key = sort_key(self._column, self._descending)
-            every = yield from intake.sorted(self._all, key, self._descending)
+            every = yield from intake.sorted(self.every_row, key, self._descending)
         elif self._by != "age":
             self._here.stale = False
             return
@@ -533,24 +498,20 @@ class EntriesModel(LinesModel):
 
     def _resettle(self) -> Iterator[None]:
         # Very many may have changed: no set of them is copied.
-        changed, every = self._renewed, self._all
+        changed, every = self._renewed, self.every_row
         count = len(changed)
         if not self._in_order:
             key = sort_key(self._column, self._descending)
             every = yield from in_order(every, key, self._descending)
-        touched = None if count > MAX_TOUCHED else set[Line](changed)
+        touched = None if count > lines.MAX_TOUCHED else set[Line](changed)
         yield from self._swap(every, touched, changed)
         if len(changed) == count:
             self._renewed = set()
-
-    def _regroup(self) -> Iterator[None]:
-        yield from self._swap(self._all, set(), set())
 
     def _swap(
         self, every: list[Row], touched: set[Line] | None, changed: set[Row]
     ) -> Iterator[None]:
         """Show these rows, all of which are sorted. The last step alone is what can be seen.
-
         touched: as of ``difference``; None where so many are that nobody looks which.
         """
         rows: list[Row] = []
@@ -559,13 +520,8 @@ class EntriesModel(LinesModel):
             rows += self._select(piece)
             kinds.update(map(_KIND, piece))
             yield
-        new = Arrangement(
-            self._by,
-            time.time(),
-            sort_key(self._column, self._descending),
-            self._descending,
-            ordered=True,
-        )
+        key = sort_key(self._column, self._descending)
+        new = Arrangement(self._by, time.time(), key, self._descending, ordered=True)
         yield from arrange(new, rows, self._groups[self._by])
         if touched is not None and self._by in PASSING:
             # Rows may have moved into a group that is collapsed, or out of one.
@@ -578,14 +534,10 @@ class EntriesModel(LinesModel):
             touched = touched.symmetric_difference(new.rows).symmetric_difference(self._here.rows)
             change = yield from difference(self._here.lines, new.lines, touched)
         yield
-        before: list[Sequence[object]] = [
-            self._all,
-            self._here.lines,
-            *self._here.rows.values(),
-            new.lines,
-        ]
+        before: list[Sequence[object]] = [self.every_row, self._here.lines, new.lines]
+        before += self._here.rows.values()
         self.merging.emit()
-        self._all, self._in_order, self._kinds = every, True, kinds
+        self.every_row, self._in_order, self._kinds = every, True, kinds
         self.adopt(new, change)
         self.tell_changed(changed)
         self.merged.emit()
@@ -608,7 +560,6 @@ class EntriesModel(LinesModel):
         finished(arrange(new, rows, self._groups[self._by]))
         self.become(new)
         self._again()
-        self.changed.emit()
 
     def _count(self) -> Iterator[None]:
         self._totals = yield from add_up(list(self._here.rows.values()))
@@ -619,9 +570,7 @@ class EntriesModel(LinesModel):
 
 
 def _one_by_one(lists: list[Sequence[object]]) -> Iterator[None]:
-    """Let go of lists: to free a very long one takes milliseconds, so it is emptied before, if
-    nobody else has it.
-    """
+    """Empty lists that nobody else has before they go: a very long one takes milliseconds."""
     while lists:
         yield
         last = lists.pop()

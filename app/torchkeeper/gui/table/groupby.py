@@ -1,6 +1,4 @@
-"""By what the table is grouped and sorted: what the View menu does, and what is remembered of
-it.
-"""
+"""By what the table is grouped and sorted: what the View menu does, and what is remembered."""
 
 from __future__ import annotations
 
@@ -26,8 +24,7 @@ class GroupBy(QObject):
 
     def __init__(self, model: EntriesModel, settings: QSettings, parent: QObject) -> None:
         super().__init__(parent)
-        self._model = model
-        self._settings = settings
+        self._model, self._settings = model, settings
         kept = str(settings.value(KEY) or "")
         if kept in GROUPINGS:
             model.group(kept)
@@ -37,20 +34,9 @@ class GroupBy(QObject):
         self._model.group(by, then)
         self._settings.setValue(KEY, by)
 
-    def group_by_kind(self, then: Callable[[], None] | None = None) -> None:
-        """The same, by kind."""
-        self.group("kind", then)
-
-    def expand_all(self) -> None:
-        """Show what is under every heading."""
-        self._model.collapse(self._model.groups, False)
-
-    def collapse_all(self) -> None:
-        """Show the headings only."""
-        self._model.collapse(self._model.groups, True)
-
-
-# By what the table is sorted, for whoever does not click on its header: View > Sort by.
+    def fold(self, collapsed: bool) -> None:
+        """Show the headings only, or what is under every one, too."""
+        self._model.collapse(self._model.groups, collapsed)
 
 
 class SortBy(QObject):
@@ -58,8 +44,7 @@ class SortBy(QObject):
 
     def __init__(self, table: EntryTable) -> None:
         super().__init__(table)
-        self._table = table
-        self._header = table.horizontalHeader()
+        self._table, self._header = table, table.horizontalHeader()
         self._actions: list[QAction] = []
 
     def fill(self, menu: QMenu) -> None:

@@ -48,21 +48,16 @@ class Weight:
 
 
 class Group:
-    """Some of the rows, under a heading; without grouping the one group has no heading.
-
-    The object stays the same for as long as its place is shown. It stands for its heading in the
-    lines of the table.
-
-    name: what its rows have in common.
-    rows: the rows that the filter lets through, in order.
+    """Some of the rows, under a heading; without grouping the one group has no heading. The object
+    stays the same for as long as its place is shown. It stands for its heading in the lines of the
+    table. name: what its rows have in common. rows: the rows that the filter lets through, in
+    order.
     """
 
     __slots__ = ("_weight", "by", "collapsed", "name", "rows")
 
     def __init__(self, by: str, name: Name, collapsed: bool = False) -> None:
-        self.by = by
-        self.name = name
-        self.collapsed = collapsed
+        self.by, self.name, self.collapsed = by, name, collapsed
         self.rows: list[Row] = []
         self._weight: Weight | None = None
 
@@ -118,12 +113,8 @@ class Group:
     @property
     def spoken(self) -> str:
         """The whole heading for whoever listens."""
-        what = {
-            "kind": _tr("Kind {}"),
-            "verdict": _tr("Verdict {}"),
-            "torch": _tr("Torch version {}"),
-            "age": _tr("Last change {}"),
-        }[self.by]
+        kinds = _tr("Kind {}"), _tr("Verdict {}"), _tr("Torch version {}"), _tr("Last change {}")
+        what = dict(zip(GROUPINGS[1:], kinds, strict=True))[self.by]
         title = self.title if self.name is None or self.by != "torch" else printable(str(self.name))
         state = _tr("collapsed") if self.collapsed else _tr("expanded")
         return f"{what.format(title)}, {self.counted}, {say.content(self.size)}, {state}"
@@ -143,13 +134,9 @@ def _age_words(name: str) -> str:
 
 def naming(by: str, now: float) -> Callable[[Row], Name]:
     """What tells the name of a row's group; ``now`` is when ages are counted from."""
-    if by == "kind":
-        return attrgetter("entry.kind")
-    if by in ("torch", "verdict"):
-        return attrgetter(f"entry.{by}")
     if by == "age":
         return _age_naming(now)
-    return lambda _: None
+    return attrgetter(f"entry.{by}") if by != "none" else lambda _: None
 
 
 def _age_naming(now: float) -> Callable[[Row], Name]:

@@ -1,6 +1,4 @@
-"""The header of the table of entries: its sort mark stands beside the title, and short lines show
-where a column is made wider.
-"""
+"""The header of the table: its sort mark stands beside the title, lines show where to drag."""
 
 from __future__ import annotations
 
@@ -33,11 +31,9 @@ class Header(QHeaderView):
             self._mark(painter, rect, index)
 
     def _mark(self, painter: QPainter, rect: QRect, column: int) -> None:
-        model = self.model()
-        title = str(model.headerData(column, Qt.Orientation.Horizontal) or "")
-        where = model.headerData(
-            column, Qt.Orientation.Horizontal, Qt.ItemDataRole.TextAlignmentRole
-        )
+        model, way = self.model(), Qt.Orientation.Horizontal
+        title = str(model.headerData(column, way) or "")
+        where = model.headerData(column, way, Qt.ItemDataRole.TextAlignmentRole)
         font = QFont(self.font())
         font.setWeight(QFont.Weight.DemiBold)
         used = _PADDING + QFontMetrics(font).horizontalAdvance(title) + _GAP
@@ -48,18 +44,13 @@ class Header(QHeaderView):
         # Where a title fills its section, the mark takes the last of its room.
         left = max(rect.left() + 2, min(left, rect.right() - _MARK - 2))
         middle = rect.center().y() + 0.5
-        way = 2 if self.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder else -2
+        down = 2 if self.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder else -2
         with_pen = QPen(QColor(theme.shades().text), 1.6)
         with_pen.setCapStyle(Qt.PenCapStyle.RoundCap)
         with_pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(with_pen)
-        painter.drawPolyline(
-            [
-                QPointF(left, middle - way),
-                QPointF(left + _MARK / 2, middle + way),
-                QPointF(left + _MARK, middle - way),
-            ]
-        )
+        corners = (0, -down), (_MARK / 2, down), (_MARK, -down)
+        painter.drawPolyline([QPointF(left + x, middle + y) for x, y in corners])
         painter.restore()

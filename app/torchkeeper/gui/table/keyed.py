@@ -1,6 +1,4 @@
-"""Which entries of the place have some kinds and keys: all rows are gone through for them, in short
-steps, for at half a million that takes as long as 30 pictures of the screen.
-"""
+"""Which entries have some kinds and keys, found in short steps: all rows are gone through."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ class Keyed(QObject):
         self._wanted: set[Which] = set()
         self._slices = Slices(self)
         self._waited_for = False
-        for other in (model.modelReset, model.merged):
-            other.connect(self._forget)
+        model.modelReset.connect(self._forget)
+        model.merged.connect(self._forget)
 
     def of(self, wanted: Collection[Which]) -> dict[Which, list[Entry]]:
         """Those that are known; for the others ``found`` follows, unless they are few."""

@@ -1,6 +1,4 @@
-"""The lines of the table, rows and headings, as a table model: what Qt asks, and how one
-arrangement of them becomes another.
-"""
+"""The lines of the table as a model, and how one arrangement of them becomes another."""
 
 from __future__ import annotations
 
@@ -8,37 +6,19 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
 from operator import is_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
-from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.table.cells import (
-    COLUMNS,
-    DEVICE,
-    KEY,
-    NUMBERS,
-    SIZE,
-    TORCH,
-    VERDICT,
-    accessible_text,
-    cell_text,
-    header_text,
-    tooltip,
-)
+from torchkeeper.gui.table import cells
+from torchkeeper.gui.table.cells import COLUMNS, DEVICE, KEY, NUMBERS, SIZE, TORCH, VERDICT
 from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
 from torchkeeper.gui.table.ordering import SORT_KEYS, Key, Row, bisect, bisect_after
 from torchkeeper.gui.table.slices import STEP, Work, finished, let_go, pieces
 from torchkeeper.gui.widgets.plain import tip
 
-# The lines of the table: rows and headings, and how one arrangement of them becomes another.
+if TYPE_CHECKING:
+    from PySide6.QtCore import QObject
 
 Line = Row | Group
 
@@ -51,24 +31,20 @@ _FEW = 1000
 
 
 class Arrangement:
-    """Rows in groups, in the order of the table.
-
-    rows: what each group holds, in the order in which groups stand. It is the group's own only
-        once ``adopt`` was called.
-    ordered: whether the rows of each group are sorted; otherwise they stand as they came.
+    """Rows in groups, in the order of the table. rows: what each group holds, in the order in which
+    groups stand. It is the group's own only once ``adopt`` was called. ordered: whether the rows of
+    each group are sorted; otherwise they stand as they came.
     """
 
     def __init__(self, by: str, now: float, key: Key, descending: bool, ordered: bool) -> None:
-        self.by = by
-        self.ordered = ordered
+        self.by, self.ordered = by, ordered
         self.rows: dict[Group, list[Row]] = {}
         self.sizes: dict[Group, Weight] = {}
         self.lines: list[Line] = []
         #: Entries have changed since: rows need not be where they would be sorted to.
         self.stale = False
         self.name: Callable[[Row], Name] = naming(by, now)
-        self._key = key
-        self._descending = descending
+        self._key, self._descending = key, descending
         self._starts: dict[Group, int] | None = None
         self._named: dict[Name, Group] | None = None
 
@@ -113,10 +89,7 @@ class Arrangement:
         return self._named.get(self.name(row))
 
     def grow(self, group: Group, rows: list[Row]) -> tuple[int, list[Line]]:
-        """Put more rows at the end of a group, which may be new; which lines come, and where.
-
-        They are still to be put into ``lines``.
-        """
+        """Put rows at the end of a group; which lines are to be put into ``lines``, and where."""
         new = group not in self.rows
         if new:
             group.take([])
@@ -161,7 +134,6 @@ class Arrangement:
         return found
 
     def _like(self, rows: list[Row], row: Row) -> tuple[int, int]:
-        """Where in a group rows stand that are sorted by the same value as this one."""
         if not self.ordered:
             return 0, len(rows)
         value = self._key(row)
@@ -170,17 +142,17 @@ class Arrangement:
 
     def all_where(self, lines: set[Line]) -> dict[Line, int]:
         """The numbers of those of some lines that are shown."""
-        if len(lines) > _FEW:
-            found: dict[Line, int] = {}
-            for group, rows in self.rows.items():
-                at = self.start(group)
-                if group.headed:
-                    found[group] = at
-                    at += 1
-                if not group.collapsed:
-                    found.update((row, n) for n, row in enumerate(rows, at) if row in lines)
-            return found
-        return self._few_where(lines)
+        if len(lines) <= _FEW:
+            return self._few_where(lines)
+        found: dict[Line, int] = {}
+        for group, rows in self.rows.items():
+            at = self.start(group)
+            if group.headed:
+                found[group] = at
+            if not group.collapsed:
+                some = enumerate(rows, at + group.headed)
+                found.update((row, n) for n, row in some if row in lines)
+        return found
 
 
 def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work[None]:
@@ -216,10 +188,7 @@ class Change(NamedTuple):
 
 
 def difference(old: list[Line], new: list[Line], touched: set[Line]) -> Work[Change | None]:
-    """What changes, where all lines that are in only one of the two are among those touched.
-
-    None where it would be too many pieces.
-    """
+    """What changes, all of which is among ``touched``; None where it would be too many pieces."""
     if (yield from _same(old, new)):
         return Change([], None, [])
     if len(touched) > MAX_TOUCHED:
@@ -312,11 +281,11 @@ class LinesModel(QAbstractTableModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         flags = super().flags(index)
-        lines = self._here.lines
-        if index.isValid() and isinstance(lines[index.row()], Group):
-            # It can be the current one, so that keys work on it, but is never selected.
-            return Qt.ItemFlag.ItemIsEnabled
-        return flags | Qt.ItemFlag.ItemIsDragEnabled if index.isValid() else flags
+        if not index.isValid():
+            return flags
+        # A heading can be the current one, so that keys work on it, but is never selected.
+        heading = isinstance(self._here.lines[index.row()], Group)
+        return Qt.ItemFlag.ItemIsEnabled if heading else flags | Qt.ItemFlag.ItemIsDragEnabled
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -324,7 +293,7 @@ class LinesModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(COLUMNS):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return header_text(section)
+            return cells.header_text(section)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(section)
         if role == Qt.ItemDataRole.WhatsThisRole:
@@ -337,16 +306,20 @@ class LinesModel(QAbstractTableModel):
             return None
         line, column = lines[index.row()], index.column()
         if isinstance(line, Group):
-            return _heading(line, column, role)
+            if role == Qt.ItemDataRole.DisplayRole:
+                return f"{line.title} · {line.numbers}" if column == 0 else None
+            if role == Qt.ItemDataRole.AccessibleTextRole:
+                return line.spoken
+            return line if role == GroupRole else None
         entry = line.entry
         if role == Qt.ItemDataRole.DisplayRole:
-            return cell_text(entry, column)
+            return cells.cell_text(entry, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(tooltip(entry, column))
+            return tip(cells.tooltip(entry, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return accessible_text(entry, column)
+            return cells.accessible_text(entry, column)
         if role == Qt.ItemDataRole.WhatsThisRole:
             return whats_this(column)
         if role == SortRole:
@@ -381,12 +354,6 @@ class LinesModel(QAbstractTableModel):
     def group_of(self, row: Row) -> Group | None:
         """The group in which a row is."""
         return self._here.group_of(row)
-
-    def entry_at(self, row: int) -> Entry:
-        """The entry in a row, which must not be a heading's."""
-        line = self._here.lines[row]
-        assert isinstance(line, Row)
-        return line.entry
 
     def become(self, new: Arrangement) -> None:
         """Show another arrangement, wherever it comes from."""
@@ -463,14 +430,6 @@ class LinesModel(QAbstractTableModel):
 def _side(column: int) -> Qt.AlignmentFlag:
     side = Qt.AlignmentFlag.AlignRight if column in NUMBERS else Qt.AlignmentFlag.AlignLeft
     return side | Qt.AlignmentFlag.AlignVCenter
-
-
-def _heading(group: Group, column: int, role: int) -> Any:
-    if role == Qt.ItemDataRole.DisplayRole:
-        return f"{group.title} · {group.numbers}" if column == 0 else None
-    if role == Qt.ItemDataRole.AccessibleTextRole:
-        return group.spoken
-    return group if role == GroupRole else None
 
 
 def whats_this(column: int) -> str:

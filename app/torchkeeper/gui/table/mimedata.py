@@ -1,6 +1,4 @@
-"""Entries as they are dragged or lie on the clipboard, beside the file or the text they are for
-other programs.
-"""
+"""Entries as they are dragged or lie on the clipboard, beside what they are for others."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import QMimeData, QObject
@@ -26,9 +24,7 @@ _MOST, _LONG = 2, 1 << 20
 
 
 class Rows(NamedTuple):
-    """Entries of a place: the first of them, and how many there are. own: whether they are from
-    this window, and no other program's.
-    """
+    """The first entries of a place, and how many there are. own: whether they are this window's."""
 
     place: str
     entries: tuple[Entry, ...]
@@ -63,8 +59,6 @@ def rows_of(data: QMimeData) -> Rows | None:
     return Rows(found["place"], entries[:_MOST], max(count, len(entries)), own)
 
 
-# Selected entries as text: keys, paths, JSON, commands for a shell.
-
 #: Seconds that a slice of the work may take on the main thread.
 _SLICE = 0.008
 
@@ -82,12 +76,9 @@ def paths(place: str, entries: Sequence[Entry]) -> Iterator[str]:
 
 def objects(entries: Sequence[Entry]) -> Iterator[str]:
     """As ``torchkeeper ls --json`` prints them; with a verdict, in words why it is so."""
-    return (json.dumps(_object(entry)) for entry in entries)
-
-
-def _object(entry: Entry) -> Mapping[str, object]:
-    row = entry.to_json()
-    return row if entry.verdict is None else {**row, "why": entry.why}
+    for entry in entries:
+        why = {} if entry.verdict is None else {"why": entry.why}
+        yield json.dumps({**entry.to_json(), **why})
 
 
 def commands(place: str, entries: Sequence[Entry]) -> Iterator[str]:
@@ -114,9 +105,7 @@ class Copier(QObject):
         return self._timer.isActive()
 
     def put(self, lines: Iterable[str], entries: bytes = b"") -> None:
-        """Copy these lines instead of whatever was being copied; few are there at once. entries:
-        those that they are of (``mimedata``).
-        """
+        """Copy these lines instead of what was being copied; entries: those that they are of."""
         self._coming, self._lines, self._rows = iter(lines), [], entries
         self._on()
 
@@ -142,28 +131,15 @@ class RowCopier(Copier):
     def __init__(self, table: EntryTable, place: Callable[[], str | None]) -> None:
         """place: which one the table shows."""
         super().__init__(table)
-        self._table = table
-        self._place = place
+        self._table, self._place = table, place
 
-    def copy_key(self) -> None:
-        """The keys of the selected entries, one a line."""
-        chosen = self._table.selected()
-        self.put(keys(chosen), self._told(chosen))
-
-    def copy_path(self) -> None:
-        """The paths of the selected entries, one a line."""
-        self.put(paths(self._place() or "", self._table.selected()))
-
-    def copy_json(self) -> None:
-        """The selected entries as ``ls --json`` prints them."""
-        chosen = self._table.selected()
-        self.put(objects(chosen), self._told(chosen))
-
-    def copy_command(self) -> None:
-        """A command for each selected key."""
-        self.put(commands(self._place() or "", self._table.selected()))
-
-    def _told(self, chosen: Sequence[Entry]) -> bytes:
-        """The entries themselves, for who pastes them on the Compare page."""
-        place = self._place()
-        return told(place, chosen) if place is not None and chosen else b""
+    def copy(self, what: str) -> None:
+        """Their "key", "path", "json" (``ls --json``) or "command", each on a line."""
+        chosen, place = self._table.selected(), self._place() or ""
+        if what == "path":
+            self.put(paths(place, chosen))
+        elif what == "command":
+            self.put(commands(place, chosen))
+        else:  # on the Compare page, the entries themselves are pasted
+            entries = told(place, chosen) if place and chosen else b""
+            self.put(keys(chosen) if what == "key" else objects(chosen), entries)

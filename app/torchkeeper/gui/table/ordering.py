@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from operator import attrgetter
@@ -17,10 +17,7 @@ _KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 
 
 class Row:
-    """An entry and its text to search in. The object stays the same when the entry changes.
-
-    seen: the number of the last listing that named it.
-    """
+    """An entry and its text to search in. seen: the number of the last listing that named it."""
 
     __slots__ = ("entry", "hay", "low", "seen")
 
@@ -47,8 +44,7 @@ _NEVER, _UNKNOWN = 1e300, float("inf")
 
 
 def _expires(row: Row) -> float:
-    expires = row.entry.expires
-    return _UNKNOWN if expires is None else expires or _NEVER
+    return _UNKNOWN if row.entry.expires is None else row.entry.expires or _NEVER
 
 
 def _used(row: Row) -> float:
@@ -105,10 +101,7 @@ def _terms(query: Query) -> list[str] | None:
 
 
 def narrows(old: Query, new: Query) -> bool:
-    """Whether whatever a filter lets through was let through by another one before.
-
-    A no may be wrong, a yes is not.
-    """
+    """Whether what a filter lets through another did before. A no may be wrong, a yes is not."""
     before, after = _terms(old), _terms(new)
     if before is None or after is None:
         return False
@@ -142,7 +135,6 @@ def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[R
 
 
 def _with_word(rows: list[Row], term: str) -> list[Row]:
-    """Those of a few rows whose text has a word, or has it not."""
     wanted, word = term[0] != "-", term.removeprefix("-")
     hays = [row.hay for row in rows]
     if word not in "\n".join(hays):
@@ -156,38 +148,22 @@ _BETWEEN = 1024
 
 def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool) -> int:
     """The first row of a sorted list that does not come before a value."""
-    low, high = 0, len(rows)
-    while low < high:
-        middle = (low + high) // 2
-        other = key(rows[middle])
-        if other > value if descending else other < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    if not descending:
+        return bisect_left(rows, value, key=key)
+    return bisect_left(rows, True, key=lambda row: not key(row) > value)
 
 
 def bisect_after(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
     """The first row of a sorted list, from ``low`` on, that comes after a value."""
-    high = len(rows)
-    while low < high:
-        middle = (low + high) // 2
-        other = key(rows[middle])
-        if other < value if descending else other > value:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    if not descending:
+        return bisect_right(rows, value, low, key=key)
+    return bisect_left(rows, True, low, key=lambda row: key(row) < value)
 
 
 def merged(
     rows: Sequence[Row], others: Sequence[Row], key: Key, descending: bool
 ) -> Iterator[Sequence[Row]]:
-    """Two lists that are in order as one, a thousand or two rows at a time.
-
-    Equal rows stay in their order, those of the first list before the others: the same as sorting
-    all of them, which could not be interrupted.
-    """
+    """Two sorted lists as one, some thousand rows at a time; equal ones of the first come first."""
     at = beside = 0
     while at < len(rows) and beside < len(others):
         some, more = rows[at : at + _BETWEEN], others[beside : beside + _BETWEEN]
@@ -212,11 +188,10 @@ _STEP = 256
 
 
 def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[Row]]:
-    """Rows that are in no order, in order, a thousand or so at a time.
-
-    Equal rows stay in their order: the same as sorting all of them, which could not be
-    interrupted. Each goes to those of about its value first, and those are sorted. Sorting runs and
-    merging them looks at every run for every piece: with 500,000 rows 10 ms at a time.
+    """Rows that are in no order, in order, a thousand or so at a time. Equal rows stay in their
+    order: the same as sorting all of them, which could not be interrupted. Each goes to those of
+    about its value first, and those are sorted. Sorting runs and merging them looks at every run
+    for every piece: with 500,000 rows 10 ms at a time.
     """
     sample: list[Any] = []
     for first in range(0, len(rows), _LOOK * _STEP):

@@ -21,10 +21,7 @@ Work = Generator[None, None, T]
 
 
 class Slices(QObject):
-    """Does one piece of work, given as an iterator of short steps.
-
-    The first slice is done at once, so that what is short is over when ``start`` returns.
-    """
+    """Does one piece of work, an iterator of short steps; the first slice at once."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -65,8 +62,7 @@ class Slices(QObject):
             self._go_on()
 
     def _go_on(self) -> None:
-        work = self._work
-        if work is None:
+        if (work := self._work) is None:
             return
         begun = time.perf_counter()
         for _ in work:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import COUNTED_APART, counted, tally
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 @dataclass
 class Totals:
     """What is shown, added up. counts: as of ``artifacts.entry.tally``; files, bytes, and how many
-    are broken or orphans, are of the entries alone, where there are any.
-
-    verdicts: how many have which, None for those without one; torches: of what versions those are
-    that are stale, None where that is not known.
+    are broken or orphans, are of the entries alone, where there are any. verdicts: how many have
+    which, None for those without one; torches: of what versions those are that are stale, None
+    where that is not known.
     """
 
     counts: Tally = field(default_factory=lambda: tally(()))
@@ -42,8 +41,7 @@ def add_up(groups: Iterable[Sequence[Row]]) -> Work[Totals]:
             entries = [row.entry for row in piece]
             kinds.update(entry.kind for entry in entries)
             totals.verdicts.update([entry.verdict for entry in entries])
-            stale = [entry.torch for entry in entries if entry.verdict == "stale"]
-            totals.torches.update(stale)
+            totals.torches.update([one.torch for one in entries if one.verdict == "stale"])
             for entry in entries:
                 part = others if entry.kind in COUNTED_APART else totals
                 part.files += entry.files
@@ -53,6 +51,4 @@ def add_up(groups: Iterable[Sequence[Row]]) -> Work[Totals]:
                 part.orphans += entry.orphan is not None
             yield
     counts = counted(kinds)
-    totals = totals if counts["entries"] else others
-    totals.counts = counts
-    return totals
+    return replace(totals if counts["entries"] else others, counts=counts)

@@ -5,35 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import (
-    QItemSelection,
-    QItemSelectionModel,
-    QItemSelectionRange,
-    QPoint,
-    QRect,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QPainter, QPalette, QPixmap
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QFrame,
-    QHeaderView,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView as View
+from PySide6.QtWidgets import QApplication, QFrame, QHeaderView, QTableView, QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
-from torchkeeper.gui.table.cells import (
-    EXPIRES,
-    MTIME,
-    SERVERS,
-    SIZE,
-    USED,
-    cell_text,
-)
+from torchkeeper.gui.table.cells import EXPIRES, MTIME, SERVERS, SIZE, USED, cell_text
 from torchkeeper.gui.table.chosen import Chosen
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
@@ -50,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Whose texts change with the time that passes.
 _PASSING = (MTIME, EXPIRES, USED)
-_SELECT = QItemSelectionModel.SelectionFlag.Select
+_FLAGS = QItemSelectionModel.SelectionFlag
 _NO_KEY = Qt.KeyboardModifier.NoModifier
 
 
@@ -73,11 +52,11 @@ class EntryTable(QTableView):
         self.setObjectName("entries")
         self.setAccessibleName(self.tr("Entries of the place"))
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setSelectionBehavior(View.SelectionBehavior.SelectRows)
+        self.setSelectionMode(View.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(View.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(View.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(View.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
         self.setAlternatingRowColors(True)
         self.setTabKeyNavigation(False)
@@ -86,7 +65,8 @@ class EntryTable(QTableView):
         self.verticalHeader().hide()
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        self._model = model
+        #: What it shows.
+        self.entries = model
         self._delegate = EntryDelegate(self, model)
         self.setItemDelegate(self._delegate)
         header = Header(self)
@@ -111,12 +91,12 @@ class EntryTable(QTableView):
         for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
                         model.layoutChanged, model.rowsInserted, model.rowsRemoved,
                         model.dataChanged):  # fmt: skip
-            changed.connect(self._forget_chosen)
+            changed.connect(self._chosen.forget)
         self._kept: tuple[set[Line], Line | None, int, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
         self.setDragEnabled(True)
-        self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
+        self.setDragDropMode(View.DragDropMode.DragOnly)
         self._dragging = False
         #: Where the button was pressed on a selected row, until that has become a drag.
         self._pressed: QPoint | None = None
@@ -145,31 +125,22 @@ class EntryTable(QTableView):
         """The entries that are selected, in the order of the table; the first ``most`` of them."""
         if most is None:
             return self._chosen.entries()
-        lines = self.selected_lines(most)
-        return [line.entry for line in lines if isinstance(line, Row)][:most]
+        return [line.entry for line in self.selected_lines(most) if isinstance(line, Row)][:most]
 
     def selected_size(self) -> int:
         """The bytes of all that is selected."""
         return self._chosen.size()
-
-    def _forget_chosen(self) -> None:
-        self._chosen.forget()
 
     @property
     def gathered(self) -> bool:
         """Whether it is known what is selected; where not, ``selection_changed`` follows."""
         return self._chosen.ready
 
-    @property
-    def entries(self) -> EntriesModel:
-        """What it shows."""
-        return self._model
-
     def selected_lines(self, most: int | None = None) -> list[Line]:
         """What lies in the selected ranges; headings may lie between entries."""
         selection = self.selectionModel().selection()
         parts = (selection.at(number) for number in range(selection.count()))
-        lines, found, at = self._model.lines, list[Line](), 0
+        lines, found, at = self.entries.lines, list[Line](), 0
         for first, last in sorted((part.top(), part.bottom()) for part in parts):
             if most is not None:
                 last = min(last, first + 2 * most)  # headings are fewer than entries
@@ -183,49 +154,40 @@ class EntryTable(QTableView):
         """Select these entries and no others."""
         selection = self.selectionModel()
         selection.clearSelection()
-        selection.select(self._ranges(self._model.rows_of(identities)), _SELECT)
+        selection.select(self._ranges(self.entries.rows_of(identities)), _FLAGS.Select)
 
     def select_groups(self, groups: Iterable[Group]) -> None:
         """Select all entries under these headings, which are not collapsed, and no others."""
-        found, last = QItemSelection(), self._model.columnCount() - 1
+        found, last = QItemSelection(), self.entries.columnCount() - 1
         wanted = {group: len(group.rows) for group in groups}
-        for line, at in self._model.where(set(wanted)).items():
+        for line, at in self.entries.where(set(wanted)).items():
             if isinstance(line, Group) and not line.collapsed and wanted[line]:
-                first = self._model.index(at + 1, 0)
-                found.append(QItemSelectionRange(first, self._model.index(at + wanted[line], last)))
-        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
-        self.selectionModel().select(found, flags)
+                end = self.entries.index(at + wanted[line], last)
+                found.select(self.entries.index(at + 1, 0), end)
+        self.selectionModel().select(found, _FLAGS.ClearAndSelect)
 
     def _ranges(self, rows: Iterable[int]) -> QItemSelection:
         found = QItemSelection()
-        last = self._model.columnCount() - 1
+        last = self.entries.columnCount() - 1
         start = previous = -2
         for row in [*rows, -2]:
             if row != previous + 1:
                 if start >= 0:
-                    found.append(
-                        QItemSelectionRange(
-                            self._model.index(start, 0), self._model.index(previous, last)
-                        )
-                    )
+                    found.select(self.entries.index(start, 0), self.entries.index(previous, last))
                 start = row
             previous = row
         return found
 
     def selectAll(self) -> None:
-        found, last = QItemSelection(), self._model.columnCount() - 1
-        for first, count in self._model.stretches():
-            found.append(
-                QItemSelectionRange(
-                    self._model.index(first, 0), self._model.index(first + count - 1, last)
-                )
-            )
-        self.selectionModel().select(found, _SELECT)
+        found, last = QItemSelection(), self.entries.columnCount() - 1
+        for first, count in self.entries.stretches():
+            end = self.entries.index(first + count - 1, last)
+            found.select(self.entries.index(first, 0), end)
+        self.selectionModel().select(found, _FLAGS.Select)
 
     def select_rows(self, rows: Iterable[int]) -> None:
         """Select these rows, which are in order, and no others."""
-        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
-        self.selectionModel().select(self._ranges(rows), flags)
+        self.selectionModel().select(self._ranges(rows), _FLAGS.ClearAndSelect)
 
     def go_to_top(self) -> None:
         """Scroll to the top, or to what is selected: other rows are shown than before."""
@@ -236,14 +198,14 @@ class EntryTable(QTableView):
             self.scrollToTop()
             return
         if not chosen.isSelected(at):
-            at = self._model.index(chosen.selection().at(0).top(), 0)
-        self.scrollTo(at, QAbstractItemView.ScrollHint.PositionAtCenter)
+            at = self.entries.index(chosen.selection().at(0).top(), 0)
+        self.scrollTo(at, View.ScrollHint.PositionAtCenter)
 
     def _remember(self) -> None:
         current = self.currentIndex()
         self._kept = (
             {line for line in self.selected_lines() if isinstance(line, Row)},
-            self._model.lines[current.row()] if current.isValid() else None,
+            self.entries.lines[current.row()] if current.isValid() else None,
             current.row(),
             self.verticalScrollBar().value(),
         )
@@ -254,12 +216,13 @@ class EntryTable(QTableView):
         lines, current, row, scroll = self._kept
         self._kept = None
         selection = self.selectionModel()
-        if current is not None and (last := self._model.rowCount() - 1) >= 0:
+        if current is not None and (last := self.entries.rowCount() - 1) >= 0:
             # Where it is gone, keys go on at what has taken its place.
-            at = self._model.where({current}).get(current, min(row, last))
-            selection.setCurrentIndex(self._model.index(at, 0), selection.SelectionFlag.NoUpdate)
+            at = self.entries.where({current}).get(current, min(row, last))
+            selection.setCurrentIndex(self.entries.index(at, 0), selection.SelectionFlag.NoUpdate)
         if lines:
-            selection.select(self._ranges(sorted(self._model.where(lines).values())), _SELECT)
+            rows = sorted(self.entries.where(lines).values())
+            selection.select(self._ranges(rows), _FLAGS.Select)
         self.verticalScrollBar().setValue(scroll)
         self.selection_changed.emit()
 
@@ -269,29 +232,25 @@ class EntryTable(QTableView):
         first, last = self.rowAt(0), self.rowAt(self.viewport().height() - 1)
         if first < 0:
             return
-        seen = list(range(first, (last if last >= 0 else self._model.rowCount() - 1) + 1))
+        seen = list(range(first, (last if last >= 0 else self.entries.rowCount() - 1) + 1))
         current = self.currentIndex().row()
         if current in seen:
             seen.insert(0, current)
         elif not self.verticalScrollBar().value():
             return  # at the top one sees what comes in at the top
-        self._anchors = [(self._model.lines[row], self.rowViewportPosition(row)) for row in seen]
+        self._anchors = [(self.entries.lines[row], self.rowViewportPosition(row)) for row in seen]
 
     def _hold(self) -> None:
         """Scroll so that the first of those lines that is left is where it was."""
         for line, y in self._anchors:
-            row = self._model.where({line}).get(line)
-            if row is not None:
+            if (row := self.entries.where({line}).get(line)) is not None:
                 self.updateGeometries()
                 self.verticalScrollBar().setValue(row * ROW_HEIGHT - y)
                 break
         self._anchors = []
 
-    # Groups.
-
     def _group_at(self, index: QModelIndex | QPersistentModelIndex) -> Group | None:
-        """The group whose heading this is."""
-        line = self._model.lines[index.row()] if index.isValid() else None
+        line = self.entries.lines[index.row()] if index.isValid() else None
         return line if isinstance(line, Group) else None
 
     def _heading_under(self, y: int) -> Group | None:
@@ -300,19 +259,18 @@ class EntryTable(QTableView):
         if top is not None and y < top[1] + ROW_HEIGHT:
             return top[0]
         row = self.rowAt(y)
-        return self._group_at(self._model.index(row, 0)) if row >= 0 else None
+        return self._group_at(self.entries.index(row, 0)) if row >= 0 else None
 
     def _on_top(self) -> tuple[Group, int] | None:
         """The group whose heading stays at the top while its rows are seen, and its y."""
-        row = self.rowAt(0)
-        if row < 0 or len(self._model.lines) <= row or self._model.grouping == "none":
+        row, lines = self.rowAt(0), self.entries.lines
+        if not 0 <= row < len(lines) or self.entries.grouping == "none":
             return None
-        line = self._model.lines[row]
-        group = self._model.group_of(line) if isinstance(line, Row) else line
+        line = lines[row]
+        group = self.entries.group_of(line) if isinstance(line, Row) else line
         if group is None or (group is line and not self.rowViewportPosition(row)):
             return None
-        following = self._model.lines[row + 1] if row + 1 < len(self._model.lines) else None
-        pushed = isinstance(following, Group)
+        pushed = row + 1 < len(lines) and isinstance(lines[row + 1], Group)
         return group, self.rowViewportPosition(row + 1) - ROW_HEIGHT if pushed else 0
 
     def toggle(self, group: Group, collapsed: bool | None = None) -> None:
@@ -320,20 +278,19 @@ class EntryTable(QTableView):
         collapsed = not group.collapsed if collapsed is None else collapsed
         self._go_to(group)
         if collapsed != group.collapsed:
-            self._model.collapse([group], collapsed)
+            self.entries.collapse([group], collapsed)
 
     def go_to_row(self, row: int) -> None:
         """Make a row the current one, and select it where it is an entry's."""
-        group = self._group_at(self._model.index(row, 0))
-        if group is None:
+        if (group := self._group_at(self.entries.index(row, 0))) is None:
             self.selectRow(row)
         else:
             self._go_to(group)
 
     def _go_to(self, group: Group) -> None:
         """Make a heading the current line; the selection stays."""
-        index = self._model.index(self._model.where({group})[group], 0)
-        self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
+        index = self.entries.index(self.entries.where({group})[group], 0)
+        self.selectionModel().setCurrentIndex(index, _FLAGS.NoUpdate)
         self.scrollTo(index)
 
     def selectionCommand(
@@ -341,7 +298,7 @@ class EntryTable(QTableView):
     ) -> QItemSelectionModel.SelectionFlag:
         # Going over a heading leaves the selection as it is.
         if self._group_at(index) is not None:
-            return QItemSelectionModel.SelectionFlag.NoUpdate
+            return _FLAGS.NoUpdate
         return super().selectionCommand(index, event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -362,9 +319,7 @@ class EntryTable(QTableView):
             painter.drawPixmap(0, 0, self._painted[1])
 
     def _canvas(self) -> QPixmap:
-        """What the rows are painted on: the last picture again, if it is as large as it is to be.
-        The memory of a new one, megabytes that nothing has touched, takes 10 ms to be had.
-        """
+        """The last picture again, if it is as large: a new one takes 10 ms to be had."""
         scale = self.devicePixelRatioF()
         size = self.viewport().size() * scale
         if self._painted is not None:
@@ -377,9 +332,8 @@ class EntryTable(QTableView):
         return picture
 
     def _seen(self, box: QRect) -> range:
-        """The rows in a part of the viewport."""
         first, last = self.rowAt(box.top()), self.rowAt(box.bottom())
-        rows = len(self._model.lines)
+        rows = len(self.entries.lines)
         return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
 
     def seen_lines(self) -> range:
@@ -389,31 +343,24 @@ class EntryTable(QTableView):
     def seen(self) -> list[Entry]:
         """The entries that are on the screen, from the top."""
         rows = self.seen_lines()
-        lines = self._model.lines[rows.start : rows.stop]
+        lines = self.entries.lines[rows.start : rows.stop]
         return [line.entry for line in lines if isinstance(line, Row)]
 
     def _columns(self) -> list[tuple[int, int, int]]:
         header = self.horizontalHeader()
-        order = (header.logicalIndex(place) for place in range(header.count()))
-        return [
-            (column, self.columnViewportPosition(column), self.columnWidth(column))
-            for column in order
-            if not header.isSectionHidden(column)
-        ]
+        order = map(header.logicalIndex, range(header.count()))
+        shown = (column for column in order if not header.isSectionHidden(column))
+        return [(n, self.columnViewportPosition(n), self.columnWidth(n)) for n in shown]
 
     def _state(self) -> tuple[object, ...]:
-        """All that a picture of the rows depends on."""
         seen = self._seen(self.viewport().rect())
-        lines, chosen = self._model.lines[seen.start : seen.stop], self.selectionModel()
+        lines, chosen = self.entries.lines[seen.start : seen.stop], self.selectionModel()
         root = self.rootIndex()
+        entries = [line.entry for line in lines if isinstance(line, Row)]
         return (
             seen,
             [line if isinstance(line, Row) else (line, line.spoken) for line in lines],
-            [
-                (id(line.entry), *(cell_text(line.entry, column) for column in _PASSING))
-                for line in lines
-                if isinstance(line, Row)
-            ],
+            [(id(one), *(cell_text(one, column) for column in _PASSING)) for one in entries],
             # Each of these asks the model, row by row, also where nothing is selected.
             chosen.hasSelection() and [chosen.isRowSelected(row, root) for row in seen],
             self.currentIndex().row(),
@@ -436,35 +383,30 @@ class EntryTable(QTableView):
         odd_ground = palette.brush(QPalette.ColorRole.AlternateBase)
         right = columns[-1][1] + columns[-1][2] if columns else 0
         for row in self._seen(box):
-            line, top = self._model.lines[row], self.rowViewportPosition(row)
+            line, top = self.entries.lines[row], self.rowViewportPosition(row)
             if isinstance(line, Group):
                 where = QRect(0, top, width, ROW_HEIGHT)
                 self._delegate.paint_heading(painter, where, line, row == current)
                 continue
             selected = any_chosen and chosen.isRowSelected(row, root)
             if selected or row % 2:
-                ground = selected_ground if selected else odd_ground
-                painter.setBackground(ground)
+                painter.setBackground(selected_ground if selected else odd_ground)
                 painter.eraseRect(0, top, right, ROW_HEIGHT)
             self._delegate.paint_row(painter, line, top, columns, selected)
-        top_heading = self._on_top()
-        if top_heading is not None:
+        if (top_heading := self._on_top()) is not None:
             heading, y = top_heading
-            focus = current >= 0 and self._model.where({heading}).get(heading) == current
+            focus = current >= 0 and self.entries.where({heading}).get(heading) == current
             self._delegate.paint_heading(painter, QRect(0, y, width, ROW_HEIGHT), heading, focus)
         self._paint_focus(painter, current, any_chosen)
 
     def _paint_focus(self, painter: QPainter, current: int, any_chosen: bool) -> None:
-        """Show that the keyboard is here where the selection does not: around the current row, if
-        that is not selected; where nothing is, around all.
-        """
-        framed = self.frameWidth() > 0
+        """Show that the keyboard is here where the selection does not say it."""
         # A table in a dialog has a frame of its own, which shows it.
-        if not self.hasFocus() or (framed and not any_chosen):
+        if not self.hasFocus() or (self.frameWidth() > 0 and not any_chosen):
             return
         box = self.viewport().rect()
         if any_chosen:
-            row = self._model.lines[current] if 0 <= current < len(self._model.lines) else None
+            row = self.entries.lines[current] if 0 <= current < len(self.entries.lines) else None
             chosen = self.selectionModel().isRowSelected(current, self.rootIndex())
             if chosen or not isinstance(row, Row):
                 return
@@ -473,7 +415,7 @@ class EntryTable(QTableView):
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         super().scrollContentsBy(dx, dy)
-        if self._model.grouping != "none":
+        if self.entries.grouping != "none":
             # What stays at the top was moved along; headings do not move sideways.
             self.viewport().update()
 
@@ -492,8 +434,7 @@ class EntryTable(QTableView):
             return
         super().mousePressEvent(event)
         # With the button held on a selected row, what follows is a drag.
-        held = left and self.selectionModel().isSelected(self.indexAt(at))
-        self._pressed = at if held else None
+        self._pressed = at if left and self.selectionModel().isSelected(self.indexAt(at)) else None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         # Two quick clicks on a heading are two clicks.
@@ -505,10 +446,9 @@ class EntryTable(QTableView):
     def _group_key(self, key: int) -> bool:
         """Whether a key was about groups: Left and Right, and on a heading Enter and Space."""
         index = self.currentIndex()
-        group = self._group_at(index)
-        if group is None:
-            line = self._model.lines[index.row()] if index.isValid() else None
-            of = self._model.group_of(line) if isinstance(line, Row) else None
+        if (group := self._group_at(index)) is None:
+            line = self.entries.lines[index.row()] if index.isValid() else None
+            of = self.entries.group_of(line) if isinstance(line, Row) else None
             if key != Qt.Key.Key_Left or of is None or not of.headed:
                 return False
             self._go_to(of)
@@ -520,8 +460,6 @@ class EntryTable(QTableView):
             return False
         return True
 
-    # Dragging and keys.
-
     def end_drag(self) -> None:
         """The drag is over, so that another may begin."""
         self._dragging = False
@@ -529,14 +467,14 @@ class EntryTable(QTableView):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         # Before it begins a drag, Qt asks every selected cell whether it can be dragged: half a
         # second at 10,000 rows. Moves after that it takes for the choosing of rows.
-        if self._pressed is None and not self._dragging:
-            super().mouseMoveEvent(event)
-        elif self._pressed is not None and not self._dragging:
+        if self._pressed is not None and not self._dragging:
             way = (event.position().toPoint() - self._pressed).manhattanLength()
             if way >= QApplication.startDragDistance():
                 self._pressed = None
                 self._dragging = True
                 self.dragged.emit()
+        elif not self._dragging:
+            super().mouseMoveEvent(event)
         if self._dragging:
             self.drag_moved.emit(event.globalPosition().toPoint())
 
@@ -555,7 +493,7 @@ class EntryTable(QTableView):
         if plain and self._group_key(event.key()):
             return
         # Home and End go to the first and last row, not to the first and last column.
-        rows = self._model.rowCount()
+        rows = self.entries.rowCount()
         if rows and plain and event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
             self.go_to_row(0 if event.key() == Qt.Key.Key_Home else rows - 1)
             return
@@ -564,7 +502,7 @@ class EntryTable(QTableView):
             # Qt makes the first row the current one unseen; the first arrow selects it, not the
             # second. From a heading it goes on.
             at = max(0, self.currentIndex().row())
-            if self._group_at(self._model.index(at, 0)) is None:
+            if self._group_at(self.entries.index(at, 0)) is None:
                 self.go_to_row(at)
                 return
         super().keyPressEvent(event)

@@ -9,36 +9,23 @@ from PySide6.QtWidgets import QApplication, QHeaderView, QTableView
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.gui.table.cells import (
-    COMPILE,
-    DEVICE,
-    EXPIRES,
-    FILES,
-    KEY,
-    KIND,
-    MTIME,
-    NAME,
-    SIZE,
-    TORCH,
-    USED,
-    VERDICT,
-    verdict_words,
-)  # fmt: skip
+from torchkeeper.gui.table import cells
+from torchkeeper.gui.table.cells import KIND, NAME, VERDICT, verdict_words
 from torchkeeper.gui.table.delegate import MARKED, PAD
 
 WIDTHS = {
     KIND: 0,  # as its words need
     NAME: 260,
     VERDICT: 112,
-    KEY: 82,
-    SIZE: 84,
-    FILES: 54,
-    MTIME: 106,
-    TORCH: 110,
-    DEVICE: 71,
-    COMPILE: 112,
-    EXPIRES: 92,
-    USED: 108,
+    cells.KEY: 82,
+    cells.SIZE: 84,
+    cells.FILES: 54,
+    cells.MTIME: 106,
+    cells.TORCH: 110,
+    cells.DEVICE: 71,
+    cells.COMPILE: 112,
+    cells.EXPIRES: 92,
+    cells.USED: 108,
 }
 #: What a text is narrower than its column at least.
 _SPARE = 2
@@ -58,10 +45,7 @@ def first_widths() -> dict[int, int]:
 
 
 class NameColumn:
-    """The width of the names in a table.
-
-    own: how wide somebody has dragged them; 0 where they are as wide as there is room.
-    """
+    """The width of the names. own: as they were dragged; 0: as there is room."""
 
     def __init__(self, table: QTableView) -> None:
         self.own = 0
@@ -93,9 +77,7 @@ class NameColumn:
         self.fit()
 
     def _edge(self) -> int:
-        """Pixels in which the edge of a column would be seen, beside those that are seen whole: the
-        name, where it is one of these, has them as well.
-        """
+        """Pixels in which the edge of a column would be seen; the name, if seen whole, has them."""
         header, at = self._table.horizontalHeader(), 0
         room, named = self._table.viewport().width(), False
         for place in range(header.count()):
@@ -112,12 +94,10 @@ class NameColumn:
             return
         if column != NAME:
             self.fit()
-        elif old and new and not self._fitting and self._name_can_be_dragged():
-            self.own = new
-
-    def _name_can_be_dragged(self) -> bool:
-        mode = self._table.horizontalHeader().sectionResizeMode(NAME)
-        return mode is QHeaderView.ResizeMode.Interactive
+        elif old and new and not self._fitting:
+            mode = self._table.horizontalHeader().sectionResizeMode(NAME)
+            if mode is QHeaderView.ResizeMode.Interactive:
+                self.own = new
 
     def _lay_out_again(self) -> None:
         self._relaid = True

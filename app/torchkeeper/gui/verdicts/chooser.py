@@ -26,8 +26,7 @@ class Chooser(QToolButton):
         """more: what the menu offers besides."""
         super().__init__()
         self.setObjectName("environment")
-        self._environments = environments
-        self._more = list(more)
+        self._environments, self._more = environments, list(more)
         self._group: QActionGroup | None = None
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QSize(18, 18))
@@ -41,15 +40,13 @@ class Chooser(QToolButton):
         theme.follow(self, self._say)
 
     def _say(self) -> None:
-        chosen = self._environments.chosen
-        text, more, icon = self._words(chosen)
+        text, more, icon = self._words(self._environments.chosen)
         self.setText(text)
         self.setToolTip(tip(more))
         self.setAccessibleName(self.tr("Environment of the verdicts: {}").format(text))
         self.setIcon(theme.icon(icon, theme.shades().warning if icon == "warning" else None))
 
     def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
-        """Text, tooltip and icon of the button."""
         if self._environments.off:
             return self.tr("No verdicts"), self.tr("Choose whose torch is asked"), "machine"
         if chosen is None:
@@ -88,22 +85,23 @@ class Chooser(QToolButton):
         if self._group is not None:
             self._group.deleteLater()
         group = self._group = QActionGroup(menu)
-        chosen = self._environments.chosen
-        for one in self._environments.every:
-            action = QAction(caption(entry_text(one)), group)
-            action.setToolTip(tip(printable(one.python)))
+        environments, chosen = self._environments, self._environments.chosen
+
+        def add(text: str, hint: str, python: str | None, on: bool) -> None:
+            action = QAction(text, group)
+            action.setToolTip(tip(hint))
             action.setCheckable(True)
-            action.setChecked(one is chosen)
-            action.triggered.connect(lambda _=False, one=one: self._environments.choose(one.python))
+            action.setChecked(on)
+            action.triggered.connect(lambda: environments.choose(python))
             menu.addAction(action)
-        if self._environments.every:
+
+        for one in environments.every:
+            python = one.python
+            add(caption(entry_text(one)), printable(python), python, one is chosen)
+        if environments.every:
             menu.addSeparator()
-        none = QAction(self.tr("&No verdicts"), group)
-        none.setToolTip(self.tr("Ask no environment what is of use in it"))
-        none.setCheckable(True)
-        none.setChecked(self._environments.off)
-        none.triggered.connect(lambda: self._environments.choose(None))
-        menu.addAction(none)
+        hint = self.tr("Ask no environment what is of use in it")
+        add(self.tr("&No verdicts"), hint, None, environments.off)
         menu.addSeparator()
         menu.addActions(self._more)
 

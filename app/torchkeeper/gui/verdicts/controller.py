@@ -1,6 +1,4 @@
-"""What is of use here: the environment that is chosen, the verdicts of what is shown, and the
-actions about both.
-"""
+"""The environment that is chosen, the verdicts of what is shown, and the actions about both."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.listing import Listing
-from torchkeeper.gui.table.entries import EntriesModel, Told
+from torchkeeper.gui.table.entries import Told
 from torchkeeper.gui.table.slices import Slices
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.verdicts.chooser import Chooser
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 
-
-# The verdicts of the place that is shown: asked for when it is listed, and when it changes.
 
 #: So many entries of a server are judged unasked: all their values are to be fetched for that.
 FEW = 200
@@ -50,17 +46,10 @@ class Verdicts(QObject):
     changed = Signal()
 
     def __init__(
-        self,
-        engines: Engines,
-        listing: Listing,
-        model: EntriesModel,
-        table: EntryTable,
-        environments: Environments,
+        self, engines: Engines, listing: Listing, table: EntryTable, environments: Environments
     ) -> None:
         super().__init__(table)
-        self._listing = listing
-        self._model = model
-        self._table = table
+        self._listing, self._table, self._model = listing, table, table.entries
         self._environments = environments
         self._judging = Judging(engines, self)
         #: What the verdicts in the rows are of, and those that are being asked for: the place, the
@@ -115,9 +104,8 @@ class Verdicts(QObject):
         return shown and self._model.total > 0
 
     def _worth_asking(self) -> bool:
-        listing = self._listing
-        few = self._model.rows <= FEW
-        return not listing.scheme.lazy or few or self._insisted == listing.place
+        few = not self._listing.scheme.lazy or self._model.rows <= FEW
+        return few or self._insisted == self._listing.place
 
     def _state(self) -> tuple[Any, ...] | None:
         """What there is to judge; None where nothing is."""
@@ -128,7 +116,6 @@ class Verdicts(QObject):
         return self._listing.place, id(env.facts), self._listing.mark or self._listings
 
     def _look(self) -> None:
-        """Something has happened that verdicts depend on."""
         env, place = self.environment, self._listing.place
         if self.error is not None and self._listing.loading:
             self._known = self.error = None  # a refresh tries again
@@ -142,11 +129,8 @@ class Verdicts(QObject):
             return
         if self._asked is None and not self._rest.isActive():
             first = self._known is None and self.error is None
-            self._rest.start(0 if first else self._pause())
-
-    def _pause(self) -> int:
-        rested = time.monotonic() - self._ended
-        return max(0, round(1000 * (max(_REST_MS / 1000, self._took / _SHARE) - rested)))
+            rest = max(_REST_MS / 1000, self._took / _SHARE) - (time.monotonic() - self._ended)
+            self._rest.start(0 if first else max(0, round(1000 * rest)))
 
     def _forget(self) -> None:
         """No verdict is true any more: of another place, or in another environment."""
@@ -184,40 +168,36 @@ class Verdicts(QObject):
 
     def _take(self) -> Iterator[None]:
         while self._queue:
-            told = self._told(self._queue.popleft())
+            judged = self._queue.popleft()
+            self._said += map(verdicts.told, judged["said"])
+            told: list[Told] = [
+                ((kind, path), *self._said[n])
+                for kind, path, n in judged["of"]
+                if 0 <= n < len(self._said)
+            ]
             self._model.judge(told, self._table.seen_lines())
             yield
 
-    def _told(self, judged: JudgedFinding) -> list[Told]:
-        """What a finding says of which entries."""
-        self._said += map(verdicts.told, judged["said"])
-        return [
-            ((kind, path), *self._said[n])
-            for kind, path, n in judged["of"]
-            if 0 <= n < len(self._said)
-        ]
-
     def _over(self, counts: JudgeResult) -> None:
-        # What was found before is worked in first.
-        self._slices.start(self._take(), lambda: self._ends(counts))
+        def ends() -> None:
+            self.counts, self.error = counts, None
+            self._end()
+            self._look()
 
-    def _ends(self, counts: JudgeResult) -> None:
-        self._known, self.counts, self.error = self._asked, counts, None
-        self._end()
-        self._model.judged()
-        self.changed.emit()
-        self._look()
+        # What was found before is worked in first.
+        self._slices.start(self._take(), ends)
 
     def _failed(self, error: UserError) -> None:
         # As for what is shown: that stays, and the next reading asks again.
-        self._known, self.error = self._asked, error
+        self.error = error
         self._end()
-        self._model.judged()
-        self.changed.emit()
 
     def _end(self) -> None:
-        self._asked, self._ended, self._said = None, time.monotonic(), []
+        self._known, self._asked, self._said = self._asked, None, []
+        self._ended = time.monotonic()
         self._took = self._ended - self._began
+        self._model.judged()
+        self.changed.emit()
 
 
 #: Milliseconds after which it is said that verdicts are on their way.
@@ -236,16 +216,12 @@ class VerdictController(QObject):
         self.environments = Environments(context.engines, context.settings, self)
         self.environments.failed.connect(self._failed)
         self.environments.to_start.connect(self._to_start)
-        actions = context.actions
-        self.chooser = Chooser(
-            self.environments, [actions["add-interpreter"], actions["environments"]]
-        )
+        more = [context.actions[name] for name in ("add-interpreter", "environments")]
+        self.chooser = Chooser(self.environments, more)
         self.bar = VerdictBar()
         # What it says is about the place.
         self.bar.setVisible(context.pages.current == ENTRIES)
-        self.verdicts = Verdicts(
-            context.engines, context.listing, context.entries, context.table, self.environments
-        )
+        self.verdicts = Verdicts(context.engines, context.listing, context.table, self.environments)
         #: What was last counted of what is shown, as ``VerdictBar.tell`` takes it.
         self._counted = Counts({}, {}, {})
         self._soon = once(self, self._say, _SOON_MS)
@@ -318,14 +294,11 @@ class VerdictController(QObject):
 
     def _failed(self, error: object) -> None:
         # An open dialog says it itself.
-        from torchkeeper.client.words.problems import UserError
         from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 
         shown = self._context.window.findChildren(EnvironmentsDialog)
         if isinstance(error, UserError) and not shown:
             self._context.tell(error)
-
-    # Actions.
 
     def show_only(self, verdict: str) -> None:
         """Show only entries with a verdict; with an empty one, those with any."""

@@ -1,7 +1,5 @@
-"""The environments that verdicts can be about: the interpreters of this machine, and what they say.
-
-Nothing here waits: interpreters are looked for in a thread of their own, and each is asked in a
-process of its own, which has a limited time.
+"""The environments that verdicts can be about. Nothing here waits: interpreters are looked for in a
+thread, and each is asked in a process of its own for a limited time.
 """
 
 from __future__ import annotations
@@ -46,12 +44,11 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Environment:
-    """An interpreter, and what a probe said of it.
-
-    label: why it is known. added: whether the user named it. starts: whether it may be started
-    (client.engines.interpreters). counts: whether it may have a torch as far as the disk tells.
-    writers: what of it others can change. facts: as verdict.environment.probe
-    tells; those of before while it is asked again. error: why it could not be asked.
+    """An interpreter, and what a probe said of it. label: why it is known. added: whether the user
+    named it. starts: whether it may be started (client.engines.interpreters). counts: whether it
+    may have a torch as far as the disk tells. writers: what of it others can change. facts: as
+    verdict.environment.probe tells; those of before while it is asked again. error: why it could
+    not be asked.
     """
 
     python: str
@@ -102,8 +99,7 @@ class Environments(QObject):
         self, engines: Engines, settings: QSettings, parent: QObject | None = None
     ) -> None:
         super().__init__(parent)
-        self._engines = engines
-        self._settings = settings
+        self._engines, self._settings = engines, settings
         self.every: list[Environment] = []
         #: Whether they were looked for at all.
         self.found = self._finding = False
@@ -115,23 +111,15 @@ class Environments(QObject):
 
     @property
     def chosen(self) -> Environment | None:
-        """The one verdicts are about: what the user chose, else the first that has a torch as far
-        as is known.
-        """
+        """What the user chose, else the first that has a torch as far as is known."""
         if self.off:
             return None
-        kept = self._settings.value(KEY)
-        for one in self.every:
-            if one.python == kept:
-                return one
         hopeless = (State.WITHOUT, State.FAILED)
         hopeful = (one for one in self.every if one.starts and one.state not in hopeless)
-        return next(hopeful, None)
+        return self.of(str(self._settings.value(KEY) or "")) or next(hopeful, None)
 
     def choose(self, python: str | None) -> None:
-        """Have verdicts be about this one from now on; None for no verdicts at all. Of one that was
-        found it is asked first whether it is to be started.
-        """
+        """Have verdicts be about this one, or none; whether one found is started, is asked."""
         one = self.of(python or "")
         if one is not None and one.state is State.FOUND:
             self.to_start.emit(one)
@@ -147,27 +135,25 @@ class Environments(QObject):
     def find(self) -> None:
         """Look for interpreters, once."""
         if not self.found and not self._finding:
-            self._find()
+            self._finding = True
+            self._look(self._found)
 
-    def _find(self) -> None:
-        self._finding = True
-        listener = Listener(result=self._found, failed=self.failed.emit)
-        self._engines.background(listener, lookups.interpreters)
+    def _look(self, then: Callable[[Found], None], add: str = "", remove: str = "") -> None:
+        listener = Listener(result=then, failed=self.failed.emit)
+        self._engines.background(listener, lookups.interpreters, add, remove)
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
         """Put an interpreter on the list, and ask it; then call ``then`` with it."""
 
         def added(told: Found) -> None:
             self._found(told)
-            one = self.of(told["added"])
-            if one is not None:
+            if (one := self.of(told["added"])) is not None:
                 if one.state is State.UNASKED:  # it may be started now
                     self.ask(one)
                 if then is not None:
                     then(one)
 
-        listener = Listener(result=added, failed=self.failed.emit)
-        self._engines.background(listener, lookups.interpreters, add=python)
+        self._look(added, add=python)
 
     def start(self, one: Environment, then: Callable[[Environment], object] | None = None) -> None:
         """Have one that was found be started now, and whenever it is asked."""
@@ -175,8 +161,7 @@ class Environments(QObject):
 
     def remove(self, python: str) -> None:
         """Take one that was added off the list."""
-        listener = Listener(result=self._found, failed=self.failed.emit)
-        self._engines.background(listener, lookups.interpreters, remove=python)
+        self._look(self._found, remove=python)
 
     def of(self, python: str) -> Environment | None:
         """The environment of an interpreter."""
@@ -202,23 +187,18 @@ class Environments(QObject):
         self._ask_chosen()
 
     def _ask_chosen(self) -> None:
-        one = self.chosen
-        if one is not None and one.state is State.UNASKED:
+        if (one := self.chosen) is not None and one.state is State.UNASKED:
             self.ask(one)
 
     def ask_all(self) -> None:
-        """Ask interpreters that have said nothing yet, a few at once; to be called again when
-        something has ``changed``.
-        """
+        """Ask some that have said nothing; to be called again when something has ``changed``."""
         for one in self.every:
             asking = sum(other.state is State.ASKING for other in self.every)
             if one.state is State.UNASKED and asking < _AT_ONCE:
                 self.ask(one)
 
     def ask(self, one: Environment, *, again: bool = False) -> None:
-        """Ask an interpreter what it is; ``again``: whatever is kept of it. One that may not be
-        started stays as it is.
-        """
+        """Ask what it is, ``again`` whatever is kept; one that may not start stays as it is."""
         if not one.starts:
             self.to_start.emit(one)
             return

@@ -30,9 +30,7 @@ Failed = Callable[[UserError], object]
 
 
 class Judging(QObject):
-    """Asks one question at a time, of an engine of its own: neither a listing nor what somebody
-    looks at waits for it. The engine is kept for a while, for the next question.
-    """
+    """Asks one question at a time, of an engine of its own, which is kept for a while."""
 
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,10 +56,9 @@ class Judging(QObject):
         found: Found | None = None,
         anew: Callable[[], object] | None = None,
     ) -> None:
-        """Ask for the verdicts of all entries of a place, instead of any other question.
-
-        found: hears findings ``judged``; over: the counts in the end (engine/checking.py); anew:
-        what was found is void, the question is asked once more.
+        """Ask for the verdicts of all entries of a place, instead of any other question. found:
+        hears findings ``judged``; over: the counts in the end (engine/checking.py); anew: what was
+        found is void, the question is asked once more.
         """
         if self._ticket is not None or self._knows is not env.facts:
             self.forget()
@@ -111,8 +108,7 @@ def _each(found: Found | None) -> Callable[[list[Finding]], None] | None:
         return None
 
     def hear(told: list[Finding]) -> None:
-        judged = [one["judged"] for one in told if "judged" in one]
-        if judged:
+        if judged := [one["judged"] for one in told if "judged" in one]:
             found(judged)
 
     return hear

@@ -1,7 +1,5 @@
-"""What is dead in a place, for the window: asked of one engine, which is kept for the purge.
-
-Environments are asked meanwhile, each in a process of its own; when all have answered, the same
-engine says what none of them can use.
+"""What is dead in a place: asked of one engine, which is kept for the purge. Environments are asked
+meanwhile; then the same engine says what none of them can use.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from torchkeeper.client.engines import probes
 from torchkeeper.client.engines.everywhere import Everywhere
 from torchkeeper.client.engines.interpreters import not_started
 from torchkeeper.client.words.problems import UserError, user_error
@@ -32,11 +31,7 @@ _REST_MS = 250
 
 
 class Suggestions(QObject):
-    """What of one place could go, and why.
-
-    older: seconds; keep: bytes. ``result`` is as of engine.suggesting.suggest, None while nothing
-    is known.
-    """
+    """What of one place could go, and why. older: seconds; keep: bytes."""
 
     #: There is news of any of it.
     changed = Signal()
@@ -53,9 +48,7 @@ class Suggestions(QObject):
         """without: interpreters that do not count where they cannot be asked."""
         super().__init__(parent)
         self._engines = engines
-        self.place = place
-        self.older = older
-        self.keep = keep
+        self.place, self.older, self.keep = place, older, keep
         self.result: SuggestResult | None = None
         self.error: UserError | None = None
         #: How far the looking is: done, of how many, in what.
@@ -69,7 +62,8 @@ class Suggestions(QObject):
         self._waiting: list[str] = []
         self._probing: dict[str, int] = {}
         self._tickets: list[int] = []
-        self._engine: int | None = None
+        #: The ticket by which the engine is known that has looked.
+        self.engine: int | None = None
         self._judged: tuple[str, ...] = ()
         #: Interpreters that are no environments where they cannot be asked.
         self._passed_over: set[str] = set()
@@ -86,7 +80,7 @@ class Suggestions(QObject):
         self.left_out.clear()
         listener = Listener(result=self._looked, failed=self._failed, progress=self._progress)
         params = {"place": self.place, "older": self.older, "keep": self.keep}
-        self._engine = self._engines.ask(protocol.SUGGEST, params, listener, keep=True)
+        self.engine = self._engines.ask(protocol.SUGGEST, params, listener, keep=True)
         found = Listener(result=self._found, failed=self._failed)
         self._tickets.append(self._engines.background(found, lookups.interpreters))
         self.changed.emit()
@@ -95,8 +89,8 @@ class Suggestions(QObject):
         """Ask no more, and let go of the engine."""
         for ticket in (*self._tickets, *self._probing.values()):
             self._engines.leave(ticket)
-        if self._engine is not None:
-            self._engines.forget(self._engine)
+        if self.engine is not None:
+            self._engines.forget(self.engine)
         self._stop()
 
     def hand_over(self) -> None:
@@ -112,12 +106,7 @@ class Suggestions(QObject):
         self._tickets.clear()
         self._waiting.clear()
         self._probing.clear()
-        self._engine = self._judging = self._recounting = None
-
-    @property
-    def engine(self) -> int | None:
-        """The ticket by which the engine is known that has looked."""
-        return self._engine
+        self.engine = self._judging = self._recounting = None
 
     @property
     def asking(self) -> bool:
@@ -173,8 +162,6 @@ class Suggestions(QObject):
         self._judge()
         self.changed.emit()
 
-    # Environments.
-
     def _found(self, told: Found) -> None:
         self.total = len(told["interpreters"])
         self._waiting = []
@@ -225,13 +212,14 @@ class Suggestions(QObject):
             # Whoever looks again asks again.
             if self._probing.get(python) == ticket:
                 self._engines.forget(ticket)
-                seconds = round(_limit())
-                failed(user_error("probe-stuck", {"python": python, "seconds": seconds}))
+                failed(
+                    user_error("probe-stuck", {"python": python, "seconds": round(probes.LIMIT)})
+                )
 
         listener = Listener(result=told, failed=failed)
         ticket = self._engines.ask(protocol.PROBE, {}, listener, python=python)
         self._probing[python] = ticket
-        QTimer.singleShot(round(_limit() * 1000), self, late)
+        QTimer.singleShot(round(probes.LIMIT * 1000), self, late)
 
     def _judge(self) -> None:
         """Once all is known, ask what none of the environments can use."""
@@ -241,45 +229,35 @@ class Suggestions(QObject):
             return
         for python, facts in self.envs.envs:
             params = {"python": python, "env": facts}
-            self._tickets.append(
-                self._further(protocol.KNOW, params, Listener(failed=self._failed))
-            )
+            self._further(protocol.KNOW, params, Listener(failed=self._failed))
         self._judged = names
-        listener = Listener(result=self._counted, failed=self._failed)
-        self._judging = self._further(protocol.SUGGEST, self._params(), listener)
-        self._tickets.append(self._judging)
+        self._judging = self._count()
 
-    def _params(self) -> SuggestParams:
+    def _count(self) -> int:
         params: SuggestParams = {"place": self.place, "older": self.older, "keep": self.keep}
         if self.result is not None:
             params["look"] = self.result["look"]
         if self._judged:
             params["envs"] = list(self._judged)
-        return params
+        listener = Listener(result=self._counted, failed=self._failed)
+        return self._further(protocol.SUGGEST, params, listener)
 
     def _further(self, op: str, params: Mapping[str, object], listener: Listener) -> int:
-        return self._engines.ask(op, params, listener, keep=True, engine_of=self._engine)
+        ticket = self._engines.ask(op, params, listener, keep=True, engine_of=self.engine)
+        self._tickets.append(ticket)
+        return ticket
 
     def _recount(self) -> None:
-        if self.result is None or self._engine is None:
+        if self.result is None or self.engine is None:
             if self.error is None:
                 self._rest.start()  # it is not known yet
             return
         if self._recounting is not None:
             self._engines.leave(self._recounting, cancel=False)
-        listener = Listener(result=self._counted, failed=self._failed)
-        self._recounting = self._further(protocol.SUGGEST, self._params(), listener)
-        self._tickets.append(self._recounting)
+        self._recounting = self._count()
 
     def _counted(self, result: SuggestResult) -> None:
         self.result = result
         if not self._judged or "stale" in result["reasons"]:
             self._judging = None
         self.changed.emit()
-
-
-def _limit() -> float:
-    """Seconds that a probe may take."""
-    from torchkeeper.client.engines import probes
-
-    return probes.LIMIT

@@ -48,9 +48,8 @@ class Beside(NamedTuple):
         """What it came to, and when, in a line."""
         result, ago = self.one.result, say.ago(self.one.at)
         if self.good:
-            ratio = verifying.best(result, "cold")
             said = _tr("0 rebuilt")
-            if ratio is not None:
+            if (ratio := verifying.best(result, "cold")) is not None:
                 said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")
             text = _tr("Verified {}: {}")
         else:
@@ -90,7 +89,8 @@ class Verifications(QObject):
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        self._known: dict[str, Beside] = {}
+        #: All that was found, by place.
+        self.known: dict[str, Beside] = {}
         self._wanted: set[str] = set()
         self._soon = once(self, self._look, _SOON_MS)
         # What is said of a time is another a minute later.
@@ -98,12 +98,7 @@ class Verifications(QObject):
 
     def of(self, place: str) -> Beside | None:
         """The last verification of a place, as far as it was looked for."""
-        return self._known.get(place)
-
-    @property
-    def known(self) -> dict[str, Beside]:
-        """All that was found, by place."""
-        return dict(self._known)
+        return self.known.get(place)
 
     def look(self, places: Iterable[str]) -> None:
         """Look again what there is of places; a server has none."""
@@ -116,9 +111,9 @@ class Verifications(QObject):
 
         def found(told: dict[str, tuple[Verified, bool]]) -> None:
             every = {place: Beside(*one) for place, one in told.items()}
-            before = {place: self._known.pop(place, None) for place in places}
-            self._known |= every
-            if self._known and not self._minute.isActive():
+            before = {place: self.known.pop(place, None) for place in places}
+            self.known |= every
+            if self.known and not self._minute.isActive():
                 self._minute.start()
             if any(before[place] != every.get(place) for place in places):
                 self.changed.emit()
@@ -127,7 +122,9 @@ class Verifications(QObject):
 
     def keep(self, job: Job) -> None:
         """Keep what a verification came to."""
+        from torchkeeper.client.kept import verified
+
         place, python = str(job.place), job.asked.get("python", "")
         listener = Listener(result=lambda _: self.look([place]))
         before, result = job.asked.get("mark"), job.result
-        self._engines.background(listener, lookups.keep_verified, place, before, python, result)
+        self._engines.background(listener, verified.keep, place, before, python, result)

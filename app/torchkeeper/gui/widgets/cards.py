@@ -17,24 +17,18 @@ class Card(QFrame):
     def __init__(
         self, mark: tuple[str, str], title: str, texts: Sequence[tuple[str, str]], name: str = ""
     ) -> None:
-        """mark: an icon and its colour; texts: each with its role; name: what it is called where
-        it cannot be seen, by default its title.
-        """
+        """mark: an icon and its colour; texts: each with its role; name: where it is not seen."""
         super().__init__()
         self.setObjectName("hint")
         self.setAccessibleName(name or title)
         self.title = title
-        self.column = column = forms.column(gap=2)
         self.what = forms.label(title, "heading", wrap=True)
-        column.addWidget(self.what)
-        for text, role in texts:
-            if text:
-                label = forms.label(text, role, wrap=True)
-                label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-                column.addWidget(label)
+        shown = [
+            forms.label(text, role, wrap=True, selectable=True) for text, role in texts if text
+        ]
+        self.column = column = forms.column(self.what, *shown, gap=2)
         column.addStretch(1)
-        line = forms.row(gap=12)
-        line.setContentsMargins(12, 10, 12, 10)
+        line = forms.row(gap=12, margin=(12, 10, 12, 10))
         line.addWidget(forms.picture(mark[0], 20, mark[1]), 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(column, 1)
         self._buttons = forms.column(gap=4)
@@ -61,9 +55,8 @@ class CardList(QScrollArea):
         self.setAccessibleName(name)
         self._rows = forms.column(gap=6)
         self._rows.addStretch(1)
-        bar = self.verticalScrollBar()
         # Without a bar they end where everything else does.
-        bar.rangeChanged.connect(
+        self.verticalScrollBar().rangeChanged.connect(
             lambda _, most: self._rows.setContentsMargins(0, 0, margin if most else 0, 0)
         )
         page = QWidget()
@@ -85,19 +78,13 @@ class CardList(QScrollArea):
         return self._rows.totalHeightForWidth(max(200, self.width() - 16))
 
     def arrange(
-        self,
-        wanted: Sequence[object],
-        make: Callable[[object], QWidget],
-        same: Callable[[object, object], bool],
+        self, wanted: Sequence[object], make: Callable[..., QWidget], same: Callable[..., bool]
     ) -> None:
-        """Show these in this order. make: the widget of one; same: whether one is shown by what
-        was made for another.
-        """
+        """Show these in this order. same: whether what was made for one shows another."""
         before = list(self._shown)
         self._shown = []
         for at, key in enumerate(wanted):
-            kept = next((x for x in before if same(x[0], key)), None)
-            if kept is None:
+            if (kept := next((x for x in before if same(x[0], key)), None)) is None:
                 kept = key, make(key)
             else:
                 before.remove(kept)

@@ -25,10 +25,8 @@ _PICTURE, _SMALL = 56, 40
 
 
 class EmptyState(QWidget):
-    """A picture, a title, a few words and what can be done next, in the middle of a page, or of a
-    pane at its side, which is smaller and has no button that stands out.
-
-    Every place that may be empty has this one, so that all of them look alike.
+    """A picture, a title, words and what can be done next, in the middle of a page or, smaller, at
+    its side.
     """
 
     #: Its button was pressed: the id of the action that it is for, where it was given one.
@@ -96,12 +94,10 @@ class EmptyState(QWidget):
 
     def suit(self) -> None:
         """Have the button stand out where nothing else in the window says what to do next."""
-        if self.button is not None and not self._side:
-            primary = not self.window().property(GUIDED)
-            if self.button.property("primary") != primary:
-                self.button.setProperty("primary", primary)
-                self.button.style().unpolish(self.button)
-                self.button.style().polish(self.button)
+        primary = not self.window().property(GUIDED)
+        if not self._side and self.button and self.button.property("primary") != primary:
+            self.button.setProperty("primary", primary)
+            forms.repolish(self.button)
 
     def beside(self, *widgets: QWidget) -> None:
         """Have these after the button: what can be done as well."""
@@ -154,9 +150,8 @@ class EmptyState(QWidget):
 
     def _fit(self) -> None:
         """Where there is no room for all of it, the words are whole and the picture is left out."""
-        if not self.isVisible() or not (self.title.text() or self.text.text()):
-            return
-        self.picture.setVisible(self._needed(pictured=True) <= self.height())
+        if self.isVisible() and (self.title.text() or self.text.text()):
+            self.picture.setVisible(self._needed(pictured=True) <= self.height())
 
     def _paint(self) -> None:
         # Where there is something to show it is never seen, and need not be drawn before that is.

@@ -18,14 +18,10 @@ _BETWEEN = 12
 
 
 class Fitted(QTreeWidget):
-    """Columns are as wide as what is in them, the one of the names as there is room; where that is
-    little, others are left away.
-    """
+    """Columns are as wide as their content, names as there is room; others are left away first."""
 
     def __init__(self, name: int, leaves: Sequence[int]) -> None:
-        """name: the column of the names; leaves: those that are left away, the first of them first.
-        What they say is said elsewhere of what is chosen.
-        """
+        """name: the column of the names; leaves: those that are left away, the first first."""
         super().__init__()
         self._name, self._leaves = name, leaves
         self._never: Collection[int] = ()

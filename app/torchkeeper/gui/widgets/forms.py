@@ -1,37 +1,22 @@
-"""Small builders that make a control whole: label, buddy, accessible name, spacing. Choices that
-the wheel passes over, and what may be higher than the room there is for it.
-"""
+"""Small builders that make a control whole, and choices that the wheel passes over."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import (
     QEvent,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
-    QRect,
     QSignalBlocker,
     QSize,
     Qt,
     QTimer,
 )
-from PySide6.QtGui import (
-    QClipboard,
-    QColor,
-    QContextMenuEvent,
-    QGuiApplication,
-    QKeyEvent,
-    QKeySequence,
-    QMouseEvent,
-    QPainter,
-    QResizeEvent,
-    QShortcut,
-    QShowEvent,
-    QWheelEvent,
-)
+from PySide6.QtGui import QAction, QClipboard, QColor, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
@@ -63,7 +48,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.widgets.plain import Label
 
-# Plain text in as many lines as it takes.
+if TYPE_CHECKING:
+    from PySide6 import QtGui
 
 #: What holds two characters in one line; nobody sees it.
 _JOINER = "\u2060"
@@ -89,32 +75,31 @@ class Wrapped(Label):
     def selectedText(self) -> str:
         return super().selectedText().replace(_JOINER, "")
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         super().keyPressEvent(event)
         if event.matches(QKeySequence.StandardKey.Copy):
             _clean(_COPIED)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         super().contextMenuEvent(event)
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
             # Its own items copy only after it has told of them.
             menu.triggered.connect(lambda *_: QTimer.singleShot(0, lambda: _clean(_COPIED)))
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         plain = event.modifiers() == Qt.KeyboardModifier.NoModifier
         if plain and _JOINER in super().selectedText():
             self.setSelection(0, 0)  # or Qt would have it dragged away as it is
         super().mousePressEvent(event)
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         if _JOINER in super().selectedText():
             _clean(_SELECTED)
 
 
 def _clean(which: QClipboard.Mode) -> None:
-    """Take the joiners out of what was just copied from here."""
     clipboard = QGuiApplication.clipboard()
     copied = clipboard.text(which)
     if _JOINER in copied:
@@ -150,12 +135,17 @@ def selectable(made: QLabel, *, keys: bool = False) -> None:
     made.setTextInteractionFlags(by.TextSelectableByMouse | by_keys)
 
 
+def repolish(widget: QWidget) -> None:
+    """Have the style sheet look again at the properties of a widget."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
 def set_role(made: QLabel, role: str) -> None:
     """Give a label another role."""
     if made.property("role") != role:
         made.setProperty("role", role)
-        made.style().unpolish(made)
-        made.style().polish(made)
+        repolish(made)
 
 
 def reached(control: QWidget) -> QWidget:
@@ -201,11 +191,9 @@ def field_height() -> int:
 
 
 class Button(QPushButton):
-    """Enter presses it while it has the focus, wherever it is. Qt does that in dialogs only, and
-    there only with buttons of which one may become the default.
-    """
+    """Enter presses it while it has the focus; Qt does that in dialogs only, and not with all."""
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.click()
         else:
@@ -221,8 +209,8 @@ def button(
     danger: bool = False,
     enter: bool = True,
 ) -> QPushButton:
-    """A push button, what it does, and its tooltip; ``primary`` is the one that goes on, ``danger``
-    one that cannot be undone. Without ``enter``, Enter does not press it in a dialog.
+    """A push button, what it does, and its tooltip; ``primary``: goes on; ``danger``: cannot be
+    undone; ``enter``: Enter presses it.
     """
     made = Button(text)
     if then is not None:
@@ -244,14 +232,11 @@ def allow(made: QPushButton, why_not: str) -> None:
 
 
 def weigh(made: QPushButton, *, danger: bool) -> None:
-    """Have the button that goes on stand out, or be red where what it does cannot be undone: then
-    no Enter presses it that was not meant for it.
-    """
+    """Have a button stand out, or red, where it cannot be undone: then no Enter presses it."""
     if made.property("danger") != danger or made.property("primary") == danger:
         made.setProperty("primary", not danger)
         made.setProperty("danger", danger)
-        made.style().unpolish(made)
-        made.style().polish(made)
+        repolish(made)
     made.setAutoDefault(not danger)
     if danger:
         made.setDefault(False)
@@ -275,12 +260,9 @@ def icon_button(
 
 def clearable(edit: QLineEdit) -> None:
     """A button in a field that empties it, drawn as all icons are."""
-    from PySide6.QtGui import QAction
-
     edit.setClearButtonEnabled(True)
     # The name that Qt has for it since it has the button.
-    action = edit.findChild(QAction, "_q_qlineeditclearaction")
-    if action is not None:
+    if (action := edit.findChild(QAction, "_q_qlineeditclearaction")) is not None:
         theme.follow(action, lambda: action.setIcon(theme.icon("close", theme.shades().muted)))
 
 
@@ -416,14 +398,10 @@ def spacer() -> QWidget:
     return made
 
 
-# Controls beside each other, and in another line where they have no room.
-
-
 class Wrapping(QWidget):
-    """A row of controls no wider than its widest has to be. What is hidden takes no room.
-
-    It places them itself. A layout in Python would own items that Qt deletes when a control goes,
-    and the process ends when Python lets go of them as well.
+    """A row of controls no wider than its widest has to be. What is hidden takes no room. It places
+    them itself. A layout in Python would own items that Qt deletes when a control goes, and the
+    process ends when Python lets go of them as well.
     """
 
     def __init__(self) -> None:
@@ -449,10 +427,8 @@ class Wrapping(QWidget):
         return self.minimumSizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        size = QSize(0, 0)
-        for control in self._shown():
-            size = size.expandedTo(control.sizeHint())
-        return size
+        sizes = (control.sizeHint() for control in self._shown())
+        return functools.reduce(QSize.expandedTo, sizes, QSize(0, 0))
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
@@ -461,11 +437,11 @@ class Wrapping(QWidget):
             self._place(self.width(), move=True)
         return super().event(event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place(self.width(), move=True)
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
         self._place(self.width(), move=True)
 
@@ -499,6 +475,7 @@ class Compound(QWidget):
 # Qt's own take each turn of the wheel as a choice. Whoever scrolls a form with the pointer on one
 # would choose another interpreter or folder without noticing.
 
+_Index = QModelIndex | QPersistentModelIndex
 #: Pixels of the line between two parts of a list, with what is free around it.
 _LINE = 9
 
@@ -523,7 +500,7 @@ class Choice(QComboBox):
                 self.addItem(text, value)
             self.setCurrentIndex(max(0, self.findData(at)))
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         event.ignore()
 
     def showPopup(self) -> None:
@@ -536,27 +513,19 @@ class Choice(QComboBox):
 class _Rows(QStyledItemDelegate):
     """The rows of a list, as a style sheet wants them, and the lines between its parts."""
 
-    def sizeHint(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> QSize:
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         wanted = super().sizeHint(option, index)
         return QSize(wanted.width(), _LINE) if _is_line(index) else wanted
 
-    def paint(
-        self,
-        painter: QPainter,
-        option: QStyleOptionViewItem,
-        index: QModelIndex | QPersistentModelIndex,
-    ) -> None:
+    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         if not _is_line(index):
             super().paint(painter, option, index)
             return
-        box: QRect = option.rect
-        painter.fillRect(box.left(), box.center().y(), box.width(), 1, QColor(theme.shades().line))
+        box, line = option.rect, QColor(theme.shades().line)
+        painter.fillRect(box.left(), box.center().y(), box.width(), 1, line)
 
 
-def _is_line(index: QModelIndex | QPersistentModelIndex) -> bool:
-    """Whether Qt has a separator there."""
+def _is_line(index: _Index) -> bool:
     return bool(index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == "separator")
 
 
@@ -571,11 +540,9 @@ class Number(QSpinBox):
         # A style sheet's padding does not reach the field in it.
         self.lineEdit().setTextMargins(6, 0, 0, 0)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         event.ignore()
 
-
-# What may be higher than the room there is for it.
 
 #: Pixels around what has the focus, where it is scrolled to.
 _AROUND = 12
@@ -596,11 +563,7 @@ class Area(QScrollArea):
 
 
 class Scrolled(Area):
-    """As high as what is in it where there is room for that; elsewhere it is scrolled, and what
-    has the focus is in sight.
-
-    least: pixels of it that are seen at least; fewer would be no use.
-    """
+    """Scrolled where there is no room for all, to the focus; ``least`` pixels of it are seen."""
 
     def __init__(self, inside: QWidget, least: int = 160) -> None:
         self._inside, self._least = inside, least
@@ -612,13 +575,12 @@ class Scrolled(Area):
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
-        layout = self._inside.layout()
-        if layout is None:
+        if (layout := self._inside.layout()) is None:
             return self._least
         layout.activate()
-        return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else (
-            layout.totalSizeHint().height()
-        )  # fmt: skip
+        if layout.hasHeightForWidth():
+            return layout.totalHeightForWidth(width)
+        return layout.totalSizeHint().height()
 
     def sizeHint(self) -> QSize:
         wide = self._inside.sizeHint().width()
@@ -627,7 +589,7 @@ class Scrolled(Area):
     def minimumSizeHint(self) -> QSize:
         return QSize(self._inside.minimumSizeHint().width(), self._least)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.oldSize().width() != event.size().width():
             self.updateGeometry()

@@ -1,6 +1,4 @@
-"""What rules or checks have found, the worst first: each with why, a remedy, and a button for what
-can be mended here. For a profile and for whatever else is looked at.
-"""
+"""What rules or checks have found, the worst first, with a button for what can be mended."""
 
 from __future__ import annotations
 
@@ -43,24 +41,19 @@ class FindingCard(Card):
             self.go = self.add(self.tr("Show"), lambda: self.wanted.emit(one), hint, told.what)
 
 
+_Which = Callable[[Finding], bool]
+
+
 class FoundList(CardList):
     """The findings, a card each."""
 
     fix = Signal(object)
     wanted = Signal(object)
 
-    def __init__(
-        self,
-        name: str,
-        fixable: Callable[[Finding], bool] | None = None,
-        goes: Callable[[Finding], bool] | None = None,
-    ) -> None:
-        """fixable: what can be mended here, by default what a change of settings mends; goes: what
-        there is something to go to of, by default what is about a setting.
-        """
+    def __init__(self, name: str, fixable: _Which, goes: _Which) -> None:
+        """What can be mended here, and what there is something to go to of."""
         super().__init__(name)
-        self._fixable = fixable or (lambda one: bool(one.change))
-        self._goes = goes or (lambda one: bool(one.settings))
+        self._fixable, self._goes = fixable, goes
 
     @property
     def cards(self) -> list[FindingCard]:

@@ -1,13 +1,13 @@
-"""How the columns of lists are laid out, the same in all dialogs; and what says how long ago
-something was.
-"""
+"""How columns of lists are laid out in all dialogs; and what says how long ago something was."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, QTimer
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+
+from torchkeeper.gui.idle import every
 
 #: What Qt says of a cell by.
 Index = QModelIndex | QPersistentModelIndex
@@ -33,9 +33,7 @@ class Table(QTreeWidget):
 
 
 def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
-    """Give the columns of a tree their widths, or what their headings need; the ``wide`` one takes
-    the room that is left.
-    """
+    """Give columns their widths, or what headings need; ``wide`` takes the room that is left."""
     header = tree.header()
     header.setStretchLastSection(False)
     header.setSectionsMovable(False)
@@ -49,8 +47,8 @@ def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
 
 def needed(tree: QTreeWidget, column: int) -> int:
     """Pixels that the heading of a column needs."""
-    text = tree.headerItem().text(column)
-    return tree.header().fontMetrics().horizontalAdvance(text) + _AROUND
+    metrics = tree.header().fontMetrics()
+    return metrics.horizontalAdvance(tree.headerItem().text(column)) + _AROUND
 
 
 def right(tree: QTreeWidget, some: Iterable[int]) -> None:
@@ -78,8 +76,6 @@ def keep_up(widget: QWidget, say: Callable[[], object]) -> None:
         if widget.isVisible():
             say()
 
-    timer = QTimer(widget)
+    timer = every(widget, anew, _ANEW_MS)
     timer.setObjectName("aging")
-    timer.setInterval(_ANEW_MS)
-    timer.timeout.connect(anew)
     timer.start()

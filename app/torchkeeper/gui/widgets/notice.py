@@ -1,6 +1,4 @@
-"""The inline message of a pane: what is wrong, why, and what to do; and the buttons that do it. A
-line of it is cut where there is no room.
-"""
+"""The inline message of a pane, with buttons; and a line that is cut where it has no room."""
 
 from __future__ import annotations
 
@@ -34,8 +32,7 @@ class RemedyButtons(QWidget):
             button.deleteLater()
         self.buttons = []
         host = host_above(self)
-        some = () if host is None or error is None else host.remedies(error, self, but)
-        for remedy in some:
+        for remedy in () if host is None or error is None else host.remedies(error, self, but):
             button = forms.button(remedy.text, enter=False)
             button.setToolTip(remedy.action.toolTip())
             button.clicked.connect(lambda _=False, do=remedy.do: do())
@@ -56,23 +53,17 @@ class Notice(QFrame):
         super().__init__(parent)
         self.setObjectName("hint" if mild else "notice")
         self.error: UserError | None = None
-        self.what = forms.label("", "heading", wrap=True)
-        self.why = forms.label("", wrap=True)
-        self.remedy = forms.label("", wrap=True)
+        self.what = forms.label("", "heading", wrap=True, selectable=True)
+        self.why = forms.label("", wrap=True, selectable=True)
+        self.remedy = forms.label("", wrap=True, selectable=True)
         self.button = forms.button(self.tr("Try again"))
         self.button.clicked.connect(self.again)
         self.shows_log = forms.button(self.tr("Show log"))
         self.shows_log.clicked.connect(self.log)
-        texts = forms.column(gap=4)
-        for label in (self.what, self.why, self.remedy):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            texts.addWidget(label)
         self.remedies = RemedyButtons()
-        ways = forms.row()
-        ways.addWidget(self.button)
-        ways.addWidget(self.shows_log)
-        ways.addWidget(self.remedies)
+        ways = forms.row(self.button, self.shows_log, self.remedies)
         ways.addStretch(1)
+        texts = forms.column(self.what, self.why, self.remedy, gap=4)
         texts.addLayout(ways)
         line = forms.row(gap=12, margin=12)
         picture = ("info", 20, "muted") if mild else ("warning", 20, "error")
@@ -89,11 +80,8 @@ class Notice(QFrame):
             # They may stand elsewhere.
             self.remedies.offer(None)
             return
-        for text, label in (
-            (error.what, self.what),
-            (error.why, self.why),
-            (error.remedy, self.remedy),
-        ):
+        texts = {self.what: error.what, self.why: error.why, self.remedy: error.remedy}
+        for label, text in texts.items():
             label.setText(text)
             label.setVisible(bool(text))
         self.button.setVisible(again)
@@ -104,19 +92,13 @@ class Notice(QFrame):
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
 
 
-# A line of text that is cut where there is no room for it.
-
-
 class Elided(Label):
     """One line of plain text, cut in its middle or, as ``cut`` says, elsewhere."""
 
     def __init__(
-        self,
-        role: str = "",
-        parent: QWidget | None = None,
-        cut: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle,
+        self, role: str = "", cut: Qt.TextElideMode = Qt.TextElideMode.ElideMiddle
     ) -> None:
-        super().__init__("", role, parent)
+        super().__init__("", role)
         self._cut = cut
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 

@@ -35,9 +35,7 @@ def tip(text: str) -> str:
 
 
 def caption(text: str, most: int = _CAPTION) -> str:
-    """What a cache or a path says, for what has a key with Alt: a menu, a button, a tab, the label
-    of a field. Qt makes a tooltip of it where there is no other.
-    """
+    """What a cache or a path says, for what has a key with Alt; Qt makes a tooltip of it."""
     return _no_html(printable(text, most)).replace("&", "&&")
 
 
@@ -53,9 +51,7 @@ def explained(name: str, text: str) -> str:
 
 
 def shown(text: str, most: int = _TIP) -> str:
-    """Lines of text, also to be read aloud, with what cannot be seen made visible, cut to so many
-    characters.
-    """
+    """Lines of text with what cannot be seen made visible, cut to so many characters."""
     cut = text if len(text) <= most else text[:most] + "…"
     return "\n".join(line if line.isprintable() else _visible(line) for line in cut.split("\n"))
 

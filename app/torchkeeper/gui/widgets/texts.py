@@ -1,6 +1,4 @@
-"""Texts that are read, copied and edited: with line numbers beside them, with a key for Copy, in a
-line of a list.
-"""
+"""Texts with line numbers, with a key for Copy, and edited in a line of a list."""
 
 from __future__ import annotations
 
@@ -55,8 +53,7 @@ class NumberedEdit(QPlainTextEdit):
         self.setViewportMargins(width, 0, 0, 0)
         inner = self.contentsRect()
         # They end where the text does: what is below is the scroll bar's.
-        high = self.viewport().height()
-        self.numbers.setGeometry(QRect(inner.left(), inner.top(), width, high))
+        self.numbers.setGeometry(inner.left(), inner.top(), width, self.viewport().height())
         self.numbers.update()
 
     def _scrolled(self, _: QRect, by: int) -> None:
@@ -102,29 +99,18 @@ class NumberedEdit(QPlainTextEdit):
             block = block.next()
 
 
-# Editing in a line of a list: what somebody types is not replaced by what the list shows.
-
-
 class EditingDelegate(QStyledItemDelegate):
-    """Leaves an editor alone in which somebody has typed.
-
-    Qt tells the editor of a line to show the model's value again whenever anything of that line
-    changes, such as an icon (QAbstractItemView::dataChanged).
+    """Leaves an editor alone in which somebody has typed: Qt shows the model's value again whenever
+    anything of the line changes, such as an icon (QAbstractItemView::dataChanged).
     """
 
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
-        """Qt's."""
         if not (isinstance(editor, QLineEdit) and editor.isModified()):
             super().setEditorData(editor, index)
 
 
-# The key for Copy, in what copies something of its own.
-
-
 class CopyKey(QObject):
-    """While a widget has the keyboard, Copy is the widget's: the window's own, which copies keys of
-    entries, does not come first there.
-    """
+    """While a widget has the keyboard, Copy is the widget's, not the window's."""
 
     def __init__(self, widget: QWidget, copy: Callable[[], object]) -> None:
         super().__init__(widget)
