@@ -264,7 +264,7 @@ def encode(kind: str, payload: bytes, compile_s: float | None) -> bytes:
     return before + base64.b64encode(payload) + after
 
 
-def _group(data: bytes) -> tuple[dict[str, Any], object]:
+def _group(data: bytes) -> tuple[dict[str, object], object]:
     """A Triton group file, and the names in it; nothing of what is none."""
     try:
         said = json.loads(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from torchkeeper.settings.shapes import FindingTold
@@ -16,6 +16,7 @@ SEVERITIES = ("error", "warning", "advice")
 @dataclass(frozen=True)
 class Finding:
     """One thing that is found, in codes and figures; the words are ``client.words.findingwords``.
+
     code: what it is. severity: one of SEVERITIES. settings: the variables it is about, the one to
     look at first. place: the cache it is about, or "". params: the evidence; values that hold a
     password are never in it. change: what to set to mend it, by variable, None for what is to be
@@ -38,10 +39,11 @@ class Finding:
     @classmethod
     def from_json(cls, told: FindingTold) -> Finding:
         """Of what an engine told; a severity that is none is the worst."""
-        given: dict[str, Any] = {one.name: told[one.name] for one in fields(cls)}  # type: ignore[literal-required]
-        known = given["severity"] in SEVERITIES
-        severity = given["severity"] if known else SEVERITIES[0]
-        return cls(**{**given, "severity": severity, "settings": tuple(given["settings"])})
+        severity = told["severity"] if told["severity"] in SEVERITIES else SEVERITIES[0]
+        settings, params = tuple(told["settings"]), told["params"]
+        return cls(
+            told["code"], severity, settings, told["place"], params, told["change"], told["fix"]
+        )
 
 
 def worst(findings: list[Finding]) -> str | None:

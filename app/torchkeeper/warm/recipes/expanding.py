@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes import items, values
 from torchkeeper.warm.recipes.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
 from torchkeeper.warm.recipes.sections import ALL_AXES
-from torchkeeper.warm.recipes.tables import Called, Item
+from torchkeeper.warm.recipes.tables import Called, Item, Settings
 
 #: What can be compiled: the names of the modules of ``warm.sources``, as a recipe says them.
 SOURCES = ("builtin", "callable", "script", "exported", "eager", "triton")
@@ -141,8 +141,10 @@ def _named(name: str, way: Way) -> str:
 
 
 def _cell(recipe: Recipe, item: Item, way: Way, name: str) -> Cell:
-    ways: dict[str, Any] = {**recipe.compile, **item.get("compile", {})}
-    ways |= {axis: way[axis] for axis in ("device", "dtype", "mode") if axis in way}
+    ways: Settings = {**recipe.compile, **item.get("compile", {})}
+    for axis in ("device", "dtype", "mode"):
+        if axis in way:
+            ways[axis] = way[axis]
     if ways.get("options") and ways.get("mode") == "default":
         del ways["mode"]  # torch.compile refuses a mode with options, even this one
     sizes = {axis: value for axis, value in way.items() if axis not in ALL_AXES}
