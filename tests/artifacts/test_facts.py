@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchkeeper.artifacts import elf, facts, fxgraph, graphs, triton
+from torchkeeper.artifacts import builds, facts, fxgraph, graphs, triton
 from torchkeeper.artifacts.entry import READ
 
 
@@ -152,10 +152,10 @@ def test_elf(kept_291: Path) -> None:
     assert objects
     for path in objects:
         data = path.read_bytes()
-        assert elf.complete(data[: elf.HEADER], len(data))
+        assert builds.complete(data[: builds.HEADER], len(data))
         for size in (0, 10, 64, len(data) // 2, len(data) - 1):
-            assert not elf.complete(data[: min(size, elf.HEADER)], size)
-    assert not elf.complete(bytes(64), 64)
+            assert not builds.complete(data[: min(size, builds.HEADER)], size)
+    assert not builds.complete(bytes(64), 64)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torchkeeper.artifacts import opcodes
 from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import Echoes, Scanner, is_distinctive
-from torchkeeper.client.hiding import hidden
+from torchkeeper.client.secrets import hidden
 
 #: Made up, each as its issuer's are; joined here, so that nobody takes this file for a leak.
 TOKENS = {

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from tests.sampling import sampled
 from torchkeeper.artifacts.leakforms import ANY_CASE, FIXED, GRAMS, TRIED, Fact, Leak, shown
-from torchkeeper.artifacts.leaks import Echoes, Scanner
-from torchkeeper.artifacts.sieve import Sieve
+from torchkeeper.artifacts.leaks import Echoes, Scanner, Sieve
 
 OWN = {"muon-7": "host", "ann.muster": "user", "monkey71": "user", "muon-71": "host"}
 TOKEN = "hf_" + "aB3dE6gH9jK2mN5pQ8sT1vW4"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchkeeper.artifacts import code, inert, vectors
+from torchkeeper.artifacts import code, inert
 from torchkeeper.verdict.machine import cpu_flags, vector_instructions
 
 
@@ -45,19 +45,19 @@ STEP = "for(int64_t x0=static_cast<int64_t>(0L); x0<99; x0+=static_cast<int64_t>
     ],
 )  # fmt: skip
 def test_loops_tell_how_wide_vectors_are(source: str, widths: str | None) -> None:
-    assert vectors.widths(source) == widths
+    assert code.widths(source) == widths
 
 
 def test_what_torch_wrote_tells(kept_291: Path) -> None:
     found = {
-        vectors.widths(str(inert.fields(inert.load(path.read_bytes()))["source_code"]))
+        code.widths(str(inert.fields(inert.load(path.read_bytes()))["source_code"]))
         for path in kept_291.glob("fxgraph/*/*/*")
     }
     assert found == {"512"}
     # Without debug information, nothing says what the objects were built for.
     objects = list(kept_291.glob("*/*.so"))
     assert objects
-    assert {vectors.instructions(path.read_bytes()) for path in objects} == {None}
+    assert {code.instructions(path.read_bytes()) for path in objects} == {None}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_objects_tell_what_their_compiler_was_told(
 ) -> None:
     if platform.machine() != "x86_64":
         pytest.skip("the options are those of another processor")
-    assert vectors.instructions(built_with(tmp_path, *options)) == used
+    assert code.instructions(built_with(tmp_path, *options)) == used
 
 
 def built_with(folder: Path, *options: str) -> bytes:
@@ -89,12 +89,12 @@ def built_with(folder: Path, *options: str) -> bytes:
 
 def test_native_is_what_this_machine_can(tmp_path: Path) -> None:
     data = built_with(tmp_path, "-g1", "-march=native")
-    used = vectors.instructions(data)
+    used = code.instructions(data)
     assert used is not None
     assert set(used.split()) <= set(vector_instructions(cpu_flags()))
     if platform.machine() == "x86_64":
         # All that the compiler found on this CPU has the name that Linux gives it.
-        sets = vectors.instruction_sets(data)
+        sets = code.instruction_sets(data)
         assert sets is not None
         assert {"cx16", "fxsr", "pni", "popcnt", "sse2", *used.split()} <= sets <= set(cpu_flags())
 
@@ -124,30 +124,30 @@ def test_objects_tell_every_set_of_instructions(
 ) -> None:
     if platform.machine() != "x86_64":
         pytest.skip("the options are those of another processor")
-    assert vectors.instruction_sets(built_with(tmp_path, *options)) == sets
+    assert code.instruction_sets(built_with(tmp_path, *options)) == sets
 
 
 def test_sets_of_another_processor_are_not_told() -> None:
     arm = b"GNU C++17 12.2.0 -march=armv8.4-a+sve+bf16 -mlittle-endian -g1\0"
-    assert vectors.instructions(arm) == "bf16 sve"
-    assert vectors.instruction_sets(arm) is None
+    assert code.instructions(arm) == "bf16 sve"
+    assert code.instruction_sets(arm) is None
     both = b"GNU C17 -march=x86-64-v2\0 GNU C++17 -march=skylake\0"
-    assert vectors.instruction_sets(both) is None
-    assert vectors.instruction_sets(b"GNU C17 -march=x86-64-v3 cut off") is None
+    assert code.instruction_sets(both) is None
+    assert code.instruction_sets(b"GNU C17 -march=x86-64-v3 cut off") is None
 
 
 @given(st.binary(max_size=300), st.text(max_size=300))
 def test_anything_is_read(data: bytes, text: str) -> None:
-    vectors.instructions(b"GNU C++17 -march=x86-64 " + data)
-    vectors.instruction_sets(b"GNU C++17 -march=x86-64 " + data + b"\0")
-    vectors.widths("at::vec::" + text)
+    code.instructions(b"GNU C++17 -march=x86-64 " + data)
+    code.instruction_sets(b"GNU C++17 -march=x86-64 " + data + b"\0")
+    code.widths("at::vec::" + text)
 
 
 def test_long_texts_take_no_time() -> None:
-    vectors.widths("at::vec::" + "Vectorized<float>::loadu(" * 100_000)
-    vectors.widths("at::vec::" + "; x0 += " * 200_000)
-    vectors.instructions(b"GNU C" * 500_000)
-    vectors.instruction_sets(b"GNU C" * 500_000)
+    code.widths("at::vec::" + "Vectorized<float>::loadu(" * 100_000)
+    code.widths("at::vec::" + "; x0 += " * 200_000)
+    code.instructions(b"GNU C" * 500_000)
+    code.instruction_sets(b"GNU C" * 500_000)
 
 
 def test_of_several_objects_that_are_loaded_together_all_count() -> None:

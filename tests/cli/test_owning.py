@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from torchkeeper.stores.folders.accounts import Accounts
+from torchkeeper.stores.folders.owners import Accounts
 
 #: Another user of every system.
 OTHER = 1

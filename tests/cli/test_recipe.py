@@ -13,7 +13,7 @@ from tests.cli.conftest import Tk
 from tests.redis_server import serving
 from torchkeeper.client.kept.warmed import last as warmed_last
 from torchkeeper.client.recipes import files as recipes
-from torchkeeper.client.recipes.examples import BESIDE
+from torchkeeper.client.recipes.files import BESIDE
 
 BAD = '[callable]\nfunction = "models:f"\n[comple]\nmode = 1\n'
 

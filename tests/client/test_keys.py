@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents import agent as running
-from torchkeeper.client import keys, signing
+from torchkeeper.client import signers, signing
 from torchkeeper.client.words.problems import UserError
 
 
@@ -39,7 +39,7 @@ def agent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def names(found: keys.Found) -> list[str]:
+def names(found: signers.Found) -> list[str]:
     return [os.path.basename(one.name) for one in found.keys]
 
 
@@ -48,22 +48,22 @@ def test_those_with_which_something_can_be_signed(folder: Path) -> None:
     make(folder / "locked", phrase="secret")
     make(folder / "gone").unlink()
     (folder / "b.pub").write_text("no key")
-    found = keys.found()
+    found = signers.found()
     assert (names(found), found.without_agent) == (["a", "locked"], "No ssh-agent is running.")
     listed = subprocess.run(["ssh-keygen", "-l", "-f", first], capture_output=True, check=True)
     one = found.keys[0]
     said = listed.stdout.decode().split()[1]
-    assert one == keys.Key(str(first), "ssh-ed25519", said, "ada@a", agent=False)
+    assert one == signers.Key(str(first), "ssh-ed25519", said, "ada@a", agent=False)
 
 
 def test_what_an_agent_holds(folder: Path, agent: None, tmp_path: Path) -> None:
-    assert keys.found() == keys.Found([], "ssh-agent holds no key.")
+    assert signers.found() == signers.Found([], "ssh-agent holds no key.")
     held, only = make(folder / "held"), make(tmp_path / "only")
     public = make(folder / "public")
     subprocess.run(["ssh-add", "-q", held, only, public], check=True)
     public.unlink()
     only.unlink()
-    found = keys.found()
+    found = signers.found()
     assert found.without_agent == ""
     assert [one.agent for one in found.keys] == [True] * 3
     assert names(found)[:2] == ["held", "public.pub"]
@@ -75,7 +75,7 @@ def test_what_an_agent_holds(folder: Path, agent: None, tmp_path: Path) -> None:
         private.mkdir()
         target = private / "m"
         target.write_text("what is signed")
-        subprocess.run(keys.command(one.name, str(target), str(private)), check=True)
+        subprocess.run(signers.command(one.name, str(target), str(private)), check=True)
         assert "SSH SIGNATURE" in signing.signature_of(str(target))
 
 
@@ -84,21 +84,21 @@ def test_an_agent_that_is_gone_is_no_key_less(
 ) -> None:
     make(folder / "a")
     monkeypatch.setenv("SSH_AUTH_SOCK", str(folder / "nobody"))
-    assert keys.found().without_agent == "ssh-agent does not answer."
-    assert names(keys.found()) == ["a"]
+    assert signers.found().without_agent == "ssh-agent does not answer."
+    assert names(signers.found()) == ["a"]
 
 
 def test_the_key_of_a_file(folder: Path, tmp_path: Path) -> None:
     whole = make(tmp_path / "whole", phrase="secret")
-    known = keys.of_file(str(whole))
+    known = signers.of_file(str(whole))
     whole.with_suffix(".pub").unlink()
-    alone = keys.of_file(str(whole))
+    alone = signers.of_file(str(whole))
     assert (alone.name, alone.fingerprint) == (known.name, known.fingerprint)
     text = tmp_path / "text"
     text.write_text("no key\n")
     for path, why in ((text, "It is no key of OpenSSH"), (tmp_path, "no such file")):
         with pytest.raises(UserError) as caught:
-            keys.of_file(str(path))
+            signers.of_file(str(path))
         assert caught.value.code == "key-unusable"
         assert why in caught.value.why
 
@@ -107,5 +107,5 @@ def test_without_openssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(folder / "a")
     monkeypatch.setenv("PATH", str(folder))
     with pytest.raises(UserError) as caught:
-        keys.found()
+        signers.found()
     assert caught.value.code == "ssh-keygen-missing"

@@ -35,12 +35,10 @@ from torchkeeper.client.words import (
     findingwords,
     leaks,
     owned,
-    phases,
     preparing,
     problems,
     recipewords,
     say,
-    serverpage,
     settled,
     tongue,
     verdicts,
@@ -59,8 +57,7 @@ from torchkeeper.stores.folders.in_use import InUse
 from torchkeeper.stores.shapes import CutOff, Who
 from torchkeeper.verdict.comparing import GraphDifference
 from torchkeeper.verdict.judging import Difference, Verdict
-from torchkeeper.verdict.probed import Env
-from torchkeeper.verdict.shapes import AotTold, FactorTold, FieldTold, GraphTold
+from torchkeeper.verdict.probed import AotTold, Env, FactorTold, FieldTold, GraphTold
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "app" / "torchkeeper" / "client"
@@ -122,8 +119,8 @@ def of_catalogues() -> Iterator[str]:
             yield recipewords.expectation(code, "", params(text) | {"near": FACT})
     for check in checkwords.NAMES:
         yield checkwords.name(check)
-    for name in phases.NAMES:
-        yield phases.line({"phases": [[name, 3.0]]})
+    for name in causes.NAMES:
+        yield causes.line({"phases": [[name, 3.0]]})
 
 
 def of_figures() -> Iterator[str]:
@@ -373,15 +370,15 @@ def of_places() -> Iterator[str]:
         "place": "redis://P:1/0", "version": FACT, "uptime_s": 3, "used_memory": 3,
         "max_memory": 0, "policy": FACT, "evicted": 3, "hits": 2, "misses": 1, "keys": 9,
         "expiring": 3, "role": FACT, "read_only": False, "quiet": False, "clients": 2,
-        "forbidden": [], "meanings": list(serverpage._MEANINGS), "changes": {}, "owners": [],
+        "forbidden": [], "meanings": list(environments._MEANINGS), "changes": {}, "owners": [],
     }  # fmt: skip
-    for name, value in serverpage.figures(page):
+    for name, value in environments.figures(page):
         yield from (name, value)
-    yield from serverpage.meanings(page)
-    for code in (*serverpage._WHY_NOT, None):
+    yield from environments.meanings(page)
+    for code in (*environments._WHY_NOT, None):
         may = {"copy": code, "expire": code, "purge": None}
-        yield serverpage.changes({**page, "changes": may})
-        yield serverpage.changes({**page, "changes": {"copy": code}})
+        yield environments.changes({**page, "changes": may})
+        yield environments.changes({**page, "changes": {"copy": code}})
     claim: Builder = {"torch": FACT, "torch_key": FACT, "python": FACT, "compiler": FACT,
                       "libc": FACT, "cpu_flags": []}  # fmt: skip
     for built in (0, 1, 2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchkeeper.client.words import verdicts
-from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
+from torchkeeper.verdict.probed import DifferenceTold, VerdictTold
 
 HEADERS = "inductor_config[cpp_cache_precompile_headers]"
 

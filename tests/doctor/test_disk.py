@@ -10,7 +10,7 @@ from tests.doctor.conftest import Doctor, Mounting, Stock
 from torchkeeper.artifacts.report import Report
 from torchkeeper.doctor import mounts
 from torchkeeper.doctor.check import FolderLook
-from torchkeeper.doctor.disk import file_system
+from torchkeeper.doctor.folders import file_system
 
 
 @pytest.mark.slow

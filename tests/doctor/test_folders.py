@@ -19,7 +19,7 @@ from torchkeeper.client import diagnosing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import findingwords
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.doctor.clock import skew_of
+from torchkeeper.doctor.folders import skew_of
 from torchkeeper.settings.finding import Finding
 
 AGO = time.time() - 3 * 86_400
@@ -104,7 +104,7 @@ def test_a_folder_that_this_user_may_not_write_to(among: Path, cache: Path) -> N
     script = (
         "import os, sys; sys.path.insert(0, sys.argv[1]); "
         "from torchkeeper.doctor.check import FolderLook; "
-        "from torchkeeper.doctor.ownership import owner; "
+        "from torchkeeper.doctor.folders import owner; "
         "from torchkeeper.artifacts.report import Report; p = sys.argv[2]; "
         "import pwd, grp; from torchkeeper.stores.places import default_folder; default_folder(); "
         "list(owner(FolderLook(p, p, Report(), True))); os.setgid(65534); os.setuid(65534); "

@@ -13,7 +13,7 @@ import pytest
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine.parallel import Work, in_parallel
+from torchkeeper.engine.overviewing import Work, in_parallel
 
 #: Seconds of silence in these tests, on a clock of their own: no machine is too busy for them.
 STALL = 10.0
@@ -36,7 +36,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(importlib.import_module("torchkeeper.engine.parallel"), "time", made)
+    monkeypatch.setattr(importlib.import_module("torchkeeper.engine.overviewing"), "time", made)
     return made
 
 

@@ -17,8 +17,7 @@ from torchkeeper.engine.wire import Message
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import Relatives, needed
 from torchkeeper.stores.redis import relating
-from torchkeeper.stores.redis.describing import described
-from torchkeeper.stores.redis.relating import related
+from torchkeeper.stores.redis.relating import described, related
 from torchkeeper.stores.redis.store import Redis
 
 Ask = Callable[..., tuple[dict[str, Any], list[Message]]]

@@ -21,7 +21,7 @@ from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.messages.entries import NamesRow
 from torchkeeper.engine.wire import Message
-from torchkeeper.stores.bundles import building
+from torchkeeper.stores.bundles import parts
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.probed import Env
 
@@ -172,7 +172,7 @@ def test_kernels_for_programs_with_headers_are_no_headers(
     other = tmp_path / "other.torchcache"
 
     def kernels(said: Any) -> None:
-        marks = f" {building.OF_KERNEL} {building.HEADERS}"
+        marks = f" {parts.OF_KERNEL} {parts.HEADERS}"
         said["native"]["commands"] = [one + marks for one in said["native"]["commands"]]
 
     if records(bundle):

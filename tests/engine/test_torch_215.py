@@ -17,7 +17,7 @@ from torchkeeper.artifacts import aotautograd, fxgraph
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import causes, verdicts
 from torchkeeper.engine.wire import Message
-from torchkeeper.verdict.shapes import DifferenceTold
+from torchkeeper.verdict.probed import DifferenceTold
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
 #: Of its key and of no older one's.

@@ -22,7 +22,7 @@ from tests.shots import run as shots
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.about import AboutDialog
-from torchkeeper.gui.pages.help import asking
+from torchkeeper.gui.pages.help import ideas
 
 #: The screen, and what a window's frame and a panel leave of it.
 SCREEN, ROOM = (1366, 768), (1300, 690)
@@ -92,7 +92,7 @@ def unseen_focus(dialog: QDialog) -> list[str]:
     at = dialog.focusWidget()
     if at is None or not at.isVisible() or not at.isEnabled():
         return ["nothing has the keyboard"]
-    if not asking.said_of(at) and not isinstance(dialog, AboutDialog):
+    if not ideas.said_of(at) and not isinstance(dialog, AboutDialog):
         return [f"Shift+F1 says nothing of {_called(at)}"]
     box = QRect(at.mapTo(dialog, QPoint(0, 0)), at.size()).adjusted(-4, -4, 4, 4)
     box = box.intersected(dialog.rect())

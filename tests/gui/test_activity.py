@@ -27,7 +27,7 @@ from torchkeeper.gui.pages.activity.page import ActivityPage
 from torchkeeper.gui.pages.activity.strip import DONE_MS, JobStrip
 from torchkeeper.gui.pages.comparing.differences import DifferencesTree
 from torchkeeper.gui.window import Window
-from torchkeeper.verdict.shapes import FactorTold
+from torchkeeper.verdict.probed import FactorTold
 
 #: Seconds that the main thread may be at one thing, on a machine three times as slow as ours.
 _SLICE = 0.05

@@ -22,25 +22,22 @@ from tests.shots import sample_cells
 from tests.shots.sample_results import WARMED
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.words import say
-from torchkeeper.client.words.phases import NAMES as WORDS
+from torchkeeper.client.words.causes import NAMES as WORDS
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.messages.findings import CellFinding, Finding
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.pages import ResultPage
 from torchkeeper.gui.jobs import findings
-from torchkeeper.gui.jobs.asked import Then
-from torchkeeper.gui.jobs.model import Job, JobsModel, State, cells_text, outcome
-from torchkeeper.gui.matrix.cells import Cells
+from torchkeeper.gui.jobs.model import Job, JobsModel, State, Then, cells_text, outcome
+from torchkeeper.gui.matrix.cells import PHASES as NAMES
+from torchkeeper.gui.matrix.cells import Cells, spent, title, told, words
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.pane import CellsPane
-from torchkeeper.gui.matrix.phases import PHASES as NAMES
-from torchkeeper.gui.matrix.phases import spent, title, words
-from torchkeeper.gui.matrix.words import told
 from torchkeeper.gui.pages.activity.shown import mark
 from torchkeeper.gui.pages.recipes.known import BUILTIN, counted, file_of
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verdicts.verifications import Beside
-from torchkeeper.verdict.shapes import GraphTold
+from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm.shapes import Proof
 
 Lab = tuple[float, float, float]

@@ -28,7 +28,7 @@ from torchkeeper.gui.inspector.details import Detail, Need, Relatives, sections
 from torchkeeper.gui.inspector.facts import FactsView
 from torchkeeper.gui.inspector.summary import About, Measured, Sharing, VerdictCard
 from torchkeeper.gui.verdicts.verifications import Beside
-from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
+from torchkeeper.verdict.probed import DifferenceTold, VerdictTold
 
 PASSWORD = "hunter2-not-a-real-password"
 HERE = About("2.13.0+cpu", "/opt/py312/bin/python")

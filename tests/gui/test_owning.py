@@ -19,7 +19,7 @@ from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.folders import owners
-from torchkeeper.stores.folders.accounts import Accounts
+from torchkeeper.stores.folders.owners import Accounts
 
 #: Another user of every system.
 OTHER = 1

@@ -25,7 +25,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, click, settle, type_in
 from tests.pace import within
 from tests.redis_server import serving
-from torchkeeper.client.profiles import keeping, reading
+from torchkeeper.client.profiles import keeping, taking
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.settled import Settled
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -421,7 +421,7 @@ def test_a_manifest_is_imported_as_far_as_it_says(
     assert asked.offered is not None
     assert asked.offered.left[0][0] == AOT
     asked.reject()
-    env.write_text("#" * (reading.MOST_BYTES + 1))
+    env.write_text("#" * (taking.MOST_BYTES + 1))
     page.open_files([str(env)])
     asked = page.findChildren(ProfileImport)[-1]
     qtbot.waitUntil(asked.notice.isVisible, timeout=PATIENCE)

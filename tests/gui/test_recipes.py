@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
 from torchkeeper.client.kept import warmed
-from torchkeeper.client.recipes import examples
+from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
@@ -435,7 +435,7 @@ def test_a_new_recipe_begins_with_an_example(
     assert source in tomllib.loads(tmp_path.joinpath("new.toml").read_text())
     qtbot.waitUntil(lambda: recipes.listed() == [str(tmp_path / "new.toml")], timeout=PATIENCE)
     # What it names is there, too, so that it can be warmed as it is.
-    if beside := examples.BESIDE[source]:
+    if beside := files.BESIDE[source]:
         qtbot.waitUntil(lambda: f"{beside[0]} written" in editor.where.text(), timeout=PATIENCE)
     assert {path.name for path in tmp_path.glob("*.py")} == set(beside)
     editor.close()

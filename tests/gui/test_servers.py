@@ -22,8 +22,8 @@ from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client import secrets
 from torchkeeper.client.kept import protected
 from torchkeeper.client.kept import whole as kept
+from torchkeeper.client.words.environments import meanings
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.client.words.serverpage import meanings
 from torchkeeper.engine.messages.dead import Removed
 from torchkeeper.gui import start
 from torchkeeper.gui.background.engines import Engines, Listener

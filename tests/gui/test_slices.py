@@ -19,8 +19,8 @@ from tests.pace import within
 from tests.sampling import sampled
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
+from torchkeeper.gui.table.chosen import Keyed
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.keyed import Keyed
 from torchkeeper.gui.table.ordering import SORT_KEYS, Row, dealt, merged
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse

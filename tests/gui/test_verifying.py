@@ -42,7 +42,7 @@ from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.window import Window
 from torchkeeper.stores import places
-from torchkeeper.verdict.shapes import GraphTold
+from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm.options import MOST_THREADS
 
 #: Milliseconds that cold compiles may take on two busy cores.

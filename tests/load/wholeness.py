@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from torchkeeper.artifacts import elf
+from torchkeeper.artifacts import builds
 
 
 def faults(place: Path) -> list[str]:
@@ -23,7 +23,7 @@ def faults(place: Path) -> list[str]:
                 found.append(f"not what it is named after: {name}")
         elif name.endswith(".so"):
             data = path.read_bytes()
-            if not elf.complete(data[: elf.HEADER], len(data)):
+            if not builds.complete(data[: builds.HEADER], len(data)):
                 found.append(f"cut off: {name}")
         elif path.name.startswith("__grp__"):
             group = json.loads(path.read_text())["child_paths"]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.settings.secrets import FORMS, MARK, PARTS
 from torchkeeper.client.profiles.profile import Profile, masked, with_password
 from torchkeeper.client.words.findingwords import said
-from torchkeeper.settings.applied import SHARED, applied, taken
-from torchkeeper.settings.masks import has_password, shown
+from torchkeeper.settings.masks import SHARED, applied, has_password, shown, taken
 from torchkeeper.settings.rules import check
 
 URL = "TORCHINDUCTOR_REDIS_URL"

@@ -12,7 +12,7 @@ from tests.settings.ruling import codes, found, mended
 from torchkeeper.settings.checks.about import REMOTES
 from torchkeeper.settings.known import at_least
 from torchkeeper.settings.rules import About, check
-from torchkeeper.warm.caches import alone
+from torchkeeper.warm.ran import alone
 
 I = "TORCHINDUCTOR_"  # noqa: E741
 GRAPHS, AUTOGRAD = I + "FX_GRAPH_REMOTE_CACHE", I + "AUTOGRAD_REMOTE_CACHE"

@@ -6,9 +6,8 @@ from typing import Any
 
 from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.engine.messages.findings import CellFinding
-from torchkeeper.gui.matrix.cells import Cells
-from torchkeeper.gui.matrix.phases import PHASES
-from torchkeeper.verdict.shapes import GraphTold
+from torchkeeper.gui.matrix.cells import PHASES, Cells
+from torchkeeper.verdict.probed import GraphTold
 
 _NAMES = [
     *(("decode", f"decode, batch {batch}, {dtype}, {mode}", "callable")

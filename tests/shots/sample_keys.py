@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.client.keys import Key
-from torchkeeper.client.signers import PublicKey, Signer
+from torchkeeper.client.signers import Key, PublicKey, Signer
 
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk0b8x2Nf7cQm1yZk0v5o0bX7h1Q2mZr8d6fK3sT1Ea"
 _FINGERPRINT = "SHA256:Y9v4l1C0qk2hWv3yqk0v5o0bX7h1Q2mZr8d6fK3sT1E"

@@ -11,9 +11,9 @@ import pytest
 from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.stores.atomic import remove
 from torchkeeper.stores.duplicate import copied, duplicate, room
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.temporary import remove
 
 
 def copy_of(place: Path, target: Path, report: Report | None = None) -> Path:

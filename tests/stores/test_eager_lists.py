@@ -26,9 +26,9 @@ from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.stores.bundles import export as export_plan
-from torchkeeper.stores.bundles.building import environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told, claims
 from torchkeeper.stores.bundles.export import export
+from torchkeeper.stores.bundles.parts import environment
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.folder import Folder

@@ -25,7 +25,7 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import needed
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.redis import patience
+from torchkeeper.stores.redis import connecting
 from torchkeeper.stores.redis.store import Redis
 from torchkeeper.stores.store import Lost, Store
 
@@ -52,7 +52,7 @@ def proxy(full: Server) -> Iterator[Proxy]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long for a server."""
-    monkeypatch.setattr(patience, "AWAY_S", 0.2)
+    monkeypatch.setattr(connecting, "AWAY_S", 0.2)
 
 
 def everything(store: Store) -> list[Described]:
@@ -308,7 +308,7 @@ def test_waiting_can_be_cancelled_and_leaves_no_trace(
 
 def test_who_is_patient_is_never_without_an_end(full: Server, proxy: Proxy) -> None:
     with pytest.MonkeyPatch.context() as patch, Redis(proxy.url, Report()) as store:
-        patch.setattr(patience, "AWAY_S", 0.3)
+        patch.setattr(connecting, "AWAY_S", 0.3)
         store.patient = True
         proxy.drop()
         with pytest.raises(Lost):

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import DATA, once
 from tests.data.pickles import made, pickled
 from tests.stores.test_copying import carry
-from torchkeeper.artifacts import elf
+from torchkeeper.artifacts import builds
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import payload_path
 from torchkeeper.artifacts.report import Report
@@ -188,8 +188,8 @@ def test_what_triton_builds_for_itself_says_for_which_gpu(helpers: Path, tmp_pat
 
 def test_an_object_that_says_nothing_is_for_none(kept_291: Path) -> None:
     for path in kept_291.glob("*/*.so"):
-        assert elf.backend(path.read_bytes()) is None
-    assert elf.backend(b"libamdhip64.so") is None
-    assert elf.backend(b"") is None
+        assert builds.backend(path.read_bytes()) is None
+    assert builds.backend(b"libamdhip64.so") is None
+    assert builds.backend(b"") is None
     both = b"\x7fELF libamdhip64.so libcuda.so.1"
-    assert elf.backend(both) is None
+    assert builds.backend(both) is None

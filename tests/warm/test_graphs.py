@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import devices, job
+from torchkeeper.warm import header, job
 from torchkeeper.warm.traces.graphs import Graph, Graphs
 
 
@@ -125,8 +125,8 @@ def fake(kinds: dict[str, int], **config: Any) -> Any:
 
 
 def test_the_device_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "_has_triton", lambda kind: kind == "cuda")
-    chosen = devices.choose_device
+    monkeypatch.setattr(header, "_has_triton", lambda kind: kind == "cuda")
+    chosen = header.choose_device
     assert chosen(fake({}), None)[1] == {"type": "cpu", "name": "CPU", "why": "no-accelerator"}
     assert chosen(fake({"cuda": 0}), None)[0] == "cpu"
     cuda = ("cuda", {"type": "cuda", "name": "a cuda", "why": "accelerator"})

@@ -15,9 +15,8 @@ from torchkeeper.client.kept import verified
 from torchkeeper.client.words import verifying
 from torchkeeper.engine import wire
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.options import RUNS
-from torchkeeper.warm.ran import Ground, Ran
+from torchkeeper.warm.ran import Ground, Ran, Used, led_to
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.verify import of_cell, runs_of, told
 

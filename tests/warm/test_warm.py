@@ -18,7 +18,7 @@ import pytest
 import torchkeeper
 from tests.pace import LONG
 from tests.warm.conftest import Filled, Recorder
-from torchkeeper.artifacts import elf
+from torchkeeper.artifacts import builds
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.folders.folder import survey
@@ -77,7 +77,7 @@ def assert_nothing_half_done(place: Path) -> None:
         assert not path.name.endswith((".tmp", "_CxxBuild")), path
         if path.suffix in (".so", ".o"):
             data = path.read_bytes()
-            assert elf.complete(data[: elf.HEADER], len(data)), path
+            assert builds.complete(data[: builds.HEADER], len(data)), path
 
 
 def decided(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts import elf
+from torchkeeper.artifacts import builds
 from torchkeeper.artifacts.code import needed_by
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def facts(texts: dict[str, bytes], names: list[str]) -> Facts:
         found["problem"] = "library-missing"
     elif objects:
         found.update(needed_by(list(objects.values())))
-        if found["device"] == "cuda" and any(elf.backend(d) == "hip" for d in objects.values()):
+        if found["device"] == "cuda" and any(builds.backend(d) == "hip" for d in objects.values()):
             found["device"] = "hip"
     return found
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts import code, graphs, inert, vectors
+from torchkeeper.artifacts import code, graphs, inert
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.payload import Facts
@@ -83,7 +83,7 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
         "kernels": code.kernels(source),
         "code_names": names,
         "group": group([factors]),
-        "widths": vectors.widths(source),
+        "widths": code.widths(source),
         "own_key": inert.text(state.get("_fx_graph_cache_key")),
         "libs": inert.text(state.get("extern_libs_key")),
         "prints": prints([factors]),

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from torchkeeper.artifacts.secretforms import MAYBE, SURE, TOKENS
+from torchkeeper.artifacts.masking import MAYBE, SURE, TOKENS
 
 #: Bytes of the longest secret that is looked for.
 MAX_VALUE = 8 << 10
@@ -120,7 +120,7 @@ FIXED = {
 }
 #: What of FIXED counts in any case; the rest only as it is tried.
 ANY_CASE = frozenset({"named", "http"})
-#: What stands for which of FIXED in an artifacts.sieve, chosen so that in graphs, sources, objects
+#: What stands for which of FIXED in an artifacts.leaks, chosen so that in graphs, sources, objects
 #: and kernels hardly anything else looks like it once its letters are made equal.
 GRAMS = (
     ((b"oke", b"key", b"xox", b"eyJ", b"://", b"ook"),),

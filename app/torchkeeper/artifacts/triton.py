@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts import elf
+from torchkeeper.artifacts import builds
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.payload import Facts
@@ -122,7 +122,7 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
             found["metadata"] = json.dumps(meta, indent=2)
     if not described:
         found["name"], found["helper"] = _launcher(names), bool(objects)
-        told = {_HELPERS.get(n.partition(".")[0]) or elf.backend(d) for n, d in objects.items()}
+        told = {_HELPERS.get(n.partition(".")[0]) or builds.backend(d) for n, d in objects.items()}
         found["device"] = told.pop() if len(told) == 1 else None
     every = [child for group in groups.values() for child in children(group)]
     missing = sorted(child for child in every if child not in names)

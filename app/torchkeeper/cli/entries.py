@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
     from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.engine.messages.entries import Shown
-    from torchkeeper.verdict.probed import Env
-    from torchkeeper.verdict.shapes import DifferenceTold, FactorTold
+    from torchkeeper.verdict.probed import DifferenceTold, Env, FactorTold
 
 
 #: What makes the exit code 1.

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from torchkeeper.cli import findings, output
 from torchkeeper.client.kept import whole
-from torchkeeper.client.profiles import formats, keeping, profile, reading
+from torchkeeper.client.profiles import formats, keeping, profile, taking
 from torchkeeper.client.profiles.chosen import chosen, found, is_file, read_any
 from torchkeeper.client.profiles.formats import Read
 from torchkeeper.client.profiles.profile import Profile, check_name
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.settings.applied import taken
 from torchkeeper.settings.finding import worst
+from torchkeeper.settings.masks import taken
 from torchkeeper.settings.rules import About, check
 
 #: What the environment of this shell is called.
@@ -210,9 +210,9 @@ def export(args: argparse.Namespace) -> int:
 
 
 def import_(args: argparse.Namespace) -> int:
-    if reading.is_stream(args.file) and not args.name:
+    if taking.is_stream(args.file) and not args.name:
         raise output.misuse("The profile has no name.", "", "Give one with --name.")
-    name = check_name(args.name or reading.stem(args.file))
+    name = check_name(args.name or taking.stem(args.file))
     read = read_any(args.file, name, args.format, args.container, args.stage)
     output.remark(args, findings.left_lines(read.left))
     read.check_told(args.file)

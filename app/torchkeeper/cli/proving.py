@@ -13,8 +13,8 @@ from torchkeeper.cli.telling import Live
 from torchkeeper.client import temporary
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.recipes import files as recipes
-from torchkeeper.client.recipes import proving
-from torchkeeper.client.recipes.proving import Proof
+from torchkeeper.client.recipes import recording
+from torchkeeper.client.recipes.recording import Proof
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, WARM
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.recipes.recording import Note
     from torchkeeper.engine.messages.compiling import WarmResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding
-    from torchkeeper.verdict.shapes import AotTold, GraphTold
+    from torchkeeper.verdict.probed import AotTold, GraphTold
 
 #: What would find in a server, or write to one, what the folder is to have
 #: (torch/_inductor/config.py, torch/_functorch/config.py).
@@ -45,7 +45,7 @@ def prove(
     place: the cache folder that the program was given. graphs, autograd: as ``explain_trace``
     tells of the program. Nothing is written to the place. Passes KeyboardInterrupt on.
     """
-    program = proving.looked_up(graphs)
+    program = recording.looked_up(graphs)
     if not program:
         return Proof(unproved="the program has asked no cache, or it is turned off")
     notes = [note for note in notes if note.get("compiled")]
@@ -113,7 +113,7 @@ def _judged(
     keys = [one.get("key") for one in graphs if one["outcome"] == "hit"]
     keys += [one["key"] for one in autograd if one["outcome"] == "hit"]
     found = {key for key in keys if key}
-    return proving.judged(program, heard.rows_of(answer), heard.missed, found)
+    return recording.judged(program, heard.rows_of(answer), heard.missed, found)
 
 
 class _Heard(Live):
@@ -130,7 +130,7 @@ class _Heard(Live):
     def __call__(self, what: Finding) -> None:
         if "graph" in what:
             graph = what["graph"]
-            if graph["outcome"] == "miss" and not proving.is_backward(graph["id"]):
+            if graph["outcome"] == "miss" and not recording.is_backward(graph["id"]):
                 self.missed.add(graph["cell"])
         super().__call__(what)
 

@@ -8,7 +8,7 @@ import os
 import shlex
 
 from torchkeeper.cli import looking, output, warming
-from torchkeeper.client.recipes import examples
+from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
@@ -38,8 +38,8 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
     new = part(
         "new", _new, "write an example with comments, and the Python file it names beside it"
     )
-    new.add_argument("source", metavar="SOURCE", choices=list(examples.BESIDE),
-                     help=f"what it compiles: {', '.join(examples.BESIDE)}")  # fmt: skip
+    new.add_argument("source", metavar="SOURCE", choices=list(files.BESIDE),
+                     help=f"what it compiles: {', '.join(files.BESIDE)}")  # fmt: skip
     new.add_argument("file", metavar="FILE", type=_toml, help="the recipe to write, a .toml file")
     output.flag(new, "--force", "replace the recipe if it is there; a Python file never is")
     listed = part("list", _list, "list the recipes, and folders of them, that the window shows")
@@ -104,7 +104,7 @@ def _tell(
 
 
 def _new(args: argparse.Namespace) -> int:
-    written, there = examples.write(args.source, args.file, args.force)
+    written, there = files.write(args.source, args.file, args.force)
     result = {"written": written, "there": there}
     said = [f"{printable(path)} written." for path in written]
     said += [f"{printable(path)} was there already, and stays as it is." for path in there]

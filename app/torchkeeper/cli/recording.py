@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import looking, output, proving
 from torchkeeper.client.kept import whole
 from torchkeeper.client.recipes import recorded, recording, toml
-from torchkeeper.client.recipes.proving import Proof
-from torchkeeper.client.recipes.recording import NOT_CACHED
+from torchkeeper.client.recipes.recording import NOT_CACHED, Proof
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.warm import processes
 from torchkeeper.warm.recipes.recipe import items_of
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.shapes import AotTold, GraphTold
+    from torchkeeper.verdict.probed import AotTold, GraphTold
 
 #: Reasons that are said on the command line; the recipe has more.
 _REASONS = 3

@@ -19,7 +19,7 @@ from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, runs, whole
 from torchkeeper.client.recipes import recording as program
-from torchkeeper.client.words import causes, phases, say
+from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.stores import places
@@ -239,7 +239,7 @@ def told(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
             nearest = cause.get("nearest")
             said = f"nearest {str(nearest)[:12]}: {why}" if nearest else str(why)
             lines.append(printable(f"        {said}", 2000))
-        if graph.get("outcome") != "hit" and (times := phases.line(graph)):
+        if graph.get("outcome") != "hit" and (times := causes.line(graph)):
             lines.append(f"        {times}")
     return lines
 

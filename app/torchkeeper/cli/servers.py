@@ -11,8 +11,8 @@ from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.knowing import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import owned
+from torchkeeper.client.words.environments import figures, meanings
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.serverpage import figures, meanings
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import TTL
 

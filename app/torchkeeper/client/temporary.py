@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from torchkeeper.client.words.problems import failing_as
-from torchkeeper.stores.temporary import remove
+from torchkeeper.stores.atomic import remove
 
 
 def make(use: str) -> str:

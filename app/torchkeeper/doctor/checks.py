@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from torchkeeper.doctor import (
-    clock,
-    disk,
-    entries,
-    interpreter,
-    leftovers,
-    names,
-    others,
-    ownership,
-    remote,
-    switches,
-)
+from torchkeeper.doctor import entries, folders, interpreter, remote, switches
 from torchkeeper.doctor.check import Check
 
 CHECKS: tuple[Check, ...] = (
-    Check("file-system", "folder", disk.file_system),
-    Check("room", "folder", disk.room),
-    Check("owner", "folder", ownership.owner),
-    Check("names", "folder", names.names),
-    Check("clock", "folder", clock.clock),
-    Check("leftovers", "folder", leftovers.leftovers),
+    Check("file-system", "folder", folders.file_system),
+    Check("room", "folder", folders.room),
+    Check("owner", "folder", folders.owner),
+    Check("names", "folder", folders.names),
+    Check("clock", "folder", folders.clock),
+    Check("leftovers", "folder", folders.leftovers),
     Check("broken", "folder", entries.broken, reads=True),
     Check("orphaned", "folder", entries.orphaned, reads=True),
     Check("stale", "folder", entries.stale, reads=True),
@@ -40,7 +29,7 @@ CHECKS: tuple[Check, ...] = (
     Check("triton", "machine", interpreter.triton),
     Check("gpu", "machine", interpreter.gpu),
     Check("settings", "machine", switches.switches),
-    Check("headers-owner", "machine", ownership.headers),
-    Check("unread", "machine", others.unread),
-    Check("duplicates", "machine", others.duplicates, reads=True),
+    Check("headers-owner", "machine", folders.headers),
+    Check("unread", "machine", folders.unread),
+    Check("duplicates", "machine", folders.duplicates, reads=True),
 )

@@ -37,7 +37,7 @@ def orphaned(look: FolderLook) -> Iterator[Finding]:
 def _dead(look: FolderLook, wanted: Wanted) -> dict[str, object] | None:
     if look.problem is not None:
         raise look.problem
-    # Locks are looked at by themselves (doctor.leftovers).
+    # Locks are looked at by themselves (doctor.folders).
     if look.dead is None or not (going := look.dead.chosen(wanted, lambda e: e.kind != "lock")):
         return None
     counts = look.dead.told(going)

@@ -31,9 +31,9 @@ from torchkeeper.engine.session import (
     tell_refused,
 )
 from torchkeeper.stores.bundles import signing
-from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.bundles.export import OfKind, Planned, export, plan
+from torchkeeper.stores.bundles.parts import Makers, environment
 from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described

@@ -17,7 +17,7 @@ from torchkeeper.warm.traces import trace as traces
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.compiling import CellsParams, CellsResult, CellsRow
-    from torchkeeper.verdict.shapes import CauseTold
+    from torchkeeper.verdict.probed import CauseTold
     from torchkeeper.warm.recipes.expanding import Cell
 
 

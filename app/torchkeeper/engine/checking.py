@@ -18,8 +18,7 @@ from torchkeeper.verdict.judging import Verdict
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.stores.shapes import Owned
-    from torchkeeper.verdict.probed import Env
-    from torchkeeper.verdict.shapes import VerdictTold
+    from torchkeeper.verdict.probed import Env, VerdictTold
 
 
 def check(session: Session, params: msg.CheckParams, report: Report) -> msg.CheckResult:

@@ -21,7 +21,7 @@ from torchkeeper.verdict.flat import Prints
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
-    from torchkeeper.verdict.shapes import FactorTold
+    from torchkeeper.verdict.probed import FactorTold
 
 _GRAPHS = ("fxgraph", "aotautograd")
 #: Characters of a value that are told.

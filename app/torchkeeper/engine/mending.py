@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.doctor import clock, leftovers, modes
+from torchkeeper.doctor import folders, modes
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.engine import purging
 from torchkeeper.engine.session import Session, path_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.doctor import MendParams, MendResult
     from torchkeeper.engine.messages.selecting import Select
 
-#: What is asked of a purge for each fix that is one; of leftovers, what ``doctor.leftovers`` says.
+#: What is asked of a purge for each fix that is one; of leftovers, what ``doctor.folders`` says.
 _SELECTS: dict[str, Select] = {
     "trash-broken": {"broken": True},
     "trash-orphans": {"orphans": True},
@@ -70,7 +70,7 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
         if fix == "trash-leftovers":
             look = _look(session, place, report)
             check_is_cache(place, strange_in(look.items))
-            locks, temporary = leftovers.dead(look)
+            locks, temporary = folders.dead(look)
             select["items"] = [item.identity for item in (*locks, *temporary)]
         elif fix == "trash-orphans":
             # Locks are looked at by themselves: those of PyTorch's stay.
@@ -130,7 +130,7 @@ def _modes(look: FolderLook) -> Iterator[tuple[str, int]]:
 
 
 def _future(look: FolderLook) -> Iterator[tuple[str, int]]:
-    for file in clock.future(look):
+    for file in folders.future(look):
         yield os.path.join(look.root, file.path), 0
 
 

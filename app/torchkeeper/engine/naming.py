@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import Rows
 from torchkeeper.engine.session import Session, path_of
-from torchkeeper.stores.bundles.building import MAX_SOURCE
 from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.parts import MAX_SOURCE
 from torchkeeper.stores.items import File
 from torchkeeper.verdict import commands, constants
 

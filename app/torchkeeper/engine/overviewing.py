@@ -1,4 +1,5 @@
 """What several places hold, and what of it could go: groups of entries, summed up where they lie.
+Also several places looked at side by side, and those that are one by a second name.
 
 Each place is looked at once, by itself: one after the other on the disk, which takes the memory of
 one, and every server beside them. One that hangs or cannot be read is told as a problem.
@@ -6,18 +7,20 @@ one, and every server beside them. One that hangs or cannot be read is told as a
 
 from __future__ import annotations
 
+import os
+import queue
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from torchkeeper.artifacts.entry import Problem, holds, measured, tallied
+from torchkeeper.artifacts.entry import Entry, Problem, holds, measured, tallied
+from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine.nesting import At, Inner, where
-from torchkeeper.engine.parallel import STALL, Work, in_parallel
 from torchkeeper.engine.session import Session, environments, place_of
 from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.summing import Sum
@@ -30,6 +33,210 @@ from torchkeeper.verdict.probed import Env
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import places as msg
     from torchkeeper.verdict.judging import Verdict
+
+
+# Looking at several places, one lane beside the other, where one that hangs holds up no other.
+
+T = TypeVar("T")
+
+#: Seconds without any sign of life after which a place counts as stuck: it says nothing, and takes
+#: no time of a processor to speak of.
+STALL = 10.0
+_SIGN = 0.2
+#: How often that is looked at, and whether to go on.
+_TICK = 0.1
+#: Where no system tells what time a thread takes, only what it says is a sign, and it has longer.
+_TELLS = hasattr(time, "pthread_getcpuclockid")
+_LONGER = 6.0
+
+
+class Heard(Report):
+    """The Report of one piece of work: passes on what it is told until it is put aside."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._lock = threading.Lock()
+        self._aside = False
+        #: When it was last told anything, by time.monotonic.
+        self.last = time.monotonic()
+        #: The clock of the time that its thread has taken of a processor.
+        self.clock: int | None = None
+
+    def put_aside(self) -> None:
+        """From now on nothing of it is passed on, and it ends at its next word."""
+        with self._lock:
+            self._aside = True
+
+    def _hear(self) -> None:
+        self.last = time.monotonic()
+        if self._aside:
+            raise Cancelled
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        with self._lock:
+            self._hear()
+            self._report.progress(done, total, unit)
+
+    def finding(self, **what: Any) -> None:
+        with self._lock:
+            self._hear()
+            self._report.finding(**what)
+
+    def check(self) -> None:
+        self._hear()
+        self._report.check()
+
+
+#: A piece of work: the place it is about, and what is to be done.
+Work = tuple[str, Callable[[Report], T]]
+
+
+class _Lane(Generic[T]):
+    """Works off pieces of work one after the other, in a thread of its own."""
+
+    def __init__(self, works: Iterable[Work[T]], report: Report) -> None:
+        self.works = deque(works)
+        self._report = report
+        self.done: queue.SimpleQueue[tuple[str, T | BaseException]] = queue.SimpleQueue()
+        self.place = ""
+        self._heard = Heard(report)
+        self._spent = 0.0
+        self._since = time.monotonic()
+
+    def next(self) -> bool:
+        """Begin with the next piece; whether there is one."""
+        if not self.works:
+            return False
+        self.place, work = self.works.popleft()
+        self._heard, self._spent, self._since = Heard(self._report), 0.0, time.monotonic()
+        given = (self.place, work, self._heard, self.done)
+        threading.Thread(target=_run, args=given, name="place", daemon=True).start()
+        return True
+
+    def silent(self) -> float:
+        """Seconds since the last sign of life."""
+        if (clock := self._heard.clock) is not None:
+            try:
+                spent = time.clock_gettime(clock)
+            except OSError:
+                spent = self._spent  # it has ended
+            if spent - self._spent > _SIGN:
+                self._spent, self._since = spent, time.monotonic()
+        silent = time.monotonic() - max(self._since, self._heard.last)
+        return silent if clock is not None else silent / _LONGER
+
+    def leave(self) -> None:
+        """Wait no more for what it is at."""
+        self._heard.put_aside()
+        self.done = queue.SimpleQueue()
+
+
+def _run(
+    place: str,
+    work: Callable[[Report], T],
+    heard: Heard,
+    done: queue.SimpleQueue[tuple[str, T | BaseException]],
+) -> None:
+    if _TELLS:
+        heard.clock = time.pthread_getcpuclockid(threading.get_ident())
+    outcome: T | BaseException
+    try:
+        outcome = work(heard)
+    except BaseException as e:  # noqa: BLE001 - raised by whoever waits for it
+        outcome = e
+    done.put((place, outcome))
+
+
+def in_parallel(
+    lanes: Iterable[Iterable[Work[T]]], report: Report, stall: float = STALL
+) -> Iterator[tuple[str, T | Problem]]:
+    """What came of each piece of work, as it is done. Those of one lane are done one after the
+    other, and the lanes at once.
+
+    A Problem is an outcome like any other; so is "place-stuck", of work that gave no sign of life
+    for ``stall`` seconds. That is left to itself then, and its lane goes on. What else is raised
+    is raised here. Raises Cancelled.
+    """
+    running = [lane for lane in (_Lane(works, report) for works in lanes) if lane.next()]
+    try:
+        while running:
+            report.check()
+            for lane in list(running):
+                try:
+                    place, outcome = lane.done.get(timeout=_TICK / len(running))
+                except queue.Empty:
+                    # What has just ended gives no sign of life any more, but its outcome.
+                    if lane.silent() < stall or not lane.done.empty():
+                        continue
+                    lane.leave()
+                    place = lane.place
+                    outcome = Problem("place-stuck", place=place, seconds=round(stall))
+                if isinstance(outcome, BaseException) and not isinstance(outcome, Problem):
+                    raise outcome
+                if not lane.next():
+                    running.remove(lane)
+                yield place, outcome
+    finally:
+        for lane in running:
+            lane.leave()
+
+
+# Places that are another by a second name, or lie in another: no entry shall count twice.
+
+#: Kinds of what may be something else, seen from another folder.
+_UNTOLD = frozenset({"unknown", "lock"})
+
+
+class At(NamedTuple):
+    """Where a place on the disk is, whatever it is called."""
+
+    name: str
+    real: str
+    inode: tuple[int, int]
+
+    def below(self, other: At) -> str:
+        """The path of this in ``other``, "" where it does not lie there: the trash does not."""
+        above = other.real.rstrip("/") + "/"
+        path = self.real[len(above) :] if self.real.startswith(above) else ""
+        return "" if path.partition("/")[0] == TRASH else path
+
+
+def where(name: str, _: Report) -> At:
+    """Where a place is. Raises Problem as stores.scheme.Scheme.opened."""
+    try:
+        real = os.path.realpath(name)  # fails at some links of /proc
+        status = os.stat(real)
+    except FileNotFoundError as e:
+        raise Problem("place-missing", place=name) from e
+    except (OSError, ValueError) as e:
+        why = getattr(e, "strerror", None) or str(e)
+        raise Problem("place-unreadable", place=name, why=why) from e
+    return At(name, real, (status.st_dev, status.st_ino))
+
+
+class Inner:
+    """Places that lie in one, of which some are counted by themselves: those of which nothing is
+    recognised from where the outer one begins.
+    """
+
+    def __init__(self, paths: Iterable[str], found: list[Described]) -> None:
+        """paths: those of the places in the outer one."""
+        starts = tuple(f"{path}/" for path in paths)
+        known, here = set[str](), set[str]()
+        for one in found if starts else ():
+            path = f"{one.entry.path}/"  # a bundle is a file
+            if path.startswith(starts):
+                mine = {start for start in starts if path.startswith(start)}
+                here |= mine
+                known |= mine if one.entry.kind not in _UNTOLD else set()
+        self._starts = tuple(here - known)
+        #: The paths of those that are counted by themselves.
+        self.apart = frozenset(start[:-1] for start in self._starts)
+
+    def counts(self, entry: Entry) -> bool:
+        """Whether an entry is counted with the outer place."""
+        return not (self._starts and f"{entry.path}/".startswith(self._starts))
+
 
 #: Seconds that a place on the disk has to say what it is.
 _GLANCE = 3.0

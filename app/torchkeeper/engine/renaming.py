@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, environments, path_of
-from torchkeeper.stores.bundles.building import has_object
 from torchkeeper.stores.bundles.bundle import Bundle, claims
+from torchkeeper.stores.bundles.parts import has_object
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.offering import Named
 from torchkeeper.verdict import machine

@@ -30,7 +30,7 @@ from torchkeeper.warm.traces.trace import Graph, Trace
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.environments import HeldParams, HeldResult
     from torchkeeper.engine.messages.verdicts import ExplainTraceParams, ExplainTraceResult
-    from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold
+    from torchkeeper.verdict.probed import AotTold, CauseTold, GraphTold
 
 #: Entries among which the nearest to a miss is looked for: the newest.
 MAX_NEAR = 5000

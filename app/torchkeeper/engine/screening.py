@@ -15,9 +15,9 @@ from torchkeeper.artifacts.leakforms import Leak
 from torchkeeper.artifacts.leaks import Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, place_of, tell_left
-from torchkeeper.stores.bundles.building import Makers
+from torchkeeper.stores.bundles.parts import Makers
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders.accounts import Accounts
+from torchkeeper.stores.folders.owners import Accounts
 from torchkeeper.stores.items import Left
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.screening import Screen

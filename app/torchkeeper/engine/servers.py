@@ -14,8 +14,8 @@ from torchkeeper.engine.session import Session, batches_of, tell_left
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.database import times
-from torchkeeper.stores.redis.describing import described, too_large
-from torchkeeper.stores.redis.packed import Packed
+from torchkeeper.stores.redis.relating import described, too_large
+from torchkeeper.stores.redis.removing import Packed
 from torchkeeper.stores.redis.store import Redis
 
 if TYPE_CHECKING:

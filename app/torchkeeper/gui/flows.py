@@ -13,8 +13,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART, Entry
 from torchkeeper.client.words import cutoff, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.jobs.asked import Asked, Then
-from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.jobs.model import Asked, Job, Then
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.pages.comparing.flow import CompareFlows

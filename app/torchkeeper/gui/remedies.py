@@ -13,7 +13,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.widgets.host import Remedy
+from torchkeeper.gui.widgets.notice import Remedy
 
 
 def _n(text: str) -> str:

@@ -31,7 +31,7 @@ from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.places.opening import Opening
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.table.grouping import GROUPINGS
-from torchkeeper.gui.widgets.host import Host, Remedy
+from torchkeeper.gui.widgets.notice import Host, Remedy
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query
 
@@ -255,7 +255,7 @@ class Window(Parts):
         self.dragging.dropped.connect(self.flows.copy)
 
     def _explain(self) -> None:
-        from torchkeeper.gui.pages.help import attached
+        from torchkeeper.gui.pages.help import page as attached
 
         attached.to_window(self)
         attached.to_here(self.here)
@@ -538,7 +538,7 @@ class Window(Parts):
 
     def explain_this(self) -> None:
         """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
-        from torchkeeper.gui.pages.help.asking import explain_focused
+        from torchkeeper.gui.pages.help.ideas import explain_focused
 
         if not explain_focused(self):
             self.ask_whats_this()

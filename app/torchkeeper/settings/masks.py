@@ -1,4 +1,5 @@
-"""What is shown of a setting that may hold a password: all but that, an ellipsis in its place.
+"""What is shown of a setting that may hold a password: all but that, an ellipsis in its place. Also
+settings put into an environment, or taken from one.
 
 Of an address that can be read everything but its password is shown. What cannot be read is not
 shown at all: nobody can tell where in it a password is.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from urllib.parse import unquote_plus
 
 from torchkeeper.artifacts.entry import Problem
@@ -87,3 +89,20 @@ def _is_host(text: str) -> bool:
     except ValueError:
         return False
     return "%" not in text
+
+
+# Settings put into an environment, or taken from one: exactly those, and no other.
+
+#: What others than PyTorch and Triton read, too, such as TMPDIR: where nobody sets it, it stays.
+SHARED = frozenset(name for name in BY_NAME if not name.startswith(("TORCH", "TRITON")))
+
+
+def applied(values: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """An environment with these of the described settings, and those that are SHARED."""
+    stays = {name: text for name, text in env.items() if name not in BY_NAME or name in SHARED}
+    return stays | dict(values)
+
+
+def taken(env: Mapping[str, str]) -> dict[str, str]:
+    """The described settings of an environment, as they stand there."""
+    return {name: env[name] for name in BY_NAME if name in env}

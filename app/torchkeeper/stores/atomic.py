@@ -1,5 +1,5 @@
 """A file that appears under its name when it is whole and on the disk, and of which an end by force
-leaves nothing.
+leaves nothing. Also temporary folders, which may hold gigabytes and are to leave nothing.
 
 Where the file system can do so (O_TMPFILE of open(2)), it has no name until then: whoever writes it
 may be killed at any moment. Elsewhere it lies beside its place under a name of ours, locked, so
@@ -12,6 +12,8 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
+import time
 from collections.abc import Iterator
 from typing import IO, cast
 
@@ -225,3 +227,22 @@ def _link(handle: int, path: str) -> None:
         # Only with a folder does Python call linkat(2), which can follow the descriptor's link.
         name = os.path.basename(path)
         os.link(_descriptor(handle), name, dst_dir_fd=folder, follow_symlinks=True)
+
+
+# Temporary folders of our own, which may hold gigabytes and are to leave nothing.
+
+#: How often it is tried to remove one, and seconds in between.
+_TRIES = 20
+_BETWEEN = 0.05
+
+
+def remove(folder: str) -> bool:
+    """Remove a folder and all that is in it; whether it is gone. A process that is being ended may
+    still write there, so it is tried for a second. Raises nothing.
+    """
+    for _ in range(_TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.lexists(folder):
+            return True
+        time.sleep(_BETWEEN)
+    return False

@@ -12,7 +12,7 @@ from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.bundles.building import Makers
+from torchkeeper.stores.bundles.parts import Makers
 from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.folder import Folder

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from torchkeeper.artifacts import alone, code, elf
+from torchkeeper.artifacts import alone, builds, code
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
     PORTABLE,
@@ -275,7 +275,7 @@ def _load(
             contents[name] = data
         elif wanted:
             problem = "payload-too-large"
-        if name.endswith(".so") and not elf.complete(head, file.size):
+        if name.endswith(".so") and not builds.complete(head, file.size):
             problem = "object-truncated"
     if gone == len(item.files):
         return None
@@ -302,7 +302,7 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
             continue
         try:
             with source.open(file) as stream:
-                data = stream.read(min(file.size + 1, wanted) or elf.HEADER)
+                data = stream.read(min(file.size + 1, wanted) or builds.HEADER)
         except FileNotFoundError:
             gone += 1
         except OSError:
@@ -310,7 +310,7 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
         else:
             if wanted:
                 contents[file.name] = portable_bytes(item.kind, file.name, data)
-            elif object_ and not elf.complete(data, file.size):
+            elif object_ and not builds.complete(data, file.size):
                 problem = "object-truncated"
     if gone == len(item.files):
         return None
@@ -348,7 +348,7 @@ def _read(
     with source.open(file) as stream:
         if is_group(kind, name) and file.size <= MAX_SOURCE:
             data = portable_bytes(kind, name, stream.read(MAX_SOURCE + 1))
-            return hashlib.sha256(data).hexdigest(), data, data[: elf.HEADER]
+            return hashlib.sha256(data).hexdigest(), data, data[: builds.HEADER]
         digest = hashlib.sha256()
         kept = io.BytesIO()  # which grows in place, and gives away what it holds
         head = b""
@@ -358,7 +358,7 @@ def _read(
         while data := stream.read(step):
             report.check()
             digest.update(data)
-            head = head or data[: elf.HEADER]
+            head = head or data[: builds.HEADER]
             if size < wanted:
                 kept.write(data[: wanted - size])
             size += len(data)

@@ -22,7 +22,7 @@ from math import inf, nan
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, Entry, Problem
-from torchkeeper.stores.folders.accounts import Accounts
+from torchkeeper.stores.folders.owners import Accounts
 
 #: Which of many entries a term lets through, in their order.
 Mask = Callable[[Sequence[Entry]], Iterable[bool]]

@@ -7,7 +7,7 @@ from torchkeeper.artifacts.shapes import Amount, Sized, Tally
 
 
 class Who(TypedDict):
-    """Somebody who is neither this user nor root (``folders.accounts.Who``)."""
+    """Somebody who is neither this user nor root (``folders.owners.Who``)."""
 
     kind: str
     number: int
@@ -45,7 +45,7 @@ class _Owned(TypedDict):
 
 
 class Owned(_Owned, More, total=False):
-    """Who else can change a folder (``folders.owners``) or a server (``redis.exposed``)."""
+    """Who else can change a folder (``folders.owners``) or a server (``redis.server``)."""
 
     root: str | None
     default: bool

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from torchkeeper.artifacts.builds import MadeIn
     from torchkeeper.artifacts.shapes import Amount
-    from torchkeeper.stores.bundles.building import Makers
+    from torchkeeper.stores.bundles.parts import Makers
     from torchkeeper.stores.shapes import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
 
 Batches = Iterator[list[Described]]

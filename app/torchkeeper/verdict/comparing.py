@@ -16,7 +16,7 @@ from typing import cast
 
 from torchkeeper.artifacts.graphs import PLUMBING
 from torchkeeper.verdict import constants, tensors
-from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, FactorTold, GraphDifferenceTold
+from torchkeeper.verdict.probed import ComparedTold, ComparisonTold, FactorTold, GraphDifferenceTold
 from torchkeeper.verdict.tensors import Changed, Field
 
 #: Where two lists differ: from and to in a, from and to in b.

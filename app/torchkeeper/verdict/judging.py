@@ -16,8 +16,7 @@ from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.verdict import constants, native
 from torchkeeper.verdict.native import Code
-from torchkeeper.verdict.probed import Device, Env
-from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
+from torchkeeper.verdict.probed import Device, DifferenceTold, Env, VerdictTold
 
 #: Differences that are kept of one entry.
 _MAX = 50

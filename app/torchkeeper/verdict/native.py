@@ -22,8 +22,8 @@ _CLASSES = ("amx_tile", "avx512f", "avx2", "avx", "sse4_2", "sve2", "sve", "asim
 
 @dataclass(frozen=True)
 class Code:
-    """The native code of an entry. widths: as of artifacts.vectors.widths, None where its C++ has
-    no vectors. objects: what was built of it, each as of artifacts.vectors.instructions, None where
+    """The native code of an entry. widths: as of artifacts.code.widths, None where its C++ has
+    no vectors. objects: what was built of it, each as of artifacts.code.instructions, None where
     that does not say; of one kernel there may be several, of which one is taken. libs: what is
     linked into its Triton kernels, None where that does not matter.
     """

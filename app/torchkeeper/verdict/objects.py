@@ -33,7 +33,7 @@ def why_not(
     says of where its objects were built (artifacts.builds.origin_from), None where it does not; its
     cpu_flags None where they are not those of the CPU that built this one (artifacts.builds.Build).
     portable: the text of the command that did (verdict.commands), None where that is not recorded.
-    own: the instruction sets that it records itself (artifacts.vectors.instruction_sets), None
+    own: the instruction sets that it records itself (artifacts.code.instruction_sets), None
     where it does not. here: what a probe tells (verdict.environment), or of a machine without an
     environment only ``{cpu_flags, libc}``; torch and its commands are then not compared, as nothing
     gets another name.

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm import mending, processes
+from torchkeeper.warm import processes
 
 if TYPE_CHECKING:
     from torchkeeper.warm.workers import Sent
@@ -57,8 +57,8 @@ def serve(work: Callable[[Any, Tell], Mapping[str, object]]) -> NoReturn:
             answers.write(json.dumps(what).encode() + b"\n")
 
     job, rest = _request(requests)
-    after: mending.After = job.get("after", {})
-    tidy = functools.partial(mending.start, after)
+    after: processes.After = job.get("after", {})
+    tidy = functools.partial(processes.start, after)
     arguments = (requests, rest, tidy)
     watch = threading.Thread(target=_watch, args=arguments, name="engine-watch", daemon=True)
     watch.start()

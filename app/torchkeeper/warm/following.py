@@ -23,7 +23,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.verdict.shapes import GraphTold
+from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.processes import give_way
 from torchkeeper.warm.recipes.expanding import Cell

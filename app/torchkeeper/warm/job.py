@@ -21,9 +21,9 @@ from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.warm import sources
 from torchkeeper.warm.child import Tell, chain, importing_torch, more, said, serve
-from torchkeeper.warm.devices import check_compiler, check_place, choose_device
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.global_state import put_back
+from torchkeeper.warm.header import check_compiler, check_place, choose_device
 from torchkeeper.warm.recipes.expanding import WITHOUT_TORCH, Cell
 from torchkeeper.warm.shapes import Counts, Device, Done, Proof
 from torchkeeper.warm.traces.graphs import LOGGER, Graphs

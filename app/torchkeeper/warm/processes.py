@@ -1,5 +1,6 @@
 """Every process of a compile job: find them all, end them all, have them give way to others; and
-what commands of users are called.
+what commands of users are called. Also a process that mends folders once the one that started it
+is gone.
 
 torch starts compile workers (torch/_inductor/compile_worker/subproc_pool.py), and those start
 compilers. All of them stay in the job's process group; the parent links are followed as well, so
@@ -10,14 +11,20 @@ has the job's mark all the same: a variable in the environment that it was start
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
+
+import torchkeeper
+from torchkeeper.stores import atomic
+from torchkeeper.warm import sweep
 
 #: What the names of marks begin with: PyTorch writes down what begins with TORCH or TRITON
 #: (torch/_inductor/codecache.py), and a mark is another for each job.
@@ -266,3 +273,65 @@ def give_way(pid: int, nice: int) -> None:
         except OSError:
             pass  # there are no such groups here
         return
+
+
+# A process that mends folders, and removes one, once the one that started it is gone.
+#
+# A job whose engine was killed has nobody to clean up after it, and cannot do so itself: until its
+# very end it holds the locks of what it builds, and writes in its folder for temporary files.
+
+#: Seconds to wait for the end of the process before.
+_PATIENCE = 10.0
+_MENDING_TURN = 0.02
+
+
+class After(TypedDict, total=False):
+    """What is to be seen to. roots: folders to be mended. since: in nanoseconds since the epoch:
+    what is unfinished in them and has changed after that is the job's. scratch: a folder that goes.
+    """
+
+    roots: Sequence[str]
+    since: int
+    scratch: str
+
+
+def start(what: After) -> None:
+    """Have it seen to once this process and its group are gone; does not wait."""
+    boot = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+        "from torchkeeper.warm.processes import main; main()"
+    )
+    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+    subprocess.Popen(
+        [sys.executable, "-c", boot, source, str(os.getpid()), json.dumps(what)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=unmarked(),
+        start_new_session=True,
+    )
+
+
+def main() -> None:
+    """Wait, mend, exit. The arguments: the id of the process, and as of ``start``."""
+    leader = sys.argv[1]
+    what: After = json.loads(sys.argv[2])
+    deadline = time.monotonic() + _PATIENCE
+    while _lives(int(leader)) and time.monotonic() < deadline:
+        time.sleep(_MENDING_TURN)
+    for root in what.get("roots", []):
+        if os.path.isdir(root):
+            sweep.mend(root)
+            # Nobody remembers what was there before, but what has not changed since then was.
+            sweep.sweep(root, sweep.snapshot(root, what["since"]), ())
+    if "scratch" in what:
+        atomic.remove(what["scratch"])
+
+
+def _lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from torchkeeper.artifacts.shapes import Fault
-from torchkeeper.verdict.shapes import CauseTold
+from torchkeeper.verdict.probed import CauseTold
 
 
 class SentRecipe(TypedDict):
@@ -264,7 +264,7 @@ class Header(TypedDict):
 
 
 class Device(TypedDict):
-    """The device that is compiled for, and why as a code (``warm.devices.choose_device``)."""
+    """The device that is compiled for, and why as a code (``warm.header.choose_device``)."""
 
     type: str
     name: str

@@ -17,14 +17,14 @@ from typing import TypedDict
 from torchkeeper.artifacts.entry import COUNTED_APART, Problem, tally
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.artifacts.report import Report
-from torchkeeper.settings.applied import applied
 from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.masks import applied
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import folder
 from torchkeeper.warm import following, processes, sweep
-from torchkeeper.warm.devices import check_place
-from torchkeeper.warm.mending import After
+from torchkeeper.warm.header import check_place
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
+from torchkeeper.warm.processes import After
 from torchkeeper.warm.recipes import expanding, recipe
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
@@ -81,7 +81,7 @@ class Request(TypedDict, total=False):
 def warm(params: Warming, report: Report) -> Warmed:
     """Compile recipes into a folder, in processes of their own.
 
-    With ``settings`` (``settings.applied``) the folder is still ``into``, and what a recipe sets in
+    With ``settings`` (``settings.masks``) the folder is still ``into``, and what a recipe sets in
     its ``environment`` counts for its cells.
 
     Raises Problem for what holds for all cells, or of a single one where the request has no

@@ -23,7 +23,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from torchkeeper.artifacts import elf
+from torchkeeper.artifacts import builds
 from torchkeeper.artifacts.layout import HEADERS, is_code_stem, kernel_folder, locate
 from torchkeeper.artifacts.triton import is_key
 from torchkeeper.stores.folders.locks import alive, take
@@ -204,13 +204,13 @@ def _whole(path: str) -> bool:
     """Whether it is a complete ELF file, or nothing that we can judge."""
     try:
         with open(path, "rb") as file:
-            head = file.read(elf.HEADER)
+            head = file.read(builds.HEADER)
             size = os.fstat(file.fileno()).st_size
     except OSError:
         return True
     if head[:4] in (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"):
         return True  # macOS
-    return elf.complete(head, size)
+    return builds.complete(head, size)
 
 
 def _lock_of(found: _Found) -> str:

@@ -28,16 +28,15 @@ from dataclasses import dataclass, replace
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.shapes import Fault
+from torchkeeper.stores.atomic import remove
 from torchkeeper.stores.duplicate import room
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.preconditions import space
-from torchkeeper.stores.temporary import remove
 from torchkeeper.warm import prepare, ran, supervise
-from torchkeeper.warm.caches import Used, led_to
 from torchkeeper.warm.following import fitting, things, told_of
 from torchkeeper.warm.options import JUDGED, RUNS
-from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran
+from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran, Used, led_to
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph, Verifying
 

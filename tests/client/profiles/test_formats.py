@@ -17,8 +17,8 @@ from tests.client.profiles.consumers import OF, expanded
 from torchkeeper.client.profiles import dockerfile, formats
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.settings.applied import SHARED
 from torchkeeper.settings.known import BY_NAME, SETTINGS, value
+from torchkeeper.settings.masks import SHARED
 
 FOLDER, URL = "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_REDIS_URL"
 TEXTS = st.text(

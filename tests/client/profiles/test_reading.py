@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import sampled
-from torchkeeper.client.profiles import formats, reading
+from torchkeeper.client.profiles import formats, taking
 from torchkeeper.client.words.problems import UserError
 
 FX, TAG = "TORCHINDUCTOR_FX_GRAPH_CACHE", "TORCH_COMPILE_CACHE_KEY_TAG"
@@ -402,21 +402,21 @@ def test_manifests_of_an_enemy(
 
 
 def test_formats_are_guessed() -> None:
-    assert reading.guess("", "deploy/Dockerfile.gpu") == "dockerfile"
-    assert reading.guess("", "serve.Dockerfile") == "dockerfile"
-    assert reading.guess("", "/x/.env.local") == "env"
-    assert reading.guess("", "a.yml") == "kubernetes"
-    assert reading.guess("", "p.toml") == "toml"
-    assert reading.guess(f"# x\n[settings]\n{FX} = '1'") == "toml"
-    assert reading.guess(f"#!/bin/sh\n{FX}=1") == "sh"
-    assert reading.guess(f"{FX}=1 python x") == "sh"
-    assert reading.guess(f"{FX}=1\n{TAG}='a b' # c") == "env"
-    assert reading.guess(f"# syntax=x\n\nARG X\nFROM y\nENV {FX}=1") == "dockerfile"
+    assert taking.guess("", "deploy/Dockerfile.gpu") == "dockerfile"
+    assert taking.guess("", "serve.Dockerfile") == "dockerfile"
+    assert taking.guess("", "/x/.env.local") == "env"
+    assert taking.guess("", "a.yml") == "kubernetes"
+    assert taking.guess("", "p.toml") == "toml"
+    assert taking.guess(f"# x\n[settings]\n{FX} = '1'") == "toml"
+    assert taking.guess(f"#!/bin/sh\n{FX}=1") == "sh"
+    assert taking.guess(f"{FX}=1 python x") == "sh"
+    assert taking.guess(f"{FX}=1\n{TAG}='a b' # c") == "env"
+    assert taking.guess(f"# syntax=x\n\nARG X\nFROM y\nENV {FX}=1") == "dockerfile"
 
 
 def test_files_that_are_not_read(tmp_path: Path) -> None:
     large, binary = tmp_path / "large.env", tmp_path / "binary.env"
-    large.write_bytes(b"A=1\n" * (reading.MOST_BYTES // 4 + 1))
+    large.write_bytes(b"A=1\n" * (taking.MOST_BYTES // 4 + 1))
     binary.write_bytes(b"A=1\nB=\xff\n")
     os.mkfifo(tmp_path / "pipe")
     for path, why in ((large, "It is too large"), (binary, "Line 2 is not UTF-8"),
@@ -424,7 +424,7 @@ def test_files_that_are_not_read(tmp_path: Path) -> None:
                        "end; - reads one from standard input"),
                       (tmp_path / "none", "No such file or directory")):  # fmt: skip
         with pytest.raises(UserError) as caught:
-            reading.text_in(str(path))
+            taking.text_in(str(path))
         assert caught.value.params["why"] == why
 
 
@@ -434,12 +434,12 @@ def test_a_pipe_of_a_shell_is_read_no_further_than_a_file() -> None:
             assert child.stdout
             path = f"/dev/fd/{child.stdout.fileno()}"
             if command[0] == "echo":
-                assert reading.text_in(path) == f"{FX}=1\n"
+                assert taking.text_in(path) == f"{FX}=1\n"
             else:
                 with pytest.raises(UserError) as caught:
-                    reading.text_in(path)
+                    taking.text_in(path)
                 assert caught.value.params["why"] == "It is too large"
-        assert reading.stem(path) == "stdin"
+        assert taking.stem(path) == "stdin"
 
 
 @pytest.mark.parametrize(

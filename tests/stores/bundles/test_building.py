@@ -20,8 +20,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles import export
 from torchkeeper.stores.bundles import export as exporting
-from torchkeeper.stores.bundles.building import Makers, environment
 from torchkeeper.stores.bundles.bundle import Bundle, Told
+from torchkeeper.stores.bundles.parts import Makers, environment
 from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.importing import Imported

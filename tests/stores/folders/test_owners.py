@@ -17,8 +17,8 @@ from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words import owned
 from torchkeeper.stores.folders import owners, walking
-from torchkeeper.stores.folders.accounts import Accounts
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.owners import Accounts
 from torchkeeper.stores.shapes import Owned, Who
 
 ROOT = os.geteuid() == 0

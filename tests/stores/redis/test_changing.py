@@ -20,7 +20,7 @@ from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import File, Item, Left
 from torchkeeper.stores.reader import Reader
-from torchkeeper.stores.redis import patience, publishing, removing
+from torchkeeper.stores.redis import connecting, publishing, removing
 from torchkeeper.stores.redis.payloads import Streamed, portable
 from torchkeeper.stores.redis.publishing import Publisher
 from torchkeeper.stores.redis.removing import expire, remove
@@ -413,7 +413,7 @@ def test_a_broken_connection_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_server_that_stays_away_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "AWAY_S", 0.3)
+    monkeypatch.setattr(connecting, "AWAY_S", 0.3)
     with serving(tmp_path) as mortal, Redis(mortal.url, Report()) as store:
         publisher = Publisher(store, Report(), none_left)
         publisher.put(*graph(1, b"one"), 1.0)

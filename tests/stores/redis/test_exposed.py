@@ -12,7 +12,7 @@ from tests.redis_server import Server, serving
 from tests.stores.redis.test_hostile import hostile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words import owned
-from torchkeeper.stores.redis import exposed
+from torchkeeper.stores.redis import server as exposed
 from torchkeeper.stores.redis.address import parse
 from torchkeeper.stores.redis.store import Redis
 

@@ -16,7 +16,7 @@ import pytest
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.redis import connecting, patience, publishing, server
+from torchkeeper.stores.redis import connecting, publishing, server
 from torchkeeper.stores.redis.connecting import pack
 from torchkeeper.stores.redis.store import Redis
 
@@ -141,7 +141,7 @@ def test_what_nobody_asked_for_is_not_taken_for_an_answer() -> None:
 
 
 def test_a_scan_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "PAGES", 50)
+    monkeypatch.setattr(connecting, "PAGES", 50)
     numbers = itertools.count(1)
 
     def page(*keys: bytes) -> Answer:
@@ -161,7 +161,7 @@ def test_a_scan_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_scan_that_brings_more_and_more_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "KEYS", 1000)
+    monkeypatch.setattr(connecting, "KEYS", 1000)
     numbers = itertools.count(1)
 
     def odd(words: list[bytes]) -> Iterator[bytes]:
@@ -176,8 +176,8 @@ def test_a_scan_that_brings_more_and_more_is_given_up(monkeypatch: pytest.Monkey
 
 
 def test_a_scan_that_brings_a_key_now_and_then_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "SECONDS", 0.5)
-    monkeypatch.setattr(patience, "KEYS", 100)
+    monkeypatch.setattr(connecting, "SECONDS", 0.5)
+    monkeypatch.setattr(connecting, "KEYS", 100)
     numbers = itertools.count(1)
 
     def odd(words: list[bytes]) -> Iterator[bytes]:

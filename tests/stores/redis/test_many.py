@@ -14,10 +14,9 @@ from torchkeeper.artifacts.entry import Problem, tallied
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.client.words.problems import removed_by_then
 from torchkeeper.stores.items import in_order
-from torchkeeper.stores.redis import patience
+from torchkeeper.stores.redis import connecting
 from torchkeeper.stores.redis.database import Seen
-from torchkeeper.stores.redis.packed import Packed
-from torchkeeper.stores.redis.removing import remove
+from torchkeeper.stores.redis.removing import Packed, remove
 from torchkeeper.stores.redis.store import Redis
 
 
@@ -106,7 +105,7 @@ def test_a_purge_whose_server_ends_says_what_is_surely_gone(tmp_path: Path) -> N
 
 def test_a_server_that_gives_a_few_keys_a_second_is_given_up() -> None:
     """Whatever number of keys it says it has."""
-    scan = patience.Endless("s", 0)
+    scan = connecting.Endless("s", 0)
     with pytest.raises(Problem, match="server-endless"):
         for second in range(1, 200):
             scan.page(b"7", 30, 30 * second, 10**11, float(second))

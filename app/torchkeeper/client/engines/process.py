@@ -31,7 +31,7 @@ from torchkeeper.engine import home, wire
 from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.wire import Message
-from torchkeeper.stores import temporary
+from torchkeeper.stores import atomic
 from torchkeeper.warm.processes import give_way
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
@@ -112,7 +112,7 @@ class Engine:
         try:
             self._process = begin(argv, self._home, clean_environment(more))
         except OSError as e:
-            temporary.remove(self._home)
+            atomic.remove(self._home)
             os.close(self._kept)
             raise UserError(
                 tr("The interpreter {python} cannot be started.", python=self.python),
@@ -372,7 +372,7 @@ class Engine:
         self._ended = True
         self._stdout.close()
         self._logger.join(GRACE)
-        temporary.remove(self._home)
+        atomic.remove(self._home)
         os.close(self._kept)
 
     def __enter__(self) -> Engine:

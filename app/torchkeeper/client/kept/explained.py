@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.verdict.shapes import AotTold, GraphTold
+from torchkeeper.verdict.probed import AotTold, GraphTold
 
 
 class ExplainedGraph(GraphTold):

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.client.hiding import hidden
 from torchkeeper.client.kept import whole
+from torchkeeper.client.secrets import hidden
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Nouns, several
 

@@ -202,7 +202,7 @@ def _problem(problem: Any) -> Fault:
 
 def _why(value: Any) -> str | None:
     """Why something was no hit: as an engine tells causes, or in words as it was kept."""
-    from torchkeeper.verdict.shapes import CauseTold
+    from torchkeeper.verdict.probed import CauseTold
 
     if not misfit(CauseTold, value, "why"):
         value = causes.why(value, value.get("reason"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from torchkeeper.client.profiles import formats, keeping, reading
+from torchkeeper.client.profiles import formats, keeping, taking
 from torchkeeper.client.profiles.profile import Profile, name_fault
 
 
@@ -26,7 +26,7 @@ def found(named: str, container: str | None = None, stage: str | None = None) ->
     """The user's profile of this name, or what a file sets, or "-": a profile's own, a script, a
     .env file, a Dockerfile, a manifest. Raises UserError as ``keeping.load``, ``read_any``.
     """
-    if named == reading.STDIN or is_file(named):
+    if named == taking.STDIN or is_file(named):
         return read_any(named, container=container, stage=stage)
     return formats.Read(keeping.load(named), [])
 
@@ -39,6 +39,6 @@ def read_any(
     stage: str | None = None,
 ) -> formats.Read:
     """What a file, or "-", sets. Raises UserError as ``reading.text_in`` and ``formats.read``."""
-    text = reading.text_in(path)
-    file = "" if reading.is_stream(path) else path
-    return formats.read(text, format, name or reading.stem(path), file, container, stage)
+    text = taking.text_in(path)
+    file = "" if taking.is_stream(path) else path
+    return formats.read(text, format, name or taking.stem(path), file, container, stage)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchkeeper.client.profiles import dockerfile, dotenv, keeping, kubernetes, reading, shell
+from torchkeeper.client.profiles import dockerfile, dotenv, keeping, kubernetes, shell
+from torchkeeper.client.profiles import taking as reading
 from torchkeeper.client.profiles.profile import Profile, checked, left_open, with_password
 from torchkeeper.client.profiles.taking import no_setting
 from torchkeeper.client.words import say

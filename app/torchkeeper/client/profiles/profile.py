@@ -13,11 +13,10 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
-from torchkeeper.settings.applied import SHARED, applied
 from torchkeeper.settings.checks.texts import meant_by
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME, SETTINGS, on
-from torchkeeper.settings.masks import has_password, shown
+from torchkeeper.settings.masks import SHARED, applied, has_password, shown
 from torchkeeper.settings.rules import About, check
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ MOST_NAME, MOST_VALUE, MOST_ABOUT = 64, 32 << 10, 4000
 class Profile:
     """Settings under a name. values: texts by variable, of ``settings.known``; all others of these
     are left to PyTorch, and taken from a process that gets the profile, but for those that other
-    programs read, too (``settings.applied.SHARED``). about: what the user says of it.
+    programs read, too (``settings.masks.SHARED``). about: what the user says of it.
     """
 
     name: str

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.client.hiding import hidden, is_secret
 from torchkeeper.client.recipes import recording
 from torchkeeper.client.recipes.recording import NOT_CACHED, Note, dicts, given, of_environment
 from torchkeeper.client.recipes.references import Unnamed, reference
+from torchkeeper.client.secrets import hidden, is_secret
 from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.compiling import MODES

@@ -1,4 +1,5 @@
-"""Why a graph was compiled, in words; the same in the window and on the command line.
+"""Why a graph was compiled, in words; the same in the window and on the command line. Also the
+phases of its compile.
 
 What traces and entries hold comes from strangers: it is made printable here.
 """
@@ -15,10 +16,11 @@ from torchkeeper.settings import known
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
-    from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold
+    from torchkeeper.verdict.probed import AotTold, CauseTold, GraphTold
 
     #: Of one run, or of several.
     Totals = ExplainTraceResult | Mapping[str, float]
+
 
 #: What is said of a cause by its code (``Near.cause`` in engine/running.py).
 _CAUSES: dict[str, Text] = {
@@ -179,4 +181,43 @@ def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
     return tr(
         "PyTorch left no trace: the program called nothing that torch.compile made, ended before, "
         "or changes its environment for the processes that it starts."
+    )
+
+
+# The phases of a graph's compile in words; the same in the window and on the command line.
+
+#: What each phase is called, as a graph goes through them (warm/traces/phases.py).
+NAMES: dict[str, Text] = {
+    "dynamo": "dynamo",
+    "pre_grad": "pre-grad",
+    "joint": "joint",
+    "partition": "partition",
+    "post_grad": "post-grad",
+    "codegen": "codegen",
+    "build": "build",
+    "other": "other",
+}
+#: What is of the whole less than this is not worth a word.
+_LEAST = 0.02
+
+
+def of(graph: Mapping[str, object]) -> list[tuple[str, float]]:
+    """The phases that an engine tells of a graph, by their names, and seconds; none it has not."""
+    told = graph.get("phases")
+    pairs = (
+        [x for x in told if isinstance(x, list) and len(x) == 2] if isinstance(told, list) else []
+    )
+    return [
+        (str(name), float(seconds))
+        for name, seconds in pairs
+        if name in NAMES and isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    ]
+
+
+def line(graph: Mapping[str, object]) -> str:
+    """``dynamo 1.2 s, codegen 0.4 s, build 3.1 s``; empty where nothing is known of them."""
+    phases = of(graph)
+    least = _LEAST * sum(seconds for _, seconds in phases)
+    return ", ".join(
+        f"{tr(NAMES[name])} {say.seconds(seconds)}" for name, seconds in phases if seconds > least
     )

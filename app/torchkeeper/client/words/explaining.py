@@ -16,7 +16,7 @@ from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.verdict import tensors
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
+    from torchkeeper.verdict.probed import ComparisonTold, FactorTold
 
 #: What a group of differences is called.
 GROUPS: dict[str, Text] = {

@@ -16,7 +16,7 @@ from torchkeeper.client.words.tongue import tr
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Secret
     from torchkeeper.engine.messages import findings
-    from torchkeeper.verdict.shapes import GraphTold
+    from torchkeeper.verdict.probed import GraphTold
     from torchkeeper.warm.shapes import Device, Header
 
 #: What says a finding, by its name.
@@ -106,9 +106,9 @@ def _graph(told: GraphTold) -> str:
 
 
 def _graph_noted(told: GraphTold) -> str:
-    from torchkeeper.client.words import phases
+    from torchkeeper.client.words import causes
 
-    where = phases.line(told)
+    where = causes.line(told)
     said = f"  {told['outcome']:<7} {told['id']}  {told['name']}"
     return printable(said + _took(told, "  ") + (f"  ({where})" if where else ""))
 

@@ -1,5 +1,5 @@
 """The words for who else can change what lies in a folder (folders.owners), on a server
-(redis.exposed) or what an interpreter runs: what it is, why it matters, and what to do, with the
+(redis.server) or what an interpreter runs: what it is, why it matters, and what to do, with the
 command.
 """
 

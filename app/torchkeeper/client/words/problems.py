@@ -216,7 +216,7 @@ def unseen_users(in_use: InUse) -> str:
 
 
 def waiting_for(said: Mapping[str, object]) -> str:
-    """That a server is waited for (stores/redis/patience.py, ``waiting``), and why."""
+    """That a server is waited for (stores/redis/connecting.py, ``waiting``), and why."""
     params = said.get("params")
     error = user_error(str(said.get("code")), params if isinstance(params, dict) else {})
     return tr("{what} Waiting until it is back…", what=error.what)

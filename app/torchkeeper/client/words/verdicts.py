@@ -19,7 +19,7 @@ from torchkeeper.settings.checks import about
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import JudgeResult
-    from torchkeeper.verdict.shapes import DifferenceTold, VerdictTold
+    from torchkeeper.verdict.probed import DifferenceTold, VerdictTold
 
 _THREADS = "cpp_runtime_thread_count"
 _HEADERS = "inductor_config[cpp_cache_precompile_headers]"

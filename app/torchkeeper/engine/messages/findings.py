@@ -13,7 +13,7 @@ from torchkeeper.engine.messages.entries import Detail, Shown
 from torchkeeper.engine.messages.places import Looking, PlaceLooked
 from torchkeeper.settings.shapes import FindingTold
 from torchkeeper.stores.shapes import CutOff, Owned
-from torchkeeper.verdict.shapes import AotTold, CauseTold, GraphTold, VerdictTold
+from torchkeeper.verdict.probed import AotTold, CauseTold, GraphTold, VerdictTold
 from torchkeeper.warm.shapes import Autograd, Device, Header, Proof
 
 

@@ -5,8 +5,7 @@ from typing import TypedDict
 from torchkeeper.artifacts.shapes import EntryRow
 from torchkeeper.engine.messages.selecting import OfPlace
 from torchkeeper.stores.shapes import Owned
-from torchkeeper.verdict.probed import Env
-from torchkeeper.verdict.shapes import ComparedTold, ComparisonTold, DifferenceTold
+from torchkeeper.verdict.probed import ComparedTold, ComparisonTold, DifferenceTold, Env
 
 
 class _CheckParams(OfPlace):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.history import Kept, Running
-    from torchkeeper.client.keys import Key
-    from torchkeeper.client.signers import Signer
+    from torchkeeper.client.signers import Key, Signer
     from torchkeeper.client.words.problems import UserError
 
 

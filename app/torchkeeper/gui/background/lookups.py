@@ -134,8 +134,8 @@ def last_verified(places: Sequence[str]) -> dict[str, tuple[Verified, bool]]:
 
 
 def keys(file: str = "") -> Keys:
-    """The keys to sign with (``client.keys.found``), after that of a ``file``. Raises UserError."""
-    from torchkeeper.client import keys as every
+    """The keys to sign with (``client.signers``), after that of a ``file``. Raises UserError."""
+    from torchkeeper.client import signers as every
 
     known = every.found()
     first, wrong = [], None
@@ -147,8 +147,8 @@ def keys(file: str = "") -> Keys:
 
 
 def signing_command(key: str, target: str, folder: str) -> list[str]:
-    """What signs a file with a key (``client.keys.command``). Raises UserError."""
-    from torchkeeper.client import keys as every
+    """What signs a file with a key (``client.signers.command``). Raises UserError."""
+    from torchkeeper.client import signers as every
 
     return every.command(key, target, folder)
 

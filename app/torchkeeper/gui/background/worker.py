@@ -1,5 +1,6 @@
 """What lives in the background thread: the supervisor of the engines, which alone starts, hears and
-stops them. ``gui.background.engines`` has its handle on the main thread.
+stops them. ``gui.background.engines`` has its handle on the main thread. Also private folders of
+the window, each of which goes when nobody needs it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimerEvent, Signal, Slot
 
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.client import secrets
+from torchkeeper.client import secrets, temporary
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
@@ -22,11 +23,66 @@ from torchkeeper.engine.protocol import Ends, traits
 from torchkeeper.engine.wire import Message
 from torchkeeper.gui.background.lookups import Asides, aside
 from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, servers_of
-from torchkeeper.gui.background.scratch import Scratch
+from torchkeeper.stores.atomic import remove
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
+
+
+# Private folders: each goes when nobody needs it, at the latest when the window ends.
+
+
+class Scratch(QObject):
+    """Makes and removes them in the worker's thread; nothing waits for what is removed."""
+
+    #: Nothing is being removed any more.
+    idle = Signal()
+    #: A folder, and whether it could be removed.
+    _gone = Signal(str, bool)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._there: set[str] = set()
+        self._going: set[str] = set()
+        self._gone.connect(self._forget)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being removed."""
+        return bool(self._going)
+
+    def make(self, use: str) -> str:
+        """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
+        folder = temporary.make(use)
+        self._there.add(folder)
+        return folder
+
+    def remove(self, folder: str) -> None:
+        """Remove one that was made here, however large it is."""
+        if folder not in self._there or folder in self._going:
+            return
+        self._going.add(folder)
+
+        def work() -> None:
+            gone = remove(folder)
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                self._gone.emit(folder, gone)
+
+        aside(work)
+
+    def remove_all(self) -> None:
+        """Remove all there are; ``idle`` follows unless nothing is ``busy``."""
+        for folder in list(self._there):
+            self.remove(folder)
+
+    def _forget(self, folder: str, gone: bool) -> None:
+        self._going.discard(folder)
+        # What could not be removed now is tried once more at the end.
+        if gone:
+            self._there.discard(folder)
+        if not self._going:
+            self.idle.emit()
 
 
 #: Milliseconds between looks at engines that were asked to stop.

@@ -30,7 +30,7 @@ from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled
-from torchkeeper.gui.widgets.host import host_of
+from torchkeeper.gui.widgets.notice import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Dialog(QDialog):
         return self.tr("Finish this or close it first; then it can be dropped on the window")
 
     def _explain(self) -> None:
-        from torchkeeper.gui.pages.help import asking
+        from torchkeeper.gui.pages.help import ideas as asking
 
         if not asking.explain_focused(self):
             QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)

@@ -24,8 +24,7 @@ from torchkeeper.gui.dialogs.base import (
 )
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
-from torchkeeper.gui.dialogs.secretchoice import SecretChoice
-from torchkeeper.gui.dialogs.stays import Stays
+from torchkeeper.gui.dialogs.secretchoice import SecretChoice, Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming

@@ -18,8 +18,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.keychoice import KeyChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
-from torchkeeper.gui.dialogs.secretchoice import SecretChoice
-from torchkeeper.gui.dialogs.stays import Stays
+from torchkeeper.gui.dialogs.secretchoice import SecretChoice, Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.operations import Selection

@@ -24,7 +24,7 @@ from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
 from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
-from torchkeeper.gui.dialogs.stays import Stays
+from torchkeeper.gui.dialogs.secretchoice import Stays
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Signal
 
-from torchkeeper.client.keys import Key
+from torchkeeper.client.signers import Key
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -24,7 +24,7 @@ SIGN_WITH = "sign/key"
 
 
 class KeyChoice(Compound):
-    """Looks for the keys itself; ``value`` is the name of the chosen one (``client.keys``)."""
+    """Looks for the keys itself; ``value`` is the name of the chosen one (``client.signers``)."""
 
     changed = Signal()
 

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import say
+from torchkeeper.client.words.environments import changes
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.client.words.serverpage import changes
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_file

@@ -9,8 +9,8 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
 from torchkeeper.client.words import owned, say
+from torchkeeper.client.words.environments import figures, meanings
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.client.words.serverpage import figures, meanings
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups

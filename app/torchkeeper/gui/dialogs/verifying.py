@@ -10,16 +10,14 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs import environment
+from torchkeeper.gui.dialogs import envchoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
-from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice
-from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
+from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.asked import Asked
 from torchkeeper.gui.jobs.laps import title
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
 from torchkeeper.gui.pages.help.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
@@ -49,7 +47,7 @@ class VerifyDialog(WorkDialog):
         own: bool = False,
     ) -> None:
         """last: what the last verification came to, in words; empty without one. about: where a
-        bundle was made, and what it says of its objects (``made_in``, stores/bundles/building.py).
+        bundle was made, and what it says of its objects (``made_in``, stores/bundles/parts.py).
         recipes: files and folders to begin with. own: whether it is a folder of the user alone.
         """
         super().__init__(parent, jobs, 720, "verification", "header")
@@ -172,7 +170,7 @@ class VerifyDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         self._suit()
-        able = facts is not None and environment.can_compile(facts)
+        able = facts is not None and envchoice.can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip(tip("" if able else self.environment.about.text()))
 

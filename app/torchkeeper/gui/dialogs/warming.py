@@ -19,11 +19,9 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
-from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice
-from torchkeeper.gui.dialogs.recipechoice import RecipeChoice
+from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.asked import Asked, Then
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Then
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.drafts import Kept

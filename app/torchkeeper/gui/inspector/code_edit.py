@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
-from torchkeeper.gui.widgets.texts import NumberedEdit
+from torchkeeper.gui.widgets.lists import NumberedEdit
 
 # Colours for generated sources: what each part of a line of Python or C++ is.
 #

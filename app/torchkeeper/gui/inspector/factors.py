@@ -29,8 +29,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import BlankPane, SearchBox
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.texts import CopyKey
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import FactorsRow

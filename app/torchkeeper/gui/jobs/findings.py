@@ -12,8 +12,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.matrix.cells import COMPILING
-from torchkeeper.gui.matrix.words import name_of, state_words
+from torchkeeper.gui.matrix.cells import COMPILING, name_of, state_words
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

@@ -16,7 +16,7 @@ from torchkeeper.warm.options import RUNS
 if TYPE_CHECKING:
     from torchkeeper.client.kept.verification import KeptVerification
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.verdict.shapes import GraphTold
+    from torchkeeper.verdict.probed import GraphTold
 
 #: Graphs of a run, and rebuilt objects, that are kept for the dialog.
 _MOST = 2000

@@ -1,14 +1,16 @@
-"""Jobs: what was asked to be done, how far it is, and how it ended. Also their history."""
+"""Jobs: what was asked to be done, how far it is, and how it ended. Also their history. Also what a
+job was asked for, where that tells how to go on after it.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -23,7 +25,6 @@ from PySide6.QtCore import (
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
-from torchkeeper.gui.jobs.asked import Asked
 from torchkeeper.gui.jobs.laps import Lap
 from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
 from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
@@ -32,6 +33,48 @@ from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
     from torchkeeper.client.words.outcomes import Outcome
+
+
+# What a job was asked for, where that tells how to go on after it.
+
+
+class Then(NamedTuple):
+    """Where what was warmed goes: a new bundle, and a server; empty for neither."""
+
+    bundle: str = ""
+    server: str = ""
+
+
+class Asked(TypedDict, total=False):
+    """What a job was asked for. recipes: BUILTIN, files and folders. limit_s: seconds that a cell
+    may take. jobs: processes at a time. source: the place that entries come from; files, output:
+    the bundles that are read and written. key: what signs. offer_prepare: whether programs would
+    have to wait for a header. mark: what a place was like before it was verified. made_threads: how
+    many threads a bundle was made with.
+
+    warm: cells that are left out, each as its recipe and its name. paths: of the recipes, as they
+    were read; before: for each what it is called, and how many of its cells are left out.
+    """
+
+    device: str | None
+    threads: int
+    portable: bool
+    profile: str
+    limit_s: float
+    jobs: int
+    recipes: Sequence[str]
+    python: str
+    source: str
+    files: list[str]
+    output: str
+    key: str
+    offer_prepare: bool
+    mark: str | None
+    made_threads: int | None
+    then: Then | None
+    warm: Sequence[tuple[str, str]] | None
+    paths: list[str]
+    before: Sequence[tuple[str, int]] | None
 
 
 # How fast work goes and how long it will take: a smoothed rate. Knows nothing of windows.

@@ -19,9 +19,8 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import findings, laps
-from torchkeeper.gui.jobs.asked import Asked, Then
 from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing
-from torchkeeper.gui.jobs.model import Job, JobsModel, State
+from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
@@ -222,7 +221,7 @@ class Operations(QObject):
 
         builders: how an environment builds objects (``client.carrying``), which the bundle then
         says of those that it recognises. secrets: what becomes of them (engine.screening); None
-        where the job is to fail because of any. key: what it is signed with (``client.keys``),
+        where the job is to fail because of any. key: what it is signed with (``client.signers``),
         before it gets its name. needs: what the entries need goes with them.
         """
         params: messages.ExportParams = {

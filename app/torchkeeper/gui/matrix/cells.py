@@ -1,4 +1,5 @@
-"""The cells of one warm-up: what is known of each, as the findings of the job tell it.
+"""The cells of one warm-up: what is known of each, as the findings of the job tell it. Also what is
+said of cells and their graphs, and of the phases of a compile.
 
 Nothing here is shown as it came: whoever shows a name or a line makes it printable.
 """
@@ -6,16 +7,89 @@ Nothing here is shown as it came: whoever shows a name or a line makes it printa
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
+from PySide6.QtCore import QCoreApplication
+
+from torchkeeper.client.words import causes, say, tongue
+from torchkeeper.client.words.causes import NAMES
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.gui.matrix.phases import Spent, is_time, spent, summed
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import CellFinding, Finding
-    from torchkeeper.verdict.shapes import GraphTold
+    from torchkeeper.verdict.probed import GraphTold
+
+
+# The phases of a compile, in their order: what each is called and does.
+
+#: As a job names them; what is none of them counts as the last.
+PHASES = tuple(NAMES)
+_OTHER = len(PHASES) - 1
+_NUMBERS = {name: number for number, name in enumerate(PHASES)}
+
+#: Seconds of each phase, in the order of PHASES.
+Spent = list[float]
+
+
+def _phases_tr(text: str) -> str:
+    return QCoreApplication.translate("Phases", text)
+
+
+def title(name: str) -> str:
+    """What a phase is called, as everywhere, with a capital."""
+    text = tongue.tr(NAMES.get(name, NAMES["other"]))
+    return text[:1].upper() + text[1:]
+
+
+def about(name: str) -> str:
+    """What is done in a phase."""
+    done = {
+        "dynamo": _phases_tr("Python is traced into graphs"),
+        "pre_grad": _phases_tr("passes over the graph before gradients are worked out"),
+        "joint": _phases_tr("passes over the forward and backward graph together"),
+        "partition": _phases_tr("the joint graph is cut into forward and backward"),
+        "post_grad": _phases_tr("passes over each graph after that"),
+        "codegen": _phases_tr("Inductor lowers the graph and writes kernels"),
+        "build": _phases_tr("the C++ or Triton compiler makes machine code of them"),
+    }.get(name, _phases_tr("what PyTorch's trace has no name of its own for"))
+    return f"{title(name)}: {done}"
+
+
+def spent(told: Iterable[tuple[str, float]]) -> Spent:
+    """Seconds of each phase, from ``[[name, seconds], …]`` as a finding has it."""
+    found = [0.0] * len(PHASES)
+    for name, seconds in told:
+        if is_time(seconds):
+            found[_NUMBERS.get(name, _OTHER)] += seconds
+    return found
+
+
+def is_time(value: float | None) -> TypeGuard[float]:
+    """Whether it is a sensible number of seconds."""
+    return value is not None and 0 <= value < 1e7
+
+
+def summed(every: Iterable[Spent]) -> Spent:
+    """All of them together."""
+    nothing = [0.0] * len(PHASES)
+    return [sum(some) for some in zip(nothing, *every, strict=True)]
+
+
+def words(one: Spent, whole: float | None = None) -> list[str]:
+    """A line for each phase that took time: "Codegen 1.2 s"; and what is in none of ``whole``."""
+    if not one:
+        return []
+    lines = [
+        f"{title(name)}  {say.seconds(seconds)}"
+        for name, seconds in zip(PHASES, one, strict=True)
+        if seconds > 0
+    ]
+    if whole is not None and lines and (rest := whole - sum(one)) >= 0.05:
+        lines.append(_phases_tr("Outside of graphs  {}").format(say.seconds(rest)))
+    return lines
+
 
 QUEUED, STARTING, COMPILING = "queued", "starting", "compiling"
 DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
@@ -262,3 +336,103 @@ class Cells:
 
 def _number(value: int | None) -> int:
     return value if value is not None and 0 <= value < 10**9 else 0
+
+
+# What is said of cells and of their graphs.
+
+#: Graphs that PyTorch does not cache and that are named of a cell.
+_NAMED = 20
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("Cells", text)
+
+
+def source_words(source: str) -> str:
+    """What is compiled, by the kind of its source."""
+    return {
+        "builtin": _tr("Built in"),
+        "callable": _tr("Callable"),
+        "script": _tr("Script"),
+        "exported": _tr("Exported program"),
+        "eager": _tr("Eager operator"),
+        "triton": _tr("Triton kernel"),
+    }.get(source, printable(source, 40))
+
+
+def state_words(state: str) -> str:
+    """The state of a cell in a word."""
+    return {
+        "queued": _tr("queued"),
+        "starting": _tr("starting"),
+        "compiling": _tr("compiling"),
+        "done": _tr("done"),
+        "failed": _tr("failed"),
+        "cancelled": _tr("cancelled"),
+    }.get(state, state)
+
+
+def outcome_words(outcome: str) -> str:
+    """How looking for a graph ended, in a word."""
+    return {
+        "hit": _tr("hit"),
+        "miss": _tr("miss"),
+        "bypass": _tr("not cacheable"),
+        "none": _tr("no cache"),
+        "compiling": _tr("compiling"),
+    }.get(outcome, printable(outcome, 20))
+
+
+def name_of(cell: CellState, several: bool) -> str:
+    """What a cell is called; of ``several`` recipes with its own, if it does not begin so."""
+    name, recipe = printable(cell.name, 200), printable(cell.recipe, 80)
+    if several and name and not name.startswith(recipe):
+        return f"{recipe} · {name}"
+    return name or recipe
+
+
+def graph_name(graph: Graph) -> str:
+    """What a graph is called: 1/0 forward · MLP, batch 64."""
+    ident, name = printable(graph.id, 80), printable(graph.name, 200)
+    return f"{ident} · {name}" if name and name != ident else ident
+
+
+def reason_of(graph: Graph) -> str:
+    """Why PyTorch did not cache a graph, in its own words; empty where it did not refuse to."""
+    return causes.bypassed({"reason": graph.reason}) if graph.outcome == "bypass" else ""
+
+
+def told(cell: CellState) -> str:
+    """What came of a cell, in a line."""
+    parts = [source_words(cell.source), state_words(cell.state)]
+    if cell.count:
+        said = _tr("{}: {} hit, {} missed").format(
+            say.count(cell.count, "graph", "graphs"), f"{cell.hits:,}", f"{cell.misses:,}"
+        )
+        outcomes = [graph.outcome for graph in (cell.graphs or {}).values()]
+        for count, text in (
+            (max(cell.bypasses, outcomes.count("bypass")), _tr("{} not cacheable")),
+            (outcomes.count("none"), _tr("{} without a cache")),
+            (outcomes.count("compiling") * (cell.state == "compiling"), _tr("{} compiling")),
+        ):
+            said += f", {text.format(f'{count:,}')}" if count else ""
+        parts.append(said)
+    if cell.of is not None:
+        parts.append(_tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}"))
+    parts.append(printable(cell.device, 60))
+    if cell.threads:
+        parts.append(say.count(cell.threads, "thread", "threads"))
+    return " · ".join(filter(None, parts))
+
+
+def uncached(cell: CellState) -> str:
+    """Which graphs of a cell PyTorch does not cache, and why, a line each; empty for none."""
+    some = [graph for graph in (cell.graphs or {}).values() if graph.outcome == "bypass"]
+    # A script is told of as a whole.
+    count = max(cell.bypasses, len(some))
+    if not count:
+        return ""
+    lines = [f"{graph_name(graph)}: {reason_of(graph)}" for graph in some[:_NAMED]]
+    if more := count - len(lines):
+        lines.append(_tr("and {} more").format(f"{more:,}") if lines else "")
+    return "\n".join([f"{causes.uncached(count)}{':' if lines[0] else '.'}", *filter(None, lines)])

@@ -10,9 +10,17 @@ from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, Q
 
 from torchkeeper.client.words import say
 from torchkeeper.gui.inspector.factors import Index
-from torchkeeper.gui.matrix import phases
-from torchkeeper.gui.matrix.cells import Cells, CellState, Graph
-from torchkeeper.gui.matrix.words import graph_name, name_of, outcome_words, reason_of, state_words
+from torchkeeper.gui.matrix import cells as phases
+from torchkeeper.gui.matrix.cells import (
+    Cells,
+    CellState,
+    Graph,
+    graph_name,
+    name_of,
+    outcome_words,
+    reason_of,
+    state_words,
+)
 from torchkeeper.gui.widgets.plain import tip
 
 CELL, HITS, MISSES, TIME, PHASES = range(5)

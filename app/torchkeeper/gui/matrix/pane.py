@@ -31,16 +31,14 @@ from PySide6.QtWidgets import (
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.matrix import phases
-from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState
+from torchkeeper.gui.matrix import cells as phases
+from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState, name_of, told, uncached
+from torchkeeper.gui.matrix.cells import PHASES as NAMES
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, NUMBERS, PHASES, TIME, CellsModel, Line
-from torchkeeper.gui.matrix.phases import PHASES as NAMES
-from torchkeeper.gui.matrix.words import name_of, told, uncached
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.lists import Index
+from torchkeeper.gui.widgets.lists import CopyKey, Index
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.texts import CopyKey
 
 # How the table of cells is painted: its state, its numbers, and the phases as a bar.
 

@@ -15,7 +15,7 @@ from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList, answer
 from torchkeeper.gui.sidebar.section import Section
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.texts import EditingDelegate
+from torchkeeper.gui.widgets.lists import EditingDelegate
 
 if TYPE_CHECKING:
     from PySide6 import QtGui

@@ -25,8 +25,7 @@ from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
 from torchkeeper.gui.table.intake import MANY, Identity, Intake, Register, in_order
 from torchkeeper.gui.table.lines import Arrangement, Change, Line, LinesModel, arrange, difference
 from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
-from torchkeeper.gui.table.slices import Slices, finished, let_go, pieces
-from torchkeeper.gui.table.totals import Totals, add_up
+from torchkeeper.gui.table.slices import Slices, Totals, add_up, finished, let_go, pieces
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 

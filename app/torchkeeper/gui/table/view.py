@@ -17,10 +17,9 @@ from torchkeeper.gui.table.chosen import Chosen
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.header import Header
 from torchkeeper.gui.table.lines import Line
 from torchkeeper.gui.table.ordering import Row
-from torchkeeper.gui.table.widths import NameColumn, first_widths
+from torchkeeper.gui.table.widths import Header, NameColumn, first_widths
 from torchkeeper.gui.widgets import lists
 
 if TYPE_CHECKING:

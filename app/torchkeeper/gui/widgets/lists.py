@@ -1,12 +1,24 @@
-"""How columns of lists are laid out in all dialogs; and what says how long ago something was."""
+"""How columns of lists are laid out in all dialogs; and what says how long ago something was. Also
+texts that are read, copied and edited.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QStyledItemDelegate,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
+from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
 
 #: What Qt says of a cell by.
@@ -79,3 +91,120 @@ def keep_up(widget: QWidget, say: Callable[[], object]) -> None:
     timer = every(widget, anew, _ANEW_MS)
     timer.setObjectName("aging")
     timer.start()
+
+
+# Texts with line numbers, with a key for Copy, and edited in a line of a list.
+
+
+class _Numbers(QWidget):
+    def __init__(self, edit: NumberedEdit) -> None:
+        super().__init__(edit)
+        self._edit = edit
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._edit.numbers_width(), 0)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with QPainter(self) as painter:
+            self._edit.paint_numbers(painter, event.rect())
+
+
+class NumberedEdit(QPlainTextEdit):
+    """Whoever inherits it gives it its font, and calls ``place_numbers`` when that has changed."""
+
+    #: Pixels beside the digits.
+    beside = 20
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        #: Lines, counted from 1, that something is wrong with.
+        self.marked: Collection[int] = ()
+        self.numbers = _Numbers(self)
+        self.blockCountChanged.connect(lambda *_: self.place_numbers())
+        self.updateRequest.connect(self._scrolled)
+
+    def numbers_width(self) -> int:
+        """Pixels for the widest number, and what is beside it."""
+        digits = max(3, len(str(self.blockCount())))
+        return self.fontMetrics().horizontalAdvance("0") * digits + self.beside
+
+    def place_numbers(self) -> None:
+        """Give the numbers the room that they need now."""
+        width = self.numbers_width()
+        self.setViewportMargins(width, 0, 0, 0)
+        inner = self.contentsRect()
+        # They end where the text does: what is below is the scroll bar's.
+        self.numbers.setGeometry(inner.left(), inner.top(), width, self.viewport().height())
+        self.numbers.update()
+
+    def _scrolled(self, _: QRect, by: int) -> None:
+        if by:
+            self.numbers.scroll(0, by)
+        else:
+            self.numbers.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.place_numbers()
+
+    def is_numbered(self) -> bool:
+        """Whether its lines have numbers."""
+        return True
+
+    def paint_numbers(self, painter: QPainter, where: QRect) -> None:
+        """Draw the numbers of the lines that are in sight."""
+        shades, width = theme.shades(), self.numbers.width()
+        painter.fillRect(where, QColor(shades.raised))
+        painter.setPen(QColor(shades.line))
+        painter.drawLine(width - 1, where.top(), width - 1, where.bottom())
+        if not self.is_numbered():
+            return
+        painter.setFont(self.font())
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        block = self.firstVisibleBlock()
+        height = self.fontMetrics().height()
+        while block.isValid():
+            box = self.blockBoundingGeometry(block).translated(self.contentOffset())
+            if box.top() > where.bottom():
+                return
+            if block.isVisible() and box.bottom() >= where.top():
+                number, top = block.blockNumber() + 1, round(box.top())
+                marked = number in self.marked
+                if marked:
+                    painter.setBrush(QColor(shades.error))
+                    painter.setPen(Qt.PenStyle.NoPen)
+                    painter.drawEllipse(6, top + height // 2 - 3, 7, 7)
+                painter.setPen(QColor(shades.error if marked else shades.muted))
+                at = QRect(0, top, width - 10, height)
+                painter.drawText(at, Qt.AlignmentFlag.AlignRight, str(number))
+            block = block.next()
+
+
+class EditingDelegate(QStyledItemDelegate):
+    """Leaves an editor alone in which somebody has typed: Qt shows the model's value again whenever
+    anything of the line changes, such as an icon (QAbstractItemView::dataChanged).
+    """
+
+    def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
+        if not (isinstance(editor, QLineEdit) and editor.isModified()):
+            super().setEditorData(editor, index)
+
+
+class CopyKey(QObject):
+    """While a widget has the keyboard, Copy is the widget's, not the window's."""
+
+    def __init__(self, widget: QWidget, copy: Callable[[], object]) -> None:
+        super().__init__(widget)
+        self._copy = copy
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _: QObject, event: QEvent) -> bool:
+        if not (isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)):
+            return False
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        if event.type() == QEvent.Type.KeyPress:
+            self._copy()
+            return True
+        return False

@@ -21,8 +21,18 @@ from torchkeeper.artifacts.builds import Build, Builder, Claims, MadeIn, Native
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.bundles.building import HEADERS, OF_KERNEL, Made, has_object, is_pair
-from torchkeeper.stores.bundles.parts import OUR_OWN, ZIP_ERRORS, Member, Slice, altered
+from torchkeeper.stores.bundles.parts import (
+    HEADERS,
+    OF_KERNEL,
+    OUR_OWN,
+    ZIP_ERRORS,
+    Made,
+    Member,
+    Slice,
+    altered,
+    has_object,
+    is_pair,
+)
 from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_order, payload_digest
 from torchkeeper.stores.reader import Budget, present
 from torchkeeper.stores.store import Refused, Store

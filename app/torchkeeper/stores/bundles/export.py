@@ -24,9 +24,8 @@ from torchkeeper.artifacts.entry import KINDS, Entry, Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import AtomicFile
-from torchkeeper.stores.bundles.building import Makers, Record
 from torchkeeper.stores.bundles.leftovers import remove_leftovers
-from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Members, info
+from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Makers, Members, Record, info
 from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.items import CHUNK, digest_of, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import homes, mega_key

@@ -17,8 +17,7 @@ from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.folders.proving import Proving
-from torchkeeper.stores.folders.walking import Root, Walk, file_at
+from torchkeeper.stores.folders.walking import Proving, Root, Walk, file_at
 from torchkeeper.stores.items import allocated, group, in_order, kernel_items, located
 from torchkeeper.stores.lists import files_in, taken_apart
 from torchkeeper.stores.needs import Living

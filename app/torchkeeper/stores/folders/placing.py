@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts import alone, aoti_eager, elf, layout, proofs, triton
+from torchkeeper.artifacts import alone, aoti_eager, builds, layout, proofs, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.merging import Listed
@@ -225,7 +225,7 @@ def _surely_broken(item: Item, target: str) -> bool:
     if not target.endswith(".so"):
         return False
     with open(target, "rb") as stream:
-        return not elf.complete(stream.read(elf.HEADER), os.fstat(stream.fileno()).st_size)
+        return not builds.complete(stream.read(builds.HEADER), os.fstat(stream.fileno()).st_size)
 
 
 def _leads_to_files(path: str) -> bool:

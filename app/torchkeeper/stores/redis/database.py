@@ -24,15 +24,18 @@ from torchkeeper.stores.redis import address as addresses
 from torchkeeper.stores.redis import kernels as kernels_
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.redis.connecting import (
+    PASSING,
     Connection,
+    Endless,
+    Patience,
     Refusal,
     can_be_key,
     encoded,
     forbids_key,
     pack,
+    patiently,
     problem_of,
 )
-from torchkeeper.stores.redis.patience import PASSING, Endless, Patience, patiently
 
 #: The fewest places of a table of keys seen; a power of two.
 _LEAST = 1 << 12

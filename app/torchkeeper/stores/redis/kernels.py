@@ -17,8 +17,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
-from torchkeeper.stores.redis.connecting import Connection, can_be_key, encoded, pack
-from torchkeeper.stores.redis.patience import Endless
+from torchkeeper.stores.redis.connecting import Connection, Endless, can_be_key, encoded, pack
 
 #: Files of one kernel that a group file may name; Triton's have ten.
 _MAX_FILES = 200

@@ -40,14 +40,14 @@ class RedisScheme(Scheme):
 
     def owners(self, place: str) -> list[Owned]:
         """What the address alone tells, and the variables in which programs find it."""
-        from torchkeeper.stores.redis import exposed
+        from torchkeeper.stores.redis import server
         from torchkeeper.stores.redis.address import from_environment
 
         address = _address(place)
         if address is None:
             return []
         named = [one.password for one in from_environment(os.environ) if one.address == address]
-        return exposed.glance(address, bare=None in named)
+        return server.glance(address, bare=None in named)
 
     def opened(self, place: str, report: Report, password: str | None = None) -> Store:
         from torchkeeper.stores.redis.store import Redis

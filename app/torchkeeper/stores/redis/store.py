@@ -60,7 +60,7 @@ class Redis(Database, Store):
         self, items: Iterable[Item], reader: Reader, report: Report, full: bool = False,
         budget: Budget | None = None,
     ) -> Batches:  # fmt: skip
-        from torchkeeper.stores.redis.describing import described
+        from torchkeeper.stores.redis.relating import described
 
         return described(self, items, reader, report, full, budget or Budget())
 
@@ -68,7 +68,7 @@ class Redis(Database, Store):
         self, memory: Memory, report: Report, items: list[Item] | None = None,
         carried: Carried | None = None, all_of_it: bool = False,
     ) -> Batches:  # fmt: skip
-        from torchkeeper.stores.redis.describing import described
+        from torchkeeper.stores.redis.relating import described
 
         items = self.items(report) if items is None else items
         living = Living(lambda: self.whole)
@@ -99,10 +99,10 @@ class Redis(Database, Store):
         return None, self._knows_use()
 
     def owners(self) -> list[Owned] | None:
-        from torchkeeper.stores.redis import exposed
+        from torchkeeper.stores.redis import server
 
         try:
-            return exposed.found(self)
+            return server.found(self)
         except Problem:
             return []  # what was asked of the server before is known all the same
 
@@ -151,7 +151,7 @@ class Redis(Database, Store):
         return redis_key("fxgraph", key) or ""
 
     def put_off(self, item: Item) -> Described | None:
-        from torchkeeper.stores.redis.describing import MAX_READ, too_large
+        from torchkeeper.stores.redis.relating import MAX_READ, too_large
 
         return too_large(item) if item.size > MAX_READ else None
 
@@ -179,14 +179,14 @@ class Redis(Database, Store):
     def offer(
         self, chosen: Sequence[Described], report: Report, left: Left, to_server: bool = False
     ) -> Offered:
-        from torchkeeper.stores.redis.describing import FromServer
+        from torchkeeper.stores.redis.relating import FromServer
 
         return FromServer(chosen, self, left, to_server)
 
     def for_bundle(
         self, chosen: Sequence[Described], left: Left
     ) -> tuple[Sequence[Described], Source]:
-        from torchkeeper.stores.redis.describing import FromServer
+        from torchkeeper.stores.redis.relating import FromServer
 
         offered = FromServer(chosen, self, left)
         return offered.chosen, offered

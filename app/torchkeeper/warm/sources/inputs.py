@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.devices import choose_device
+from torchkeeper.warm.header import choose_device
 from torchkeeper.warm.recipes.tables import Called
 
 #: Devices that every torch has.

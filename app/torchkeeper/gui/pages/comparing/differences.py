@@ -36,7 +36,7 @@ from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
-    from torchkeeper.verdict.shapes import ComparisonTold, FactorTold
+    from torchkeeper.verdict.probed import ComparisonTold, FactorTold
 
 
 FACTOR, A, B = range(3)

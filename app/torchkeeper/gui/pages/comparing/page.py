@@ -28,8 +28,8 @@ from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
+from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.notice import Notice
-from torchkeeper.gui.widgets.texts import CopyKey
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding

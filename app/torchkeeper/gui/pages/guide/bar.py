@@ -1,4 +1,6 @@
-"""The guide as a strip over the pages: the step one is at, its button, and how many there are."""
+"""The guide as a strip over the pages: the step one is at, its button, and how many there are. Also
+its steps: what each is for, its action, and what shows that it was taken.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,16 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from PySide6.QtCore import QStandardPaths
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QStandardPaths
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame
 
-from torchkeeper.engine.protocol import EXPORT, WARM
+from torchkeeper.engine.protocol import EXPORT, PURGE, UNDO, VERIFY, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.guide import steps
 from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
@@ -26,6 +27,82 @@ if TYPE_CHECKING:
     from torchkeeper.gui.chrome.split import InspectorFrame
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.model import Job
+
+
+# The steps of the guide: what each is for, its action, and what shows that it was taken.
+
+#: The step somebody is at, its number in STEPS; -1 for who wants no guide. And since when, seconds
+#: since the epoch.
+STEP = "guide/step"
+SINCE = "guide/since"
+#: The kinds of jobs of later steps that were done already, with blanks between.
+EARLY = "guide/early"
+
+_N = QT_TRANSLATE_NOOP
+
+
+def _n(text: str) -> str:
+    return str(_N("Guide", text))
+
+
+def tr(text: str) -> str:
+    """The translation of a text of the steps."""
+    return QCoreApplication.translate("Guide", text)
+
+
+class Step(NamedTuple):
+    """One step. action: what its button does. job: the kind of job whose success ends it; without
+    one, it ends when an entry is selected. early: it is as good taken before it was reached.
+    """
+
+    id: str
+    title: str
+    text: str
+    action: str
+    verb: str
+    job: str = ""
+    early: bool = False
+
+
+STEPS = (
+    Step("warm", _n("Fill a cache"),
+         _n("Compile the recipe that comes with Torchkeeper ahead of time, into a folder of its "
+            "own. It is a small model, and really compiled: half a minute or so."),
+         "warm", _n("Warm…"), WARM),
+    Step("look", _n("Look at what is in it"),
+         _n("Each row is an entry: a graph, generated code, a kernel. Select one, and the "
+            "inspector says whether it will hit here, what it was made with and what it needs."),
+         "entries", _n("Show entries")),
+    Step("verify", _n("Prove that it hits"),
+         _n("A fresh process runs the recipe with nothing but this cache, and says what hit, what "
+            "was built again and how much faster it was."),
+         "verify", _n("Verify…"), VERIFY, early=True),
+    Step("export", _n("Put it into a bundle"),
+         _n("One file with all of it, to carry to another machine. There it is dropped on the "
+            "window, which shows what is inside before anything is taken."),
+         "export", _n("Export…"), EXPORT, early=True),
+    Step("purge", _n("Throw it out"),
+         _n("Purging shows exactly what would go, and moves it to a trash. Clean up suggests what "
+            "is dead; here, simply take everything that the guide's own folder holds."),
+         "purge-shown", _n("Purge all shown…"), PURGE),
+    Step("undo", _n("Bring it back"),
+         _n("Until the trash is emptied every purge can be undone, to the byte."),
+         "undo", _n("Undo purge"), UNDO),
+)  # fmt: skip
+
+#: Said while a step is being taken, with its button.
+UNDER_WAY = _n("This is under way; the status bar says how far it is. The guide goes on when it "
+               "has ended, also where you close the window and let it go on.")  # fmt: skip
+SHOW_JOB = _n("Show activity")
+
+#: Said where another place is shown than the guide's own folder, with the button of that.
+ELSEWHERE = _n("The guide does this in its own folder only, which its first step fills. Another "
+               "place is shown now, and is left alone.")  # fmt: skip
+SHOW_OWN = _n("Show the guide's folder")
+
+#: Said when all steps were taken.
+OVER = _n("That was a whole round. The keys of everything are under F1, and Shift+F1 explains "
+          "what has the keyboard.")  # fmt: skip
 
 
 #: Pixels of the strip below which its buttons have no room beside the words.
@@ -97,21 +174,21 @@ class GuideBar(QFrame):
     @property
     def over(self) -> bool:
         """Whether all steps were taken."""
-        return self.number >= len(steps.STEPS)
+        return self.number >= len(STEPS)
 
     def show_step(self, number: int) -> None:
         """Show a step; the one after the last says that it was all."""
-        self.number = min(number, len(steps.STEPS))
+        self.number = min(number, len(STEPS))
         over = self.over
-        self._context.settings.setValue(steps.STEP, -1 if over else self.number)
-        self._context.settings.setValue(steps.SINCE, time.time())
+        self._context.settings.setValue(STEP, -1 if over else self.number)
+        self._context.settings.setValue(SINCE, time.time())
         if over:
             self.title.setText(self.tr("Done"))
-            self.text.setText(steps.tr(steps.OVER))
+            self.text.setText(tr(OVER))
             self.count.setText("")
         else:
             self._tell()
-            self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(steps.STEPS)))
+            self.count.setText(self.tr("Step {} of {}").format(self.number + 1, len(STEPS)))
         self.go.setVisible(not over)
         self.skip.setVisible(not over)
         self.back.setVisible(self.number > 0)
@@ -124,21 +201,21 @@ class GuideBar(QFrame):
         """Say what the step is; while it is being taken, that it is, and where to see how far."""
         if self.over:
             return
-        step = steps.STEPS[self.number]
-        text, verb = step.text, steps.tr(step.verb)
+        step = STEPS[self.number]
+        text, verb = step.text, tr(step.verb)
         if self._under_way:
-            text, verb = steps.UNDER_WAY, steps.tr(steps.SHOW_JOB)
+            text, verb = UNDER_WAY, tr(SHOW_JOB)
         elif not self._here:
-            text, verb = steps.ELSEWHERE, steps.tr(steps.SHOW_OWN)
-        self.title.setText(steps.tr(step.title))
-        self.text.setText(steps.tr(text))
+            text, verb = ELSEWHERE, tr(SHOW_OWN)
+        self.title.setText(tr(step.title))
+        self.text.setText(tr(text))
         self.go.setText(verb)
         self.go.setAccessibleName(verb.rstrip("…"))
 
     @property
     def _under_way(self) -> bool:
         """Whether a job runs that is the step's."""
-        active, kind = self._context.jobs.active, steps.STEPS[self.number].job
+        active, kind = self._context.jobs.active, STEPS[self.number].job
         return any(job.kind == kind and self._is_mine(job) for job in active)
 
     def _is_own(self, place: str | None) -> bool:
@@ -148,7 +225,7 @@ class GuideBar(QFrame):
     @property
     def _here(self) -> bool:
         """Whether the step can be taken with what is shown: the first one names its own place."""
-        return steps.STEPS[self.number].job == WARM or self._is_own(self._context.place)
+        return STEPS[self.number].job == WARM or self._is_own(self._context.place)
 
     def _is_mine(self, job: Job) -> bool:
         """Whether a job is about the guide's own folder; an export is about where it is from."""
@@ -176,23 +253,23 @@ class GuideBar(QFrame):
 
     def _after(self, number: int, kind: str) -> int:
         """The step that one is at after a job of this kind, at this step until then."""
-        if number < len(steps.STEPS) and steps.STEPS[number].job == kind:
+        if number < len(STEPS) and STEPS[number].job == kind:
             return self._next(number + 1)
-        if any(step.early and step.job == kind for step in steps.STEPS[number + 1 :]):
+        if any(step.early and step.job == kind for step in STEPS[number + 1 :]):
             kinds = {*self._early, kind}
-            self._context.settings.setValue(steps.EARLY, " ".join(sorted(kinds)))
+            self._context.settings.setValue(EARLY, " ".join(sorted(kinds)))
         return number
 
     @property
     def _early(self) -> set[str]:
         """The kinds of jobs of later steps that were done before these were reached."""
-        return set(str(self._context.settings.value(steps.EARLY) or "").split())
+        return set(str(self._context.settings.value(EARLY) or "").split())
 
     def _next(self, number: int) -> int:
         """The first step from this one on that was not taken already."""
-        early, rest = self._early, enumerate(steps.STEPS[number:], number)
+        early, rest = self._early, enumerate(STEPS[number:], number)
         left = (at for at, step in rest if not (step.early and step.job in early))
-        return next(left, len(steps.STEPS))
+        return next(left, len(STEPS))
 
     def _go_on(self, number: int) -> None:
         """Go on with a step, or where it was taken already with the one after it."""
@@ -200,11 +277,11 @@ class GuideBar(QFrame):
 
     def end(self) -> None:
         """Nobody wants to be guided any more."""
-        self._context.settings.setValue(steps.STEP, -1)
+        self._context.settings.setValue(STEP, -1)
         self.hide()
 
     def _go(self) -> None:
-        step, context = steps.STEPS[self.number], self._context
+        step, context = STEPS[self.number], self._context
         if self._under_way:
             context.pages.go(ACTIVITY)
             return
@@ -243,7 +320,7 @@ class GuideBar(QFrame):
     def _selected(self) -> None:
         seen = self._context.pages.current == ENTRIES and bool(self._context.table.selected())
         seen = seen and self._is_own(self._context.place) and self.isVisible()
-        if seen and not self.over and not steps.STEPS[self.number].job:
+        if seen and not self.over and not STEPS[self.number].job:
             if not self._frame.isVisible():
                 # It is the inspector that says what this step is about.
                 self._frame.toggle()

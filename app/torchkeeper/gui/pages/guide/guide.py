@@ -44,7 +44,7 @@ class Guide(QObject):
 
     def begin(self) -> None:
         """Guide whoever starts for the first time, or was being guided when the window closed."""
-        from torchkeeper.gui.pages.guide.steps import SINCE, STEP
+        from torchkeeper.gui.pages.guide.bar import SINCE, STEP
 
         kept = self._context.settings.value(STEP)
         try:
@@ -62,7 +62,7 @@ class Guide(QObject):
 
     def show_first_steps(self) -> None:
         """Begin with the first step; while one is under way, go to it."""
-        from torchkeeper.gui.pages.guide.steps import EARLY
+        from torchkeeper.gui.pages.guide.bar import EARLY
 
         if self.bar.isHidden() or self.bar.over:
             self._context.settings.remove(EARLY)

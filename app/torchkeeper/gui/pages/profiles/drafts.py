@@ -16,8 +16,8 @@ from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui import theme
 from torchkeeper.gui.pages.profiles.words import MARKS
+from torchkeeper.gui.widgets.lists import EditingDelegate
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.texts import EditingDelegate
 from torchkeeper.settings.finding import Finding, worst
 
 

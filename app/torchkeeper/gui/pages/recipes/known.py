@@ -170,7 +170,7 @@ def looked(text: str, path: str) -> Looked:
 
 def example(source: str) -> str:
     """The text of an example of a recipe of this source."""
-    from torchkeeper.client.recipes import examples
+    from torchkeeper.client.recipes import files as examples
 
     return examples.text(source)
 
@@ -179,7 +179,7 @@ def save_beside(source: str, folder: str, text: str) -> list[str]:
     """The Python files that were written beside an example that was saved, where its ``text`` still
     names them and there are none of these names. Raises UserError("recipe-unwritable").
     """
-    from torchkeeper.client.recipes import examples
+    from torchkeeper.client.recipes import files as examples
 
     stems = (os.path.splitext(name)[0] for name in examples.BESIDE[source])
     if not any(re.search(rf"\b{stem}\b", text) for stem in stems):

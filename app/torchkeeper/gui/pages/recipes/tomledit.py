@@ -31,9 +31,8 @@ from PySide6.QtWidgets import (
 )
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.widgets.lists import Index, columns
+from torchkeeper.gui.widgets.lists import Index, NumberedEdit, columns
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.gui.widgets.texts import NumberedEdit
 
 if TYPE_CHECKING:
     from torchkeeper.client.recipes.files import Fault

@@ -27,7 +27,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
-from torchkeeper.gui.matrix.words import outcome_words
+from torchkeeper.gui.matrix.cells import outcome_words
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState

@@ -1,0 +1,369 @@
+"""Checks of cache folders: what one is on, its path and its clock, who can write there, what
+writers left behind, and what lies in several of them.
+
+What PyTorch 2.13.0 does there: on a file system that is read-only or full every compile fails with
+an OSError, extern kernels alone included, where it writes the generated module; from one mounted
+noexec whatever has a C++ kernel fails when that is loaded ("failed to map segment from shared
+object"), and nothing else does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+
+from torchkeeper.artifacts import layout
+from torchkeeper.artifacts.entry import COUNTED_APART, Problem
+from torchkeeper.doctor.check import FolderLook, MachineLook
+from torchkeeper.doctor.mounts import Mount
+from torchkeeper.settings.checks.folders import UNQUOTED
+from torchkeeper.settings.finding import Finding
+from torchkeeper.stores import atrest, places
+from torchkeeper.stores.folders import journal, owners
+from torchkeeper.stores.folders.in_use import users
+from torchkeeper.stores.folders.index import Index
+from torchkeeper.stores.folders.locks import in_use, writers
+from torchkeeper.stores.items import File, Item, allocated
+from torchkeeper.stores.needs import OLD
+from torchkeeper.stores.preconditions import space, strange_in
+from torchkeeper.stores.shapes import Owned
+
+_FOLDER = ("TORCHINDUCTOR_CACHE_DIR",)
+#: Bytes and files below which a compile hardly gets through: a graph takes some kernels of 100 kB.
+_FULL_BYTES, _FULL_FILES = 16 << 20, 64
+#: What a while of work takes; and of what the cache has already: by so much it may grow.
+_LITTLE_BYTES, _LITTLE_FILES, _SHARE = 1 << 30, 2000, 0.1
+#: The share of a machine's memory that a cache should not take.
+_MUCH_MEMORY = 0.25
+
+
+def file_system(look: FolderLook) -> Iterator[Finding]:
+    """What kind it is, and how it is mounted."""
+    mount = look.mount
+    if mount is None:
+        raise Problem("mounts-unknown")
+    about = {"type": mount.type, "point": mount.point}
+    if "ro" in mount.options:
+        yield Finding("folder-read-only", "error", _FOLDER, look.place, about)
+    if "noexec" in mount.options:
+        yield Finding("folder-noexec", "error", _FOLDER, look.place, about)
+    if mount.memory:
+        size, memory = look.bytes, _memory()
+        much = memory is not None and size > _MUCH_MEMORY * memory
+        more = {**about, "size_bytes": size, "memory_bytes": memory}
+        severity = "warning" if much else "advice"
+        yield Finding("folder-in-memory", severity, _FOLDER, look.place, more)
+    if mount.network:
+        yield _shared(look, mount)
+    if mount.type == "overlay":
+        yield Finding("folder-in-container", "advice", _FOLDER, look.place, about)
+
+
+def _shared(look: FolderLook, mount: Mount) -> Finding:
+    about = {"type": mount.type, "point": mount.point, "source": mount.source}
+    local = {"nolock", "local_lock=all", "local_lock=flock", "nobrl", "localflocks"}
+    if found := sorted(mount.options & local):
+        # Two machines that build one object write over each other.
+        more = {**about, "option": found[0]}
+        return Finding("folder-locks-local", "warning", _FOLDER, look.place, more)
+    return Finding("folder-on-network", "advice", _FOLDER, look.place, about)
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return None
+
+
+def room(look: FolderLook) -> Iterator[Finding]:
+    """Bytes and files that may still be written there."""
+    said = space(look.root)
+    free, total = said.free, look.bytes
+    writable = look.mount is None or "ro" not in look.mount.options
+    if free is not None and writable:
+        about = {"free_bytes": free, "size_bytes": total}
+        if free < _FULL_BYTES:
+            yield Finding("disk-is-full", "error", _FOLDER, look.place, about)
+        elif free < max(_LITTLE_BYTES, int(_SHARE * total)):
+            yield Finding("disk-nearly-full", "warning", _FOLDER, look.place, about)
+    files = _files_free(look.root)
+    if files is not None and writable:
+        counts = {"free": files, "files": look.files}
+        if files < _FULL_FILES:
+            yield Finding("no-inodes", "error", _FOLDER, look.place, counts)
+        elif files < max(_LITTLE_FILES, int(_SHARE * look.files)):
+            yield Finding("few-inodes", "warning", _FOLDER, look.place, counts)
+
+
+def _files_free(folder: str) -> int | None:
+    """How many files may still be made; None where there is no limit, or it is not told."""
+    here = folder
+    while not os.path.lexists(here):
+        here = os.path.dirname(here)
+    try:
+        said = os.statvfs(here)
+    except OSError:
+        return None
+    return said.f_favail if said.f_files else None
+
+
+# Whether the path of a cache folder is one that PyTorch can work with.
+#
+# A blank in it has every C++ kernel fail: PyTorch writes paths into a command as they are, and
+# splits that as a shell would (_run_compile_cmd in torch/_inductor/cpp_builder.py, 2.13.0). Where a
+# path gets too long to be opened, PyTorch compiles, logs a warning and keeps nothing.
+
+_NAMES_FOLDER = ("TORCHINDUCTOR_CACHE_DIR",)
+#: Bytes that PyTorch adds to the path of a folder to name a graph's file while it writes it:
+#: fxgraph/xx/<53 characters>/.<process>.<thread>.tmp, and more of Triton's.
+_ADDED = 140
+#: Linux's limits (limits.h), the first with the zero byte at the end; a name of Triton's may be
+#: as long as its kernel's.
+_PATH_MAX, _NAME_MAX = 4096, 255
+
+
+def names(look: FolderLook) -> Iterator[Finding]:
+    """What is in the path, how long it is, and how long names may be there."""
+    if found := UNQUOTED.search(look.place):
+        character = "blank" if found[0].isspace() else found[0]
+        yield Finding("path-blank", "error", _NAMES_FOLDER, look.place, {"character": character})
+    above = len(os.fsencode(look.root)) + 1
+    longest = max((len(os.fsencode(file.path)) for item in look.items for file in item.files),
+                  default=0)  # fmt: skip
+    if above + max(longest, _ADDED) >= _PATH_MAX:
+        about = {"length": above - 1, "longest": above + longest, "most": _PATH_MAX - 1}
+        yield Finding("path-long", "error", _NAMES_FOLDER, look.place, about)
+    try:
+        most = os.pathconf(look.root, "PC_NAME_MAX") if look.exists else _NAME_MAX
+    except (OSError, ValueError):
+        return
+    if most < _NAME_MAX:
+        yield Finding("names-short", "warning", _NAMES_FOLDER, look.place, {"most": most})
+
+
+# Who can write to a cache folder: this user, who has to, and others, who should not.
+#
+# What a look at owners and modes finds is that of ``stores.folders.owners``; its words are
+# ``client.words.owned``.
+
+#: What taking a right away mends; of the rest the words say what to do.
+_MODES = ("writable", "above")
+
+
+def owner(look: FolderLook) -> Iterator[Finding]:
+    """Whether this user can write there, and who else can."""
+    why = space(look.root).why
+    if why is not None and (look.mount is None or "ro" not in look.mount.options):
+        code = {"why": why, "exists": look.exists}
+        yield Finding("folder-unwritable", "error", ("TORCHINDUCTOR_CACHE_DIR",), look.place, code)
+    if look.problem is not None and look.problem.code == "place-unreadable":
+        yield Finding("folder-closed", "error", ("TORCHINDUCTOR_CACHE_DIR",), look.place,
+                      {"why": look.problem.params.get("why")})  # fmt: skip
+    seen = owners.findings(look.place, look.store.seen) if look.store else owners.glance(look.place)
+    for one in seen:
+        yield _owned(one, look.place)
+
+
+def headers(look: MachineLook) -> Iterator[Finding]:
+    """Who else can write to PyTorch's default folder, which always has the headers."""
+    default = places.default_folder()
+    if os.path.realpath(default) not in {one.root for one in look.folders}:
+        for one in owners.glance(default):
+            if one["grave"]:
+                yield _owned(one, default)
+
+
+def _owned(one: Owned, place: str) -> Finding:
+    # A group may well share a folder: what is no danger is nobody's to take away unasked.
+    mended = one["grave"] and one.get("mine") and one["what"] in _MODES
+    fix = "chmod" if mended else ""
+    severity = "warning" if one["grave"] else "advice"
+    return Finding("folder-owned", severity, (), place, {"owned": one}, fix=fix)
+
+
+# Folders that nothing reads, and what lies in several: what only a look at more than one tells.
+
+#: Reasons of stores.places for which programs read a folder that no environment's variable names.
+_READ_ANYWAY = frozenset({"vllm", "ondisk"})
+#: Entries that two folders must have in common to be worth saying.
+_SOME = 2
+
+
+def unread(look: MachineLook) -> Iterator[Finding]:
+    """Folders with entries that no known environment uses, and no running process."""
+    if not look.facts:
+        raise Problem("interpreter-not-tried")
+    reads = {*look.reads, *_triton(look)}
+    known = {os.path.realpath(one.path) for one in places.find() if one.reason in _READ_ANYWAY}
+    for one in [*look.folders, *(look.others or ())]:
+        entries = [item for item in one.items if item.kind not in COUNTED_APART]
+        if not entries or one.root in known or any(_within(one.root, path) for path in reads):
+            continue
+        look.report.check()
+        if users(one.root, look.report).processes:
+            continue
+        newest = max((file.mtime_ns or 0 for item in entries for file in item.files), default=0)
+        about = {"count": len(entries), "size_bytes": one.bytes, "newest": newest / 1e9}
+        yield Finding("folder-unread", "advice", ("TORCHINDUCTOR_CACHE_DIR",), one.place, about)
+
+
+def _triton(look: MachineLook) -> Iterator[str]:
+    """Where Triton keeps what it compiles without PyTorch, also for environments not asked here."""
+    for home in {look.values.get("TRITON_HOME") or "~", "~"}:
+        yield os.path.realpath(os.path.join(os.path.expanduser(home), ".triton", "cache"))
+
+
+def _within(root: str, path: str) -> bool:
+    """Whether a folder is one that is read, or holds it, or is in it."""
+    mine, theirs = root.rstrip("/") + "/", path.rstrip("/") + "/"
+    return mine.startswith(theirs) or theirs.startswith(mine)
+
+
+def duplicates(look: MachineLook) -> Iterator[Finding]:
+    """Pairs of this user's folders that have the same entries."""
+    folders = [*look.folders, *(look.others or ())]
+    known = [(one, _contents(one, look)) for one in folders if one.items and _mine(one)]
+    for number, (one, mine) in enumerate(known):
+        for other, theirs in known[number + 1 :]:
+            look.report.check()
+            both = mine.keys() & theirs.keys()
+            if len(both) >= _SOME and not _within(one.root, other.root):
+                about = {"other": other.place, "count": len(both),
+                         "size_bytes": sum(theirs[name] for name in both)}  # fmt: skip
+                yield Finding("caches-alike", "advice", (), one.place, about)
+
+
+def _mine(one: FolderLook) -> bool:
+    try:
+        return os.stat(one.root).st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def _contents(one: FolderLook, look: MachineLook) -> dict[str, int]:
+    """Bytes on the disk of each entry, by what is in it, as far as nothing is to be read."""
+    found: dict[str, int] = {}
+    index = Index(one.root, look.index)
+    try:
+        for item in one.items:
+            if name := _content(item, index):
+                found[name] = allocated(item.files)
+    finally:
+        index.close()
+    return found
+
+
+def _content(item: Item, index: Index) -> str | None:
+    name = item.path.rpartition("/")[2]
+    if layout.is_named_by_content(item.kind, name):
+        return name
+    known = index.get(item) if item.kind not in COUNTED_APART else None
+    return known.sha256 if known else None
+
+
+# Files from the future, and a file server whose clock is another than ours.
+#
+# Torchkeeper tells by times what is unused, left behind or still being written; PyTorch does not
+# look at them.
+
+#: Seconds that a time may be ahead, and that two clocks may differ.
+AHEAD, SKEW = 120.0, 5.0
+
+
+def future(look: FolderLook) -> list[File]:
+    """The files of the cache that are from the future."""
+    limit = int((time.time() + AHEAD) * 1e9)
+    known = (item for item in look.items if item.kind != "unknown")
+    files = {file.path: file for item in known for file in item.files}
+    return [file for file in files.values() if file.mtime_ns is not None and file.mtime_ns > limit]
+
+
+def clock(look: FolderLook) -> Iterator[Finding]:
+    """Files from the future; of a file system of others, how far its clock is from ours."""
+    found = future(look)
+    if found:
+        last = max(file.mtime_ns or 0 for file in found) / 1e9
+        about = {"count": len(found), "path": min(found).path, "ahead_s": round(last - time.time())}
+        yield Finding("files-from-future", "advice", (), look.place, about, fix="touch")
+    if look.mount is not None and look.mount.network and look.exists:
+        skew = skew_of(look.root)
+        if abs(skew) > SKEW:
+            about = {"skew_s": round(skew), "type": look.mount.type, "source": look.mount.source}
+            yield Finding("clock-skew", "warning", (), look.place, about)
+
+
+def skew_of(folder: str) -> float:
+    """Seconds that a file system's clock is ahead, told by a new file. Raises OSError."""
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".torchkeeper-", suffix=".tmp") as file:
+        before = time.time()
+        file.write(b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+        after = time.time()
+        there = os.stat(file.name).st_mtime
+    return there - after if there > after else min(there - before, 0.0)
+
+
+# What writers left behind that are dead: temporary files, and locks of what is gone.
+#
+# A lock of PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no
+# leftover. A temporary file may carry its writer's process; of others, and on a file system of
+# several machines, only its age tells.
+
+#: Locks that guard a folder, or a tool, and no entry.
+_OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})
+#: Seconds for which what a process wrote that is gone stays.
+_SOON = 60.0
+
+
+def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
+    """Locks and temporary files that nobody needs or writes any more."""
+    scratch = [item for item in look.items if item.kind == "lock"]
+    others = [item for item in look.items if item.kind != "lock"]
+    keys = {item.key for item in others} | {file.name for item in others for file in item.files}
+    locks: list[Item] = []
+    temporary: list[Item] = []
+    if strange_in(look.items).most:
+        return locks, temporary  # nothing goes from a folder that is no cache
+    now, local = time.time(), False
+    with contextlib.suppress(OSError):
+        local = atrest.is_local(os.stat(look.root).st_dev)
+    for item in scratch:
+        look.report.check()
+        newest = max((file.mtime_ns or 0 for file in item.files), default=0) / 1e9
+        is_lock = all(file.name.endswith(".lock") for file in item.files)
+        if is_lock and (item.key in _OF_NOBODY or _guards(item.key, keys)):
+            continue
+        # Of what names no writer, as a program's own temporary folder, nobody knows whose it is.
+        known = not is_lock and writers(item.path) and local
+        if now - newest < (_SOON if known else OLD):
+            continue
+        if not in_use(look.root, item.kind, item.key, item.path):
+            (locks if is_lock else temporary).append(item)
+    return locks, temporary
+
+
+def _guards(key: str, keys: set[str]) -> bool:
+    """Whether an entry is there that a lock is named after; of four characters, after its first."""
+    return key in keys or (len(key) == 4 and any(name.startswith(key) for name in keys))
+
+
+def leftovers(look: FolderLook) -> Iterator[Finding]:
+    """Locks and temporary files of the dead, and journals of another user's Torchkeeper."""
+    locks, temporary = dead(look)
+    items = [*locks, *temporary]
+    if items:
+        about = {
+            "locks": len(locks), "files": sum(len(item.files) for item in temporary),
+            "size_bytes": allocated(file for item in items for file in item.files),
+            "path": items[0].path,
+        }  # fmt: skip
+        severity = "warning" if temporary else "advice"
+        yield Finding("left-over", severity, (), look.place, about, fix="trash-leftovers")
+    if look.exists and (found := journal.in_folder(look.root, mine=False)):
+        about = {"count": len(found), "path": found[0]}
+        yield Finding("journal-of-others", "warning", (), look.place, about)
