@@ -87,10 +87,8 @@ def program(command: Sequence[str], cwd: str, env_path: str, root: str) -> Progr
             if letter not in "cmWX":
                 continue
             rest = argument[place:] or (arguments.pop(0) if arguments else "")
-            if letter == "c":
-                return Program("code", rest, (cwd,), starts, root)
-            if letter == "m":
-                return Program("module", rest, (cwd,), starts, root)
+            if kind := {"c": "code", "m": "module"}.get(letter):
+                return Program(kind, rest, (cwd,), starts, root)
             break
     return Program("none", "", (), starts, root)
 

@@ -138,9 +138,9 @@ class Environments(QObject):
             self._finding = True
             self._look(self._found)
 
-    def _look(self, then: Callable[[Found], None], add: str = "", remove: str = "") -> None:
+    def _look(self, then: Callable[[Found], None], **change: str) -> None:
         listener = Listener(result=then, failed=self.failed.emit)
-        self._engines.background(listener, lookups.interpreters, add, remove)
+        self._engines.background(listener, lookups.interpreters, **change)
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
         """Put an interpreter on the list, and ask it; then call ``then`` with it."""
