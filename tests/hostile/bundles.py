@@ -43,7 +43,7 @@ def parts(
             eager: text, f"aoti_eager/aten/cpu/lib/aa/c{KEY}.wrapper.so": facts.PRODUCER,
         }),
     ]  # fmt: skip
-    gadget = pickles.gadgets(trip)[0] + b"."
+    gadget = b"\x80\x04" + pickles.gadgets(trip)[0].removeprefix(b"\x80\x04") + b"."
     mega = [("inductor", f"f{KEY}", gadget), ("aot_autograd", f"a{KEY}", gadget),
             ("pgo", "job:0:", gadget), ("precompile", HEX, gadget)]  # fmt: skip
     return files, mega

@@ -111,7 +111,7 @@ def test_what_a_name_leaves_open_is_told_by_looking(tmp_path: Path) -> None:
     # Inputs that were dumped lie beside the kernel that they were dumped for.
     dumped, stem = tmp_path / "0" / "v2" / "triton_poi_run_0" / "tensor_0.pt", "cv2" + "a" * 49
     dumped.parent.mkdir(parents=True)
-    dumped.write_bytes(b"PK")
+    dumped.write_bytes(b"PK\3\4" + bytes(26) + b"tensor_0/data.pkl")
     for kind in ("unknown", "code"):
         found = [i for i in Folder(str(tmp_path / "0")).items(Report()) if "_run_0" in i.path]
         assert [item.kind for item in found] == [kind]

@@ -620,6 +620,7 @@ def test_links_of_torch_are_not_broken(tmp_path: Path) -> None:
 def test_a_compile_without_caches_leaves_one_thing(tmp_path: Path, kernels: Path) -> None:
     place, old = tmp_path / "place", tmp_path / "place" / "tmp0a1b2c3d"
     shutil.copytree(kernels, old / "triton" / "0")
+    old.chmod(0o700)
     (one,) = entries(place)
     assert (one.kind, one.path, one.name) == ("lock", "tmp0a1b2c3d", "tmp0a1b2c3d")
     assert one.files == len([path for path in old.rglob("*") if path.is_file()])

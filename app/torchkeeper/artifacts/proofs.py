@@ -132,6 +132,8 @@ _LIBRARY_LOCK = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\
 _OPERATOR_LOCK = re.compile(r"((?:.*/)?)locks/([^/]+)\.lock")
 #: Stages of backends whose form is not known here.
 _STAGE = re.compile(rf"((?:.*/)?{triton.COMMON}/)[^/]+\.(?:npubin|mubin|mcfatbin)", re.ASCII)
+#: A list that is broken is told by what was built beside it.
+_EAGER = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)[^/]+\.json")
 _TRANSFORMED = re.compile(r"((?:.*/)?)transformed_code\.py")
 #: A cache of a compile without caches has no graphs, and mkdtemp lets nobody else in.
 _FRESH = re.compile(rf"(?:.*/)?{scratch.RANDOM}/", re.ASCII)
@@ -149,6 +151,8 @@ def wanted(path: str) -> list[Proof]:
         head = next(begins for end, begins in _HEAD if end.fullmatch(path))
         if match := _DUMPED.fullmatch(path):
             return [Proof(head, also=Proof(folder=match[1], name=rf"{scratch.CODE}\.py"))]
+        if match := _EAGER.fullmatch(path):
+            return [Proof(head), Proof(folder=f"{match[1]}lib/*/", name=rf"{scratch.CODE}\..*so")]
         return [Proof(head)]
     if match := _TRANSFORMED.fullmatch(path):
         return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
