@@ -17,9 +17,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 576,
-    "lines": 116_320,
-    "lines of code": 84_010,
+    "files": 525,
+    "lines": 106_700,
+    "lines of code": 77_330,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

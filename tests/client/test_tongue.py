@@ -633,3 +633,11 @@ def test_a_number_has_the_form_of_its_language() -> None:
         assert tongue.several(1, "{n} mouse", "{n} mice") == "1 mouse", "nobody translated it"
     finally:
         tongue.use(None)
+
+
+def test_phases_are_those_that_are_known() -> None:
+    """Whatever a stranger's trace calls one."""
+    name = next(iter(causes.NAMES))
+    told = [[name, 1], [[name], 1.0], ["other", 1.0], [name, True], name, None]
+    assert causes.of({"phases": told}) == [(name, 1.0)]
+    assert causes.of({"phases": name}) == causes.of({}) == []

@@ -180,6 +180,21 @@ def test_the_history_that_cannot_be_read_says_so(qtbot: QtBot, settings: QSettin
 
 
 @pytest.mark.slow
+def test_what_is_found_in_a_log_is_marked_where_it_stands(
+    qtbot: QtBot, open_window: OpenWindow
+) -> None:
+    window = open_window()
+    job = window.jobs.add("Export", "export", None)
+    window.jobs.begin(job)
+    window.jobs.log(job, ["🔥 İ needle", "🔥🔥 Needle"])
+    log = opened(qtbot, window).detail.log
+    qtbot.waitUntil(lambda: log.settled, timeout=PATIENCE)
+    type_in(qtbot, log.search, "needle")
+    qtbot.waitUntil(lambda: log.count.text() == "1 of 2", timeout=PATIENCE)
+    marked = [one.cursor.selectedText() for one in log.edit.extraSelections()]
+    assert marked == ["needle", "Needle"]
+
+
 def test_the_log_is_searched_copied_and_saved(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:

@@ -204,14 +204,13 @@ _LEAST = 0.02
 def of(graph: Mapping[str, object]) -> list[tuple[str, float]]:
     """The phases that an engine tells of a graph, by their names, and seconds; none it has not."""
     told = graph.get("phases")
-    pairs = (
-        [x for x in told if isinstance(x, list) and len(x) == 2] if isinstance(told, list) else []
-    )
-    return [
-        (str(name), float(seconds))
-        for name, seconds in pairs
-        if name in NAMES and isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    ]
+    found = []
+    for pair in told if isinstance(told, list) else ():
+        match pair:
+            case [str() as name, int() | float() as seconds] if name in NAMES:
+                if not isinstance(seconds, bool):
+                    found.append((name, float(seconds)))
+    return found
 
 
 def line(graph: Mapping[str, object]) -> str:

@@ -42,7 +42,7 @@ class Text:
     chars: int
 
 
-def _in_utf16(text: str) -> str:
+def in_utf16(text: str) -> str:
     """The text with a character for each that Qt counts."""
     if text.isascii():
         return text
@@ -235,12 +235,12 @@ class TextPane(BlankPane):
 
     def _search(self, go: bool = True) -> None:
         self._timer.stop()
-        needle = _in_utf16(cleaned(self.search.text()))
+        needle = in_utf16(cleaned(self.search.text()))
         at = self._matches[self._current] if self._current >= 0 else -1
         self._matches, self._current = [], -1
         if needle:
             # toPlainText gives pairs as one character, and so moves what follows.
-            text = _in_utf16(self.edit.toPlainText())
+            text = in_utf16(self.edit.toPlainText())
             found = re.finditer(re.escape(needle), text, re.IGNORECASE)
             self._matches = [match.start() for match in islice(found, _COUNTED)]
         if self._matches and go:
@@ -264,7 +264,7 @@ class TextPane(BlankPane):
         start = self._matches[number]
         # Its end first, so that all of it comes into sight; and no further to the right than that.
         self.edit.horizontalScrollBar().setValue(0)
-        for at in (start + len(_in_utf16(cleaned(self.search.text()))), start):
+        for at in (start + len(in_utf16(cleaned(self.search.text()))), start):
             cursor = QTextCursor(self.edit.document())
             cursor.setPosition(at)
             self.edit.setTextCursor(cursor)
@@ -294,7 +294,7 @@ class TextPane(BlankPane):
             first, last = self.edit.sight()
             at = bisect.bisect_left(self._matches, first)
             end = bisect.bisect_right(self._matches, last)
-            length = len(_in_utf16(cleaned(self.search.text())))
+            length = len(in_utf16(cleaned(self.search.text())))
             for number in range(at, min(at + _MARKED, end)):
                 start = self._matches[number]
                 here = number == self._current

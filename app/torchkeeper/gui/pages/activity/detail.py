@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.gui.inspector.sources import SearchBox, in_utf16
 from torchkeeper.gui.jobs.model import LOG_LINES, Job
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.pages.activity import shown
@@ -81,7 +82,7 @@ class LogView(QWidget):
         self.setLayout(forms.column(line, (self.edit, 1), margin=(0, 8, 0, 0)))
         self._coming: deque[str] = deque()
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
-        self._matches: list[int] = []
+        self._matches: list[tuple[int, int]] = []
         self._current = -1
         self._timer = every(self, self._feed)
         self._soon = once(self, self._search, _SEARCH_MS)
@@ -145,14 +146,12 @@ class LogView(QWidget):
     # Searching.
 
     def _search(self) -> None:
-        word = self.search.text().lower()
+        word = re.escape(in_utf16(self.search.text()))
         self._matches, self._current = [], -1
         if word:
-            hay, at = self.edit.toPlainText().lower(), -1
-            while (at := hay.find(word, at + 1)) >= 0:
-                self._matches.append(at)
-            if self._matches:
-                self._step(False)
+            found = re.finditer(word, in_utf16(self.edit.toPlainText()), re.IGNORECASE)
+            self._matches = [match.span() for match in found]
+            self._step(False)
         self._tell()
 
     def _step(self, back: bool) -> None:
@@ -161,7 +160,7 @@ class LogView(QWidget):
         self._current = (self._current + (-1 if back else 1)) % len(self._matches)
         self.follow.setChecked(False)
         cursor = self.edit.textCursor()
-        cursor.setPosition(self._matches[self._current])
+        cursor.setPosition(self._matches[self._current][0])
         self.edit.setTextCursor(cursor)
         self.edit.centerCursor()
         self._tell()
@@ -180,7 +179,7 @@ class LogView(QWidget):
     def _mark(self) -> None:
         shades, marks = theme.shades(), []
         first = max(0, self._current - _MARKED // 2)
-        for number, at in islice(enumerate(self._matches), first, first + _MARKED):
+        for number, (at, end) in islice(enumerate(self._matches), first, first + _MARKED):
             here = number == self._current
             look = QTextCharFormat()
             look.setBackground(QColor(shades.accent if here else shades.selected))
@@ -189,7 +188,6 @@ class LogView(QWidget):
             mark.format = look
             mark.cursor = QTextCursor(self.edit.document())
             mark.cursor.setPosition(at)
-            end = at + len(self.search.text())
             mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
             marks.append(mark)
         self.edit.setExtraSelections(marks)
