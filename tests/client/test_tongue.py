@@ -638,6 +638,6 @@ def test_a_number_has_the_form_of_its_language() -> None:
 def test_phases_are_those_that_are_known() -> None:
     """Whatever a stranger's trace calls one."""
     name = next(iter(causes.NAMES))
-    told = [[name, 1], [[name], 1.0], ["other", 1.0], [name, True], name, None]
+    told = [[name, 1], [[name], 1.0], ["no such", 1.0], [name, True], name, None]
     assert causes.of({"phases": told}) == [(name, 1.0)]
     assert causes.of({"phases": name}) == causes.of({}) == []

@@ -24,7 +24,6 @@ BESIDE = {
     "background/requests.py": set[str](),
     "background/lookups.py": {"__init__"},
     "background/keygens.py": {"__init__", "run_of"},
-    "background/scratch.py": {"__init__"},
     "background/worker.py": {"__init__"},
 }
 

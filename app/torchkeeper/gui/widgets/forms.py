@@ -308,7 +308,9 @@ def add(layout: QBoxLayout, *parts: Part) -> None:
     """Put parts one behind the other."""
     for part in parts:
         shown, how = part if isinstance(part, tuple) else (part, 0)
-        at, stretch = (Qt.AlignmentFlag(0), how) if isinstance(how, int) else (how, 0)
+        at, stretch = Qt.AlignmentFlag(0), how
+        if isinstance(how, Qt.AlignmentFlag):  # which is a number to Python, too
+            at, stretch = how, 0
         match shown:
             case None:
                 layout.addStretch(1)
