@@ -253,7 +253,7 @@ class MapPane(QFrame):
         self.about = forms.label("", "muted")
         self.close_button = forms.icon_button("close", self.tr("Hide the map (Ctrl+M)"))
         self.close_button.setAccessibleName(self.tr("Hide the map"))
-        head = self.up_button, self.title, self.about, 1, self.close_button
+        head = self.up_button, self.title, self.about, forms.REST, self.close_button
         above = forms.row(*head, margin=(16, 4, 8, 0))
         inner = forms.column((self.view, 1), margin=(12, 0, 12, 8))
         self.setLayout(forms.column(above, (inner, 1), gap=2))

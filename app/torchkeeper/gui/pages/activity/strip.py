@@ -131,7 +131,7 @@ class JobStrip(QWidget):
         # No higher than the counts.
         self.cancel.setIconSize(QSize(_ICON, _ICON))
         self.cancel.setFixedSize(_BUTTON, _BUTTON)
-        line = 1, self.picture, self.words, self.bar, self.cancel
+        line = forms.REST, self.picture, self.words, self.bar, self.cancel
         self.setLayout(forms.row(*line, margin=(_EDGES[0], 0, _EDGES[1], 0), gap=_GAP))
         self._quiet = once(self, self._forget, DONE_MS)
         self._tick = every(self, self.refresh, _TICK_MS)

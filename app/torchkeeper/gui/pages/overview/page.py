@@ -45,7 +45,7 @@ class Figure(QFrame):
         self.about = forms.label(name, "muted")
         self.more = forms.label("", "muted", wrap=True)
         # What is longer in one of them does not pull the others apart.
-        labels = self.value, self.about, self.more, 1
+        labels = self.value, self.about, self.more, forms.REST
         self.setLayout(forms.column(*labels, margin=(14, 10, 14, 10), gap=2))
         self.tell("", "")
 

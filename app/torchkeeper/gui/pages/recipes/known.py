@@ -406,8 +406,9 @@ class Makes(QWidget):
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        whole = self.title, self.source, (self.cells, 1), 0
-        self.setLayout(forms.column(*whole, margin=(12, 0, 0, 0)))
+        whole = forms.column(self.title, self.source, (self.cells, 1), margin=(12, 0, 0, 0))
+        whole.addStretch(0)
+        self.setLayout(whole)
 
     def show_looked(self, looked: Looked) -> None:
         """Show what a text comes to."""
