@@ -104,7 +104,7 @@ class Publisher:
                 raise
             self._left(item, problem)
         except OSError as e:
-            self._left(item, Problem("file-unreadable", why=e.strerror))
+            self._left(item, Problem("file-unreadable", why=e.strerror or str(e)))
 
     def _put_kernel(self, item: Item, source: Source) -> None:
         parts = []
