@@ -17,7 +17,7 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 525,
+    "files": 528,
     "lines": 106_700,
     "lines of code": 77_330,
     "lines of code in the longest file": 500,

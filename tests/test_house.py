@@ -40,17 +40,17 @@ FLOORS = [
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
     "widgets": "widgets theme idle taborder language pages.help",
-    "models": """background desktop dialogs.environment jobs matrix.cells matrix.phases matrix.words
-        pages.profiles.drafts pages.profiles.words pages.recipes.known places.model sidebar.standing
+    "models": """background desktop dialogs.environment jobs matrix.cells pages.profiles.drafts
+        pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
     "parts": """actions chrome context entrymap inspector matrix pages places sidebar table treemap
         verdicts""",
-    "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.help.page
-        pages.overview pages.profiles pages.recipes pages.runs widgets.foundlist""",
+    "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.overview
+        pages.profiles pages.recipes pages.runs widgets.foundlist""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
         jobs.results pages.comparing.flow pages.guide pages.making places.servers
-        remedies sidebar.flows sidebar.deferred sidebar.taking verdicts.controller""",
-    "window": """app desktop.door inspector.inspecting navigator pages.help.attached parts shell
+        remedies sidebar.deferred sidebar.taking verdicts.controller""",
+    "window": """app desktop.door inspector.inspecting navigator pages.help.page parts shell
         shots start window""",
 }
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}

@@ -375,7 +375,10 @@ COMMANDS = {
     "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
     "recipe": ("recipes:", "show, check, write and keep recipes"),
     "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
-    "prepare": ("making:prepare", "build ahead what PyTorch builds once before CPU programs start"),
+    "prepare": (
+        "telling:prepare",
+        "build ahead what PyTorch builds once before CPU programs start",
+    ),
     "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
     "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
     "jobs": ("history:jobs", "list what the window is at and has done, and what came of it"),

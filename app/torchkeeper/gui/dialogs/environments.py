@@ -15,7 +15,7 @@ from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.dialogs import envchoice
+from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog, file_dialog
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
@@ -286,19 +286,19 @@ def _mark(one: Environment) -> QIcon:
 
 def sections(facts: Env) -> list[Section]:
     """What a probe found, as the facts of the inspector are shown."""
-    torch, machine = Section(""), Section(envchoice.tr("Machine"))
+    torch, machine = Section(""), Section(environment.tr("Machine"))
     if not facts.get("torch"):
-        torch.add(envchoice.tr("Python"), printable(str(facts.get("python") or ""), 80))
-        machine.add(envchoice.tr("Platform"), printable(str(facts.get("platform") or ""), _LONG))
+        torch.add(environment.tr("Python"), printable(str(facts.get("python") or ""), 80))
+        machine.add(environment.tr("Platform"), printable(str(facts.get("platform") or ""), _LONG))
     else:
         for name, value in words.told(facts):
             of = torch if name in _OF_TORCH else machine
             label = name[:1].upper() + name[1:]
             of.add(label, Value(printable(value, _LONG), fixed=name in _FIXED))
-    caches = Section(envchoice.tr("Cache folders and switches"))
+    caches = Section(environment.tr("Cache folders and switches"))
     for name, value, by in words.settings(facts):
         told = [Value(printable(value, _LONG), fixed=True)]
         if by:
-            told.append(Value(envchoice.tr("by {}").format(printable(by, 80)), muted=True))
+            told.append(Value(environment.tr("by {}").format(printable(by, 80)), muted=True))
         caches.add((name[:1].upper() + name[1:]).replace("_", " "), *told)
     return [section for section in (torch, machine, caches) if section.rows]

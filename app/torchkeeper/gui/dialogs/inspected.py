@@ -14,10 +14,10 @@ from torchkeeper.client import carrying
 from torchkeeper.client.words import leaks, say, verdicts
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs import envchoice
+from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.verdicts.controller import Judging
 from torchkeeper.gui.verdicts.environments import State
+from torchkeeper.gui.verdicts.judging import Judging
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims, MadeIn
@@ -120,7 +120,7 @@ class Inspected:
         """Where it was made, and what of it no place can hold."""
         lines = []
         if self.made_in:
-            facts = envchoice.facts(self.made_in)
+            facts = environment.facts(self.made_in)
             lines.append(_tr("Made with: ") + " · ".join(f"{n} {v}" for n, v in facts))
         elif self.torches:
             known = say.together(sorted(printable(x, 40) for x in self.torches))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs import envchoice
+from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
@@ -170,7 +170,7 @@ class VerifyDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         self._suit()
-        able = facts is not None and envchoice.can_compile(facts)
+        able = facts is not None and environment.can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip(tip("" if able else self.environment.about.text()))
 

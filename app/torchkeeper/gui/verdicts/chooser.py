@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QToolButton
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.dialogs import envchoice
+from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
 from torchkeeper.gui.widgets.plain import caption, tip
 
@@ -58,7 +58,7 @@ class Chooser(QToolButton):
         if chosen.torch:
             text = self.tr("Here: torch {}").format(printable(chosen.torch, 40))
             tip = self.tr("Verdicts are about this environment:")
-            facts = envchoice.summary(chosen.facts or {})
+            facts = environment.summary(chosen.facts or {})
             return text, f"{tip}\n{python}\n{facts}", "machine"
         if chosen.state is State.FAILED:
             tip = "\n".join(x for x in str(chosen.error).splitlines() if x)
@@ -119,7 +119,7 @@ def short_path(path: str) -> str:
 
 def state_text(one: Environment) -> str:
     """What is known of an environment, in a few words."""
-    tr = envchoice.tr
+    tr = environment.tr
     if one.torch:
         return tr("torch {}").format(printable(one.torch, 40))
     if one.state is State.WITHOUT and (one.facts or {}).get("torch_error"):

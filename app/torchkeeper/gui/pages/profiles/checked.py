@@ -17,7 +17,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.cards import FoundList
+from torchkeeper.gui.widgets.foundlist import FoundList
 from torchkeeper.settings.finding import SEVERITIES, Finding, worst
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import About, check
