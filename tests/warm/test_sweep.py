@@ -230,7 +230,7 @@ def test_what_a_job_without_an_engine_was_at_is_taken_away_once_it_is_gone(tmp_p
     os.utime(new, ns=(begun + 10**9,) * 2)
     put(scratch / "deep" / "file")
     what = {"roots": [str(place)], "since": begun, "scratch": str(scratch)}
-    starts = f"from torchkeeper.warm import mending; mending.start({what!r}); input()"
+    starts = f"from torchkeeper.warm import processes; processes.start({what!r}); input()"
     with subprocess.Popen(
         [sys.executable, "-c", starts], stdin=subprocess.PIPE, start_new_session=True
     ) as job:

@@ -4,7 +4,7 @@ The engine (following.py) writes one JSON line with what to do to its standard i
 with more to do, where the work asks for them; it answers with JSON lines, each with one thing:
 ``result``, ``problem``, ``failed``, or what the work tells of itself. When its standard input
 closes, its engine is gone, and it ends with all it started; what the first line says of ``after``
-is seen to then (mending.py).
+is seen to then (processes.py).
 """
 
 from __future__ import annotations
