@@ -70,3 +70,11 @@ def test_what_a_copy_brought_is_left_until_somebody_says_how(
     assert not list(copy.glob(f"{JOURNAL}*"))
     # What had been moved is in the trash all the same.
     assert tk("undo", copy).code == 0
+
+
+def test_a_journal_that_says_nothing_yet_goes_without_a_word(tk: Tk, fixture_cache: Path) -> None:
+    empty = fixture_cache / f"{JOURNAL}0-1795662246486140223-258196.jsonl"
+    empty.touch(mode=0o600)
+    ran = tk("recover", fixture_cache)
+    assert ran.code == 1 and "Nothing was cut off there." in ran.err + ran.out
+    assert not empty.exists()
