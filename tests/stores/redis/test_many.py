@@ -103,9 +103,10 @@ def test_a_purge_whose_server_ends_says_what_is_surely_gone(tmp_path: Path) -> N
     assert "at least 1,000" in removed_by_then(found["removed"])
 
 
-def test_a_server_that_gives_a_few_keys_a_second_is_given_up() -> None:
+@pytest.mark.parametrize("expected", [0, 10**11])
+def test_a_server_that_gives_a_few_keys_a_second_is_given_up(expected: int) -> None:
     """Whatever number of keys it says it has."""
-    scan = connecting.Endless("s", 0)
+    scan = connecting.Endless("s", expected)
     with pytest.raises(Problem, match="server-endless"):
         for second in range(1, 200):
             scan.page(b"7", 30, 30 * second, 10**11, float(second))

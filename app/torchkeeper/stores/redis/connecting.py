@@ -672,7 +672,7 @@ class Endless:
             self._pages, self._since = 0, time.monotonic()
         self._pages += 1
         idle = self._pages > self._most or time.monotonic() - self._since > self._seconds
-        slow = waited > self._seconds + looked / _SLOWEST
+        slow = waited > SECONDS + looked / _SLOWEST
         many = total is not None and looked > 4 * min(total, _BELIEVED) + KEYS
         if idle or slow or many:
             raise Problem("server-endless", server=self._server)
