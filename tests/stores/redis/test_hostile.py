@@ -22,6 +22,7 @@ from torchkeeper.stores.redis.store import Redis
 
 OK = b"+OK\r\n"
 KEY = b"pt2:fx-graph-v1::f" + b"a" * 51 + b":c1"
+KERNEL_FILE = b"triton:" + b"A" * 52 + b":"
 #: Answers to a command, the words of which are given, piece by piece.
 Answer = Callable[[list[bytes]], Iterator[bytes]]
 
@@ -189,6 +190,29 @@ def test_a_scan_that_brings_a_key_now_and_then_is_given_up(monkeypatch: pytest.M
     with hostile(odd) as url:
         assert code_of(url) == "server-endless"
     assert next(numbers) < 30
+
+
+@pytest.mark.parametrize("name", [b"other:%d", KERNEL_FILE + b"%d"])
+def test_a_scan_for_one_kernel_that_brings_more_and_more_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, name: bytes
+) -> None:
+    monkeypatch.setattr(connecting, "PAGES", 50)
+    numbers = itertools.count(1)
+
+    def odd(words: list[bytes]) -> Iterator[bytes]:
+        if words[0].upper() == b"SCAN":
+            cursor = b"%d" % next(numbers)
+            yield b"*2\r\n$%d\r\n%b\r\n" % (len(cursor), cursor) + pack(
+                *(name % next(numbers) for _ in range(100))
+            )
+
+    with (
+        hostile(odd) as url,
+        Redis(url, Report()) as store,
+        pytest.raises(Problem, match="server-endless"),
+    ):
+        store.items_at([(KERNEL_FILE + b"add.json").decode()], Report())
+    assert next(numbers) < 10_000
 
 
 def test_of_itself_a_server_says_no_more_than_there_is_to_say() -> None:

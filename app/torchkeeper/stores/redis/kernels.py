@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Protocol
 
 from torchkeeper.artifacts import remote, triton
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import MAX_SOURCE, Described, unread
 from torchkeeper.stores.items import File, Item
 from torchkeeper.stores.reader import Reader, Reading
 from torchkeeper.stores.redis.connecting import Connection, Endless, can_be_key, encoded, pack
 
-#: Files of one kernel that a group file may name; Triton's have ten.
+#: Files that one kernel may have; Triton's have ten.
 _MAX_FILES = 200
 
 
@@ -118,24 +119,28 @@ def _files(paths: list[str], lengths: Iterable[object]) -> list[File]:
 
 
 def _scanned(store: Server, key: str, report: Report) -> Item | None:
-    """A kernel by a scan of the server for its key; nothing else comes over the wire."""
+    """A kernel by a scan of the server for its key; nothing else comes over the wire. Raises
+    Problem("server-endless") where there are more files than any kernel has.
+    """
     pattern = store.triton.key("\0", "\1") or ""
     escaped = re.sub(r"([*?\[\]\\])", r"\\\1", pattern).replace("\0", key).replace("\1", "*")
-    cursor, paths = b"0", set[str]()
+    cursor, mine = b"0", set[str]()
     about = store.connection.ask("DBSIZE")
     endless = Endless(store.place, about if isinstance(about, int) else 0)
     while True:
         report.check()
         reply = store.connection.ask("SCAN", cursor, "MATCH", escaped, "COUNT", 5000)
         cursor, some = store.page_of(reply)
-        before = len(paths)
-        paths |= {one.decode("utf-8", "surrogateescape") for one in some}
-        endless.page(cursor, len(paths) - before)
+        before = len(mine)
+        paths = (one.decode("utf-8", "surrogateescape") for one in some)
+        mine |= {x for x in paths if (at := store.triton.locate(x)) and at.key == key}
+        endless.page(cursor, len(mine) - before)
+        if len(mine) > _MAX_FILES:
+            raise Problem("server-endless", server=store.place)
         if cursor == b"0":
             break
-    mine = [path for path in paths if (at := store.triton.locate(path)) and at.key == key]
     lengths = store.connection.many([pack("STRLEN", encoded(path)) for path in mine])
-    files = _files(mine, lengths)
+    files = _files(list(mine), lengths)
     return made(store.triton, key, files) if files else None
 
 
