@@ -83,23 +83,23 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
     "headers": {
         URL: "{url}", I + "FX_GRAPH_REMOTE_CACHE": "1", I + "CPP_CACHE_PRECOMPILE_HEADERS": "0"
     },
-    "tag": {URL: "{url}", I + "FX_GRAPH_REMOTE_CACHE": "1", "TORCH_COMPILE_CACHE_KEY_TAG": "a"},
+    "tag": {URL: "{url}", I + "FX_GRAPH_REMOTE_CACHE": "1", "TORCHCOMPILE_CACHE_KEY_TAG": "a"},
     "partitioner": {"AOT_PARTITIONER_DEBUG": "1"},
 }  # fmt: skip
 
 #: Programs that are tried with every run of the tests.
 EVERY_DAY = ("shape", "backward", "precision", "tag")
 
-_COMPILE = """
-size, dtype, dynamic, grad, options = 4, torch.float32, None, False, {{}}
+COMPILE = """
+size, dtype, dynamic, grad, options, device = 4, torch.float32, None, False, {{}}, "cpu"
 {program}
-x = torch.ones(size, size, dtype=dtype, requires_grad=grad)
+x = torch.ones(size, size, dtype=dtype, requires_grad=grad, device=device)
 made = torch.compile(product, dynamic=dynamic, options=options)
-result = made(x, torch.ones(size, size, dtype=dtype))
+result = made(x, torch.ones(size, size, dtype=dtype, device=device))
 if grad:
     result.sum().backward()
 """
-_PROBE = f"""
+PROBE = f"""
 import sys
 sys.path.insert(0, {str(APP)!r})
 from torchkeeper.verdict import environment
@@ -119,9 +119,9 @@ class Places:
     def __init__(self, torch: Torch, server: Server, program: Program) -> None:
         self._torch, self._server = torch, server
         source = "\n".join(program)
-        self.folder = torch({}, "code", code=_COMPILE.format(program=source)).folder
+        self.folder = torch({}, "code", code=COMPILE.format(program=source)).folder
         server("FLUSHALL")
-        torch({**REMOTE, URL: server.url}, "code", code=_COMPILE.format(program=source))
+        torch({**REMOTE, URL: server.url}, "code", code=COMPILE.format(program=source))
         keys = server("KEYS", "*")
         assert isinstance(keys, list)
         self._there = {key: server("DUMP", key) for key in keys}
@@ -140,7 +140,7 @@ class Places:
         if local:
             shutil.copytree(self.folder, cache)
         values = {**values, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
-        return self._torch(values, "code", code=_COMPILE.format(program=source))
+        return self._torch(values, "code", code=COMPILE.format(program=source))
 
 
 def judged(engine: Engine, place: str, env: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -184,7 +184,7 @@ def compare(
     for about in envs:
         fields = {"url": server.url, "port": server.port, "other": other}
         values = {k: v.format(**fields) for k, v in ENVIRONMENTS[about].items()}
-        env = torch(values, "code", code=_PROBE).told["told"]["env"]
+        env = torch(values, "code", code=PROBE).told["told"]["env"]
         places.restore()
         at = {"folder": str(places.folder), "server": server.url}
         said = {where: judged(engine, place, env) for where, place in at.items()}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 #: A cache entry names a few hundred classes; a bomb names millions.
@@ -24,7 +25,7 @@ MAX_ITEMS = 10_000
 class Inert:
     """Stands for an instance of a class that was not imported."""
 
-    __slots__ = ("args", "items", "state")
+    __slots__ = ("args", "called", "items", "state")
 
     module = ""
     qualname = ""
@@ -32,6 +33,8 @@ class Inert:
     args: tuple[Any, ...]
     items: list[Any]
     state: Any
+    #: Set only where it was got by ``getattr``: to be told that it is called.
+    called: Callable[[], object]
 
     def __new__(cls, *args: Any, **_kwargs: Any) -> Inert:
         self = object.__new__(cls)
@@ -48,6 +51,8 @@ class Inert:
 
     def __call__(self, *args: Any, **_kwargs: Any) -> Inert:
         """What REDUCE calls where a function was got from an object."""
+        if called := getattr(self, "called", None):
+            called()
         return Inert(*args)
 
     def append(self, item: Any) -> None:
@@ -74,13 +79,14 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self._classes: dict[tuple[str, str], type[Inert]] = {}
-        #: Whether ``getattr`` was called, and with nothing but classes; None while it was not.
-        self._got_of_classes: bool | None = None
+        #: Whether ``getattr`` was called, and with nothing but what has a class that is named; None
+        #: while it was not.
+        self._got_of_named: bool | None = None
 
     @property
     def named(self) -> list[tuple[str, str]]:
         """Module and name of what was named; not ``getattr`` where all that it got is."""
-        return [one for one in self._classes if one != _GETATTR or not self._got_of_classes]
+        return [one for one in self._classes if one != _GETATTR or not self._got_of_named]
 
     def find_class(self, module: str, name: str) -> type[Inert]:
         found = self._classes.get((module, name))
@@ -95,15 +101,22 @@ class _Unpickler(pickle.Unpickler):
         return found
 
     def _get(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
-        """What a call of ``getattr`` gives. Of a class it names what is got, as ``Class.name``:
-        Python 3.11.0 to 3.11.3 pickle each member of an enum so (enum.py).
+        """What a call of ``getattr`` gives. Of a class and of what is of one it names what is got,
+        as ``Class.name``: Python 3.11.0 to 3.11.3 pickle each member of an enum so (enum.py), and
+        any Python a method, such as a Triton kernel has (JITFunction in triton/runtime/jit.py). If
+        that is called, ``Class.name()`` is named, too.
         """
         owner, name = args if len(args) == 2 else (None, None)
-        if isinstance(owner, type) and issubclass(owner, Inert) and isinstance(name, str):
-            self._got_of_classes = self._got_of_classes is not False
-            self.find_class(owner.module, f"{owner.qualname}.{name[:MAX_NAME]}")
-            return owner(name)
-        self._got_of_classes = False
+        of = owner if isinstance(owner, type) else type(owner)
+        got = of is not owner and hasattr(owner, "called")
+        if not got and issubclass(of, Inert) and of.module and isinstance(name, str):
+            self._got_of_named = self._got_of_named is not False
+            whole = f"{of.qualname}.{name[:MAX_NAME]}"
+            self.find_class(of.module, whole)
+            found: Inert = of(name)
+            found.called = partial(self.find_class, of.module, f"{whole}()")
+            return found
+        self._got_of_named = False
         return Inert.__new__(cls, *args)
 
     def persistent_load(self, pid: Any) -> Inert:

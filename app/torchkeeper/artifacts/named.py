@@ -5,8 +5,10 @@ what it names that run a text of the pickle (torch.fx.graph_module.reduce_graph_
 sources and objects beside are run, too. So nothing here proves a cache harmless; what is strange,
 however, has no business in one.
 
-The table is what torch 2.9.1 and 2.13.0 were seen to write, and what a tensor is pickled with
-(torch/_tensor.py, ``_reduce_ex_internal``; torch/storage.py, ``__reduce__``).
+The table is what torch 2.9.1 and 2.13.0 were seen to write on a CPU and 2.11.0 on a GPU, what
+2.13.0 to 2.15.0 keep of a Triton kernel (CachingAutotuner in
+torch/_inductor/runtime/triton_heuristics.py), and what a tensor is pickled with (torch/_tensor.py,
+``_reduce_ex_internal``; torch/storage.py, ``__reduce__``).
 """
 
 from __future__ import annotations
@@ -58,11 +60,22 @@ _KNOWN = frozenset({
     "torch._utils._rebuild_tensor_v2", "torch._utils._rebuild_tensor", "torch._tensor.Tensor",
     "torch._utils._rebuild_parameter", "torch.storage._load_from_bytes",
     "torch.storage.UntypedStorage", "torch.storage.TypedStorage",
-    "torch._inductor.decomposition.select_decomp_table",
+    "torch._guards.CompileId", "torch._inductor.decomposition.select_decomp_table",
     "torch._subclasses.functional_tensor.FunctionalTensor",
     "torch._subclasses.fake_tensor.FakeTensor",
-    "torch.fx.graph_module.reduce_graph_module", "torch.torch_version.TorchVersion",
-    "torch.utils._ordered_set.OrderedSet",
+    "torch.compiler._cache.CacheArtifactRecorder", "torch.fx.graph_module.reduce_graph_module",
+    "torch.torch_version.TorchVersion", "torch.utils._ordered_set.OrderedSet",
+    # A Triton kernel, with the configurations that were tried, and its arguments: how those may be
+    # annotated, and what they may be by default.
+    "triton.runtime.jit.JITFunction", "triton.runtime.jit.KernelParam",
+    "triton.runtime.autotuner.Config",
+    *(f"triton.language.core.{name}" for name in ("constexpr", "dtype", "tensor", "pointer_type")),
+    *(f"builtins.{name}" for name in ("bool", "float", "int", "str")),
+})  # fmt: skip
+#: Methods that a Triton kernel holds, for later: no pickle calls one.
+_METHODS = frozenset({
+    "torch._inductor.runtime.autotune_cache.AutotuneCache.save",
+    "triton.runtime.jit.JITFunction.create_binder",
 })  # fmt: skip
 #: What only entries of one kind name: the guards of a precompiled function, which are rebuilt by
 #: methods that are looked up (GuardsStatePickler in torch/_dynamo/guards.py).
@@ -95,6 +108,9 @@ _HELD = frozenset({"_DynamoCodeCacheEntry", "_GuardedCodeCacheEntry"})
 def is_strange(kind: str, module: str, name: str) -> bool:
     """Whether PyTorch never names this in an entry of a kind."""
     whole = f"{module}.{name}"
+    if whole in _METHODS:
+        return False
+    name, whole = name.removesuffix("()"), whole.removesuffix("()")
     if whole in _KNOWN or whole in _OF_KIND.get(kind, ()):
         return False
     if kind == "precompile" and _GUARD.fullmatch(whole):

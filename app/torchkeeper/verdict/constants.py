@@ -62,9 +62,10 @@ def constants() -> dict[str, tuple[str, str]] | None:
 
 def _arguments() -> Any:
     """What the compiler is called with by a program that asks for nothing (compile_fx_inner in
-    torch/_inductor/compile_fx.py). An argument this torch does not know is compared with nothing.
+    torch/_inductor/compile_fx.py), of what this torch can be called with: no key of another has
+    more.
     """
-    from torch._inductor import config  # noqa: TID251
+    from torch._inductor import compile_fx, config  # noqa: TID251
     from torch._inductor.utils import BoxedBool  # noqa: TID251
 
     found: dict[str, object] = {
@@ -78,7 +79,10 @@ def _arguments() -> Any:
         from torch._inductor.decomposition import select_decomp_table  # noqa: TID251
 
         found["get_decomp_fn"] = select_decomp_table
-    return found
+    # From 2.6 on PyTorch has this list; before, all that there was is named above.
+    known = getattr(compile_fx, "_CompileFxKwargs", None)
+    taken = found.keys() if known is None else known.__annotations__
+    return {name: value for name, value in found.items() if name in taken}
 
 
 def system() -> Mapping[str, object] | None:
