@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.settings.conftest import Torch
+from tests.settings.conftest import Done
 from tests.verdict.test_agreement import (
     COMPILE,
     ENVIRONMENTS,
@@ -28,12 +30,31 @@ pytestmark = [pytest.mark.torch, pytest.mark.gpu]
 _LOCAL = [
     name for name, values in ENVIRONMENTS.items() if "{" not in "".join(values.values())
 ]  # fmt: skip
-#: A product alone has no kernel of Triton's.
-_KERNEL = """
-device = "cuda"
+#: A process of its own for each case: no other can use a GPU that its parent has used.
+_CASE = """
+import json, os, sys, warnings
+warnings.simplefilter("ignore")
+import torch
+told = {}
+device = "{gpu}"
 def product(x, y):
-    return (x @ y).sin() + 1
+    return (x @ y).sin() + 1  # a product alone has no kernel of Triton's
 """
+_TOLD = """
+counters = torch._dynamo.utils.counters
+print(json.dumps({"told": told, "counters": {name: dict(some) for name, some in counters.items()}}))
+"""
+
+
+def run(python: str, values: dict[str, str], cache: Path, source: str) -> Done:
+    """What a program counts and finds of its environment, under these variables."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON", "OMP_"))}
+    env |= {**values, "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    ended = subprocess.run(
+        [python, "-c", source], env=env, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return Done(json.loads(ended.stdout.splitlines()[-1]), cache)
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +68,19 @@ def engine() -> Iterator[Engine]:
     [("none", _LOCAL), *((name, ["none"]) for name in ("shape", "half", "backward", "precision"))],
 )
 def test_on_a_gpu_torch_does_what_is_said(
-    gpu: str, torch: Torch, engine: Engine, tmp_path: Path, name: str, envs: list[str]
+    gpu: str, torch_python: str, engine: Engine, tmp_path: Path, name: str, envs: list[str]
 ) -> None:
-    program, source = PROGRAMS[name], _KERNEL.replace("cuda", gpu)
-    whole = COMPILE.format(program="\n".join((*program, source)))
-    plain = COMPILE.format(program=program.graph + source)
-    folder = torch({}, "code", code=whole).folder
+    program, folder = PROGRAMS[name], tmp_path / "made"
+    begin, end = _CASE.replace("{gpu}", gpu), PROBE + _TOLD
+    made = COMPILE.replace('"cpu"', "device").format(program="\n".join(program))
+    again = COMPILE.replace('"cpu"', "device").format(program=program.graph)
+    run(torch_python, {}, folder, begin + made + _TOLD)
     counts: Counter[str] = Counter()
     wrong = []
     for about in envs:
-        values = ENVIRONMENTS[about]
-        env = torch(values, "code", code=PROBE).told["told"]["env"]
-        said = judged(engine, str(folder), env)
-        cache = tmp_path / about
-        shutil.copytree(folder, cache)
-        done = torch({**values, "TORCHINDUCTOR_CACHE_DIR": str(cache)}, "code", code=plain)
+        cache = Path(shutil.copytree(folder, tmp_path / about.replace(" ", "-")))
+        done = run(torch_python, ENVIRONMENTS[about], cache, begin + again + end)
+        said = judged(engine, str(folder), done.told["told"]["env"])
         for kind in KINDS:
             fault = agrees(said[kind], done, kind)
             wrong += [(about, kind, fault, said[kind])] if fault else []
