@@ -86,7 +86,6 @@ def test_on_a_gpu_torch_does_what_is_said(
             wrong += [(about, kind, fault, said[kind])] if fault else []
             counts.update(one["verdict"] for one in said[kind])
     assert not wrong, json.dumps(wrong, indent=1)
-    assert counts["unknown"] == 0, said
     assert counts["conditional" if program.settings else "usable"] >= 2, said
     # What is there is as PyTorch writes it, and is said to be so.
     runs = engine.call("runnable", {"place": str(folder)})
