@@ -401,6 +401,18 @@ def kept_215(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def kept_gpu(shared: Path) -> Path:
+    """What torch 2.11.0 wrote on a GPU, ``cache``, and what a probe found there, ``env.json``. Not
+    to be changed.
+    """
+
+    def unpack(folder: Path) -> None:
+        unpack_archive(DATA / "torch-2.11.0" / "gpu.tar.xz", folder)
+
+    return once(shared, "torch-2.11.0", unpack)
+
+
+@pytest.fixture(scope="session")
 def clean_291(shared: Path, kept_291: Path) -> Path:
     """The same less the password that it recorded, with which nothing leaves. Not to be changed."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import pickle
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import DATA
 from torchkeeper.artifacts import facts as read
 from torchkeeper.artifacts import named
 from torchkeeper.client.engines.process import Engine
@@ -34,10 +38,11 @@ def named_in(module: str, name: str) -> bytes:
 
 
 def test_all_that_real_caches_name_is_pytorchs(
-    kept_291: Path, filled: Path, other_kinds: Path
+    kept_291: Path, kept_gpu: Path, filled: Path, other_kinds: Path
 ) -> None:
+    others = (other_kinds / "cache", other_kinds / "temporary")
     with Engine() as engine:
-        for place in (kept_291, filled, other_kinds / "cache", other_kinds / "temporary"):
+        for place in (kept_291, kept_gpu / "cache", filled, *others):
             found = engine.call("runnable", {"place": str(place)})
             assert (found["strange"], names(found).count("never")) == (0, 0), found
             assert len(found["globals"]) > 30 or "temporary" in str(place)
@@ -80,6 +85,41 @@ def test_what_is_got_of_a_class_is_what_is_named(
     found = named.facts("aotautograd", {"data": got(*looked_up)})
     assert sorted(found["strange"]) == strange
     assert "builtins.getattr" not in found["globals"]
+
+
+SAVE = "torch._inductor.runtime.autotune_cache.AutotuneCache.save"
+
+
+@pytest.mark.parametrize(
+    ("name", "strange"),
+    [("save", []), ("_prepare", [f"{SAVE[:-4]}_prepare"]), ("__init__", [f"{SAVE[:-4]}__init__"])],
+)
+def test_a_method_that_a_kernel_holds_is_known_and_no_other(name: str, strange: list[str]) -> None:
+    module, cls, _ = SAVE.rsplit(".", 2)
+    made = f"c{module}\n{cls}\n)R".encode()
+    got = b"\x80\x04cbuiltins\ngetattr\n(" + made + f"V{name}\ntR".encode()
+    found = named.facts("fxgraph", {"data": got + b"."})
+    assert (found["strange"], "builtins.getattr" in found["globals"]) == (strange, False)
+    # To get it runs nothing; to call it would.
+    called = named.facts("fxgraph", {"data": got + b")R."})
+    assert sorted(called["strange"]) == [*strange, f"{SAVE[:-4]}{name}()"]
+
+
+@pytest.mark.torch
+def test_what_torch_keeps_of_a_kernel_is_known(torch_python: str, tmp_path: Path) -> None:
+    """No GPU is needed to compile for one."""
+    env = {
+        **os.environ,
+        "TRITON_CACHE_DIR": str(tmp_path),
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path),
+    }
+    done = subprocess.run(
+        [torch_python, str(DATA / "kept_kernels.py")], env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = named.facts("fxgraph", {"data": base64.b64decode(done.stdout)})
+    assert found["strange"] == []
+    assert "triton.runtime.jit.JITFunction" in found["globals"]
 
 
 @pytest.mark.parametrize(

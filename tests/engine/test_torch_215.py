@@ -165,6 +165,11 @@ def test_new_factors_have_words(name: str, said: str) -> None:
     assert verdicts.difference(one) == said
 
 
+def test_what_an_object_does_not_say_is_not_none() -> None:
+    one: DifferenceTold = {"factor": "vector instructions", "entry": None, "here": "avx2"}
+    assert verdicts.difference(one) == "vector instructions not recorded, here avx2"
+
+
 def test_what_was_dropped_for_another_rank(engine: Engine, kept_215: Path) -> None:
     messages: list[Message] = []
     params = {"trace": str(kept_215 / "trace"), "place": str(kept_215 / "cache")}

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import torchkeeper
+from tests.settings.conftest import Torch
 from torchkeeper.verdict import environment
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
@@ -70,8 +71,25 @@ def test_with_torch(probed: dict[str, Any]) -> None:
     assert facts["caches"] == {"fxgraph": True, "aotautograd": True}
     assert facts["autograd"] == {"debug_partitioner": "True"}
     assert len(facts["key_factors"]) > 300
-    assert facts["key_factors"]["cpp_runtime_thread_count"][1] == str(facts["threads"])
+    # torch 2.13 has the number of threads in its keys, older ones have not.
+    in_keys = facts["key_factors"].get("cpp_runtime_thread_count")
+    assert in_keys is None or in_keys[1] == str(facts["threads"])
+    if in_keys is None:
+        assert tuple(map(int, facts["torch"].split(".")[:2])) < (2, 13)
+    assert facts["triton_key"].startswith(facts["triton"])
     assert facts["devices"][-1]["type"] == "cpu"
+
+
+@pytest.mark.torch
+def test_no_factor_is_asked_of_a_torch_that_does_not_know_it(torch: Torch) -> None:
+    """Older ones are not called with ``get_decomp_fn``: no key of theirs has it."""
+    forget = "from torch._inductor import compile_fx\n"
+    forget += "compile_fx._CompileFxKwargs.__annotations__.pop('get_decomp_fn', None)\n"
+    probe = f"import sys\nsys.path.insert(0, {str(APP)!r})\n"
+    probe += "from torchkeeper.verdict import constants\ntold['found'] = constants.constants()"
+    found = torch({}, "code", code=forget + probe).told["told"]["found"]
+    assert "fx_kwargs[cpp_wrapper]" in found
+    assert "fx_kwargs[get_decomp_fn]" not in found
 
 
 @pytest.mark.torch

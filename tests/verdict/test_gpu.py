@@ -24,8 +24,6 @@ from tests.verdict.test_agreement import (
 )
 from torchkeeper.client.engines.process import Engine
 
-pytestmark = [pytest.mark.torch, pytest.mark.gpu]
-
 #: Variables that have nothing to do with a server.
 _LOCAL = [
     name for name, values in ENVIRONMENTS.items() if "{" not in "".join(values.values())
@@ -63,6 +61,8 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
+@pytest.mark.torch
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     ("name", "envs"),
     [("none", _LOCAL), *((name, ["none"]) for name in ("shape", "half", "backward", "precision"))],
@@ -90,3 +90,19 @@ def test_on_a_gpu_torch_does_what_is_said(
     # What is there is as PyTorch writes it, and is said to be so.
     runs = engine.call("runnable", {"place": str(folder)})
     assert runs["strange"] == 0, runs["globals"]
+
+
+def test_what_a_gpu_wrote_is_usable_there_and_stale_on_another(
+    kept_gpu: Path, engine: Engine
+) -> None:
+    """Without a GPU, as it was kept; torch found all of it again where it was made."""
+    env = json.loads((kept_gpu / "env.json").read_text())
+    place = str(kept_gpu / "cache")
+    for kind, said in judged(engine, place, env).items():
+        assert [one["verdict"] for one in said] == ["usable"] * 2, (kind, said)
+    factors = {**env["key_factors"], "system_info[hash]": ["another", "A100"]}
+    a100 = {**env["devices"][0], "name": "NVIDIA A100", "arch": "80"}
+    other = {**env, "devices": [a100, env["devices"][1]], "key_factors": factors}
+    other["system"] = {**env["system"], "device": {"name": "NVIDIA A100"}}
+    for kind, said in judged(engine, place, other).items():
+        assert [one["verdict"] for one in said] == ["stale"] * 2, (kind, said)

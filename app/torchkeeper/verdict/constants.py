@@ -10,6 +10,7 @@ setting as it is by default under these environment variables.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import os
 import platform
@@ -141,18 +142,19 @@ def torch_key() -> str | None:
     return None
 
 
+#: Where PyTorch or Triton has a function of that name, the newest first; PyTorch's own come first.
+_TRITON_KEY = (
+    "torch._inductor.codecache", "torch._inductor.runtime.triton_compat", "triton.runtime.cache",
+    "triton.compiler.compiler",
+)  # fmt: skip
+
+
 def triton_key() -> str | None:
     """The hash of Triton's own sources as it goes into keys; None without a Triton."""
-    try:
-        from torch._inductor.codecache import triton_key  # noqa: TID251
-    except Exception:  # noqa: BLE001
-        try:
-            from triton.compiler.compiler import triton_key  # noqa: TID251
-        except Exception:  # noqa: BLE001
-            return None
-    with contextlib.suppress(Exception):
-        key = triton_key()
-        return None if key is None else str(key)
+    for module in _TRITON_KEY:
+        with contextlib.suppress(Exception):
+            key = importlib.import_module(module).triton_key()
+            return None if key is None else str(key)
     return None
 
 

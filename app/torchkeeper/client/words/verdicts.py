@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import JudgeResult
     from torchkeeper.verdict.probed import DifferenceTold, VerdictTold
 
+#: What is said where an entry has nothing. Objects that torch built before 2.13 do not say theirs.
+_NOTHING: dict[str, Text] = {"vector instructions": "not recorded"}
 _THREADS = "cpp_runtime_thread_count"
 _HEADERS = "inductor_config[cpp_cache_precompile_headers]"
 #: What a factor is called; others are called as PyTorch calls them.
@@ -141,7 +143,7 @@ def difference(one: DifferenceTold) -> str:
     return tr(
         "{factor} {entry}, here {here}",
         factor=said,
-        entry=tr("none") if entry is None else entry,
+        entry=tr(_NOTHING.get(name, "none")) if entry is None else entry,
         here=tr("none") if here is None else here,
     )
 
