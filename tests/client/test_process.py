@@ -27,7 +27,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import home, wire
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.wire import MAX_ROWS, Message
-from torchkeeper.stores import atrest
+from torchkeeper.stores.folders import locks
 
 pytestmark = pytest.mark.usefixtures("started_engines")
 
@@ -284,7 +284,7 @@ def test_what_was_killed_with_its_engine_leaves_no_folder_after_the_next(
         names = {Path(starting).name, "torchkeeper-engine-new", "other", kept.name}
         names |= {path.name for path in spared}
         # A folder of another version is removed where no other machine can be at work in it.
-        names |= set() if atrest.is_local(os.stat(tmp_path).st_dev) else {older.name}
+        names |= set() if locks.is_local(os.stat(tmp_path).st_dev) else {older.name}
         assert {path.name for path in tmp_path.iterdir()} == names
         os.close(handle)
         running.call("places")

@@ -16,8 +16,8 @@ from torchkeeper.engine.session import Session
 from torchkeeper.engine.wire import Message
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import Relatives, needed
-from torchkeeper.stores.redis import relating
-from torchkeeper.stores.redis.relating import described, related
+from torchkeeper.stores.redis import payloads
+from torchkeeper.stores.redis.payloads import described, related
 from torchkeeper.stores.redis.store import Redis
 
 Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
@@ -106,14 +106,14 @@ def test_what_was_not_looked_at_in_time_is_said(
 ) -> None:
     _, graph = pair(server)
     session = Session()
-    monkeypatch.setattr(relating, "SECONDS", 0.0)
+    monkeypatch.setattr(payloads, "SECONDS", 0.0)
     first = asked(session, server, graph)
     assert 0 < first.unread <= 3012
-    monkeypatch.setattr(relating, "SECONDS", 60.0)
-    monkeypatch.setattr(relating, "MAX_VALUE", 1000)
+    monkeypatch.setattr(payloads, "SECONDS", 60.0)
+    monkeypatch.setattr(payloads, "MAX_VALUE", 1000)
     small = asked(session, server, graph)
     assert (small.unread, small.needed_by) == (4, [])
-    monkeypatch.setattr(relating, "MAX_VALUE", 1 << 20)
+    monkeypatch.setattr(payloads, "MAX_VALUE", 1 << 20)
     whole = asked(session, server, graph)
     assert whole.unread == 0 and len(whole.needed_by) == 1
     session.close()

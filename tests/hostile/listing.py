@@ -15,8 +15,7 @@ from torchkeeper.engine import wire
 from torchkeeper.engine.detail import Full, send_detail, send_factors
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.items import File, group
-from torchkeeper.stores.lists import taken_apart
+from torchkeeper.stores.items import File, group, taken_apart
 from torchkeeper.stores.reader import Reader
 
 #: Where a payload of each kind lies.

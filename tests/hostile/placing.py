@@ -18,8 +18,8 @@ from torchkeeper.engine import wire
 from torchkeeper.engine.session import tell_left, tell_refused
 from torchkeeper.stores.bundles import parts, signing
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
+from torchkeeper.stores.folders.placing import compare
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

@@ -16,10 +16,10 @@ from torchkeeper.artifacts import alone, aoti_eager
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.placing import compare
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 

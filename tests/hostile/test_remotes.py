@@ -28,7 +28,7 @@ from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine import wire
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis import kernels
-from torchkeeper.stores.redis.relating import FromServer, described
+from torchkeeper.stores.redis.payloads import FromServer, described
 from torchkeeper.stores.redis.store import Redis
 
 KINDS = ("fxgraph", "aotautograd", "pgo", "autotune")

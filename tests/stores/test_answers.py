@@ -14,8 +14,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.items import Item
-from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.scheme import Scheme
+from torchkeeper.stores.names import Scheme, scheme_of
 from torchkeeper.stores.shapes import Beside
 from torchkeeper.stores.store import Removal, Store
 

@@ -20,11 +20,11 @@ from torchkeeper.client.engines import travel
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, leftovers_gone, user_error
 from torchkeeper.stores import atomic as module
-from torchkeeper.stores import atrest
 from torchkeeper.stores.atomic import AtomicFile, atomic_write
 from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles import signing
-from torchkeeper.stores.bundles.leftovers import remove_leftovers
+from torchkeeper.stores.folders import locks
+from torchkeeper.stores.folders.locks import remove_leftovers
 
 #: Exports over an old file, and kills itself before the n-th time that it asks the system to open,
 #: link, rename, lock or remove something; the last line of each is what it has left.
@@ -274,7 +274,7 @@ def test_where_others_may_write_only_what_is_old_is_removed(
     report = Told()
     for name in ("01234567", "76543210"):
         (disk / f".torchkeeper-{name}.tmp").write_bytes(b"some")
-    monkeypatch.setattr(atrest, "_LOCAL", set())  # as if it were not memory
+    monkeypatch.setattr(locks, "_LOCAL", set())  # as if it were not memory
     os.utime(disk / ".torchkeeper-01234567.tmp", (0, 0))
     remove_leftovers(str(disk), report)
     assert names(disk) == [".torchkeeper-76543210.tmp"]

@@ -16,8 +16,8 @@ from tests.stores.bundles.test_bundle import Left, Stops, bring, edit, first_cod
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.bundles.bundle import Bundle
-from torchkeeper.stores.compare import OUTCOMES, Compared, Counts, compare
 from torchkeeper.stores.folders.importing import import_bundles
+from torchkeeper.stores.folders.placing import OUTCOMES, Compared, Counts, compare
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.preconditions import space
 

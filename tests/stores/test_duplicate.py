@@ -12,7 +12,7 @@ from tests.snapshots import snapshot
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import remove
-from torchkeeper.stores.duplicate import copied, duplicate, room
+from torchkeeper.stores.copying import copied, duplicate, room
 from torchkeeper.stores.folders.folder import Folder
 
 

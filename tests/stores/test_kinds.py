@@ -29,7 +29,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders import receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.locks import in_use
-from torchkeeper.stores.folders.restoring import parted
+from torchkeeper.stores.folders.receipts import parted
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 
@@ -628,7 +628,7 @@ def test_a_compile_without_caches_leaves_one_thing(tmp_path: Path, kernels: Path
     before = snapshot(place)
     (item,) = [one.item for one in described(place)]
     done = trash.purge(trash.Plan(str(place), [item]), False, Report(), never)
-    assert (done.locks, done.entries) == (1, 0)
+    assert (done.counts["locks"], done.entries) == (1, 0)
     assert not old.exists()
     trash.undo(str(place), Report(), never)
     assert snapshot(place) == before

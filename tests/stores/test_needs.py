@@ -185,7 +185,7 @@ def test_a_lock_that_is_held_stays(tmp_path: Path) -> None:
         found = [x.item for x in listed(place, OLD + 100) if x.entry.orphan == "left-behind"]
         plan = trash.Plan(str(place), found)
         done = trash.purge(plan, False, Report(), lambda item, p: left.append(f"{item.key} {p}"))
-    assert (len(found), done.locks, done.entries) == (2, 1, 0)
+    assert (len(found), done.counts["locks"], done.entries) == (2, 1, 0)
     assert left == [f"{held} ('in-use', {{}})"]
     assert [path.name for path in (place / "locks").iterdir()] == [f"{held}.lock"]
 

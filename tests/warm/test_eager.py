@@ -15,7 +15,7 @@ from tests.conftest import DATA, RunPlain, once
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.stores.folders.folder import survey
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm import supervise
 from torchkeeper.warm.verify import verify
 
@@ -75,7 +75,7 @@ def test_operators_are_compiled_and_listed(warmed: Path) -> None:
     assert [path.name for path in lists] == ["add.Tensor.json", "sub.Tensor.json"]
     [item] = json.loads(lists[1].read_text())
     assert [one["arg_order"] for one in item["meta_info"]] == [0, 1]
-    kinds = Counter(item.kind for item in survey(str(place), Recorder()))
+    kinds = Counter(item.kind for item in Folder(str(place)).items(Recorder()))
     assert kinds["aoti_eager"] == result["kinds"]["aoti_eager"] == len(GOOD)
     assert kinds["fxgraph"] == kinds["unknown"] == 0
 

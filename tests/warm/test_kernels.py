@@ -17,7 +17,7 @@ from tests.conftest import DATA, once
 from tests.warm.conftest import Recorder
 from torchkeeper.client.kept import verified
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.stores.folders.folder import survey
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm import supervise
 from torchkeeper.warm.verify import verify
 
@@ -95,7 +95,9 @@ def test_kernels_are_compiled_and_told_by_themselves(warmed: Path) -> None:
     # Nothing but whole kernels is left, also of those that failed.
     assert (result["done"], result["failed"]) == (5, len(BAD))
     assert result["kinds"] == {"triton": 6}
-    items = [item for item in survey(str(warmed / "place"), Recorder()) if item.kind != "lock"]
+    items = [
+        item for item in Folder(str(warmed / "place")).items(Recorder()) if item.kind != "lock"
+    ]
     assert {item.kind for item in items} == {"triton"}
     assert all(item.path.startswith("triton/0/") for item in items)
     assert all(any("__grp__" in file.name for file in item.files) for item in items)

@@ -21,7 +21,7 @@ from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts import builds
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.stores.folders.folder import survey
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm import processes
 from torchkeeper.warm.supervise import warm
 
@@ -103,7 +103,7 @@ def test_cold(built: Filled) -> None:
     assert (result["hits"], result["bypasses"], result["device"]) == (0, 0, "cpu")
     assert result["added"] == sum(result["kinds"].values()) >= 7 + 4
     # What a listing of the folder counts is what was added, with the locks that are named apart.
-    every = Counter(item.kind for item in survey(str(built.place), Report()))
+    every = Counter(item.kind for item in Folder(str(built.place)).items(Report()))
     added = {**result["kinds"], "lock": result["locks"]}
     assert added.pop("code") <= every.pop("code"), "some of which were there before"
     assert added == every

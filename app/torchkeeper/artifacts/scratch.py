@@ -37,7 +37,7 @@ FileCacheManager.put               KEY/tmp.pid_<pid>_<uuid>, once KEY    a kerne
 (triton/runtime/cache.py)                                                with .tmp.pid_…
 TritonBundler (triton_bundler.py)  triton/<device>/tmp.<uuid>            a whole kernel
 Torchkeeper (stores/atomic.py,  where the file is to be               .torchkeeper-….tmp,
-stores/folders/steps.py)                                                 tmp.torchkeeper-…/
+stores/folders/journal.py)                                               tmp.torchkeeper-…/
 =================================  ====================================  ======================
 
 Locks are empty. What else tells such a file from one of the same name is in ``proofs``.

@@ -260,7 +260,7 @@ def _check_word(word: str, what: str) -> None:
         return
     if what == "file":
         # Loaded where it is needed: every command begins here.
-        from torchkeeper.stores.scheme import SUFFIX
+        from torchkeeper.stores.names import SUFFIX
 
         if word.endswith(SUFFIX):
             return

@@ -21,11 +21,11 @@ from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.doctor.mounts import Mount
 from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.finding import Finding
-from torchkeeper.stores import atrest, places
+from torchkeeper.stores import places
 from torchkeeper.stores.folders import journal, owners
 from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.folders.locks import in_use, writers
+from torchkeeper.stores.folders.locks import in_use, is_local, writers
 from torchkeeper.stores.items import File, Item, allocated
 from torchkeeper.stores.needs import OLD
 from torchkeeper.stores.preconditions import space, strange_in
@@ -331,7 +331,7 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
         return locks, temporary  # nothing goes from a folder that is no cache
     now, local = time.time(), False
     with contextlib.suppress(OSError):
-        local = atrest.is_local(os.stat(look.root).st_dev)
+        local = is_local(os.stat(look.root).st_dev)
     for item in scratch:
         look.report.check()
         newest = max((file.mtime_ns or 0 for file in item.files), default=0) / 1e9

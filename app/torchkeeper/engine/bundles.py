@@ -34,10 +34,10 @@ from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.bundles.export import OfKind, Planned, export, plan
 from torchkeeper.stores.bundles.parts import Makers, environment
-from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.importing import Imported, import_bundles
+from torchkeeper.stores.folders.placing import Counts, Outcomes, compare
 from torchkeeper.stores.items import Item, Left, Source
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.preconditions import space

@@ -15,7 +15,7 @@ import stat
 import tempfile
 import time
 
-from torchkeeper.stores import atrest
+from torchkeeper.stores.folders import locks
 
 _PREFIX = "torchkeeper-engine-"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -86,7 +86,7 @@ def _remove(path: str, told: bool) -> None:
             return
         # What this machine's locks do not tell: another machine's, or an older version's.
         if not told and (
-            time.time() - status.st_mtime < _LONG or not atrest.is_local(status.st_dev)
+            time.time() - status.st_mtime < _LONG or not locks.is_local(status.st_dev)
         ):
             return
         if _locked(handle, fcntl.LOCK_EX):
@@ -108,5 +108,5 @@ def _locked(handle: int, how: int) -> bool | None:
 
 def _named() -> str:
     """How the names begin of those whose locks this machine knows, since it was started."""
-    boot = str(atrest.here()["boot"]).replace("-", "")[:12]
+    boot = str(locks.here()["boot"]).replace("-", "")[:12]
     return f"{_PREFIX}{boot or 'unknown'}-"

@@ -202,7 +202,7 @@ class At(NamedTuple):
 
 
 def where(name: str, _: Report) -> At:
-    """Where a place is. Raises Problem as stores.scheme.Scheme.opened."""
+    """Where a place is. Raises Problem as stores.names.Scheme.opened."""
     try:
         real = os.path.realpath(name)  # fails at some links of /proc
         status = os.stat(real)

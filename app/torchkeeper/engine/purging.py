@@ -156,7 +156,7 @@ def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
 
 
 def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg.EmptyTrashResult:
-    """Remove what lies in the trash of a folder for good: the counts of a restoring.Purged."""
+    """Remove what lies in the trash of a folder for good: the counts of a receipts.Purged."""
     return trash.empty(path_of(params["place"]), report).amount
 
 

@@ -14,7 +14,7 @@ from torchkeeper.engine.session import Session, batches_of, tell_left
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.database import times
-from torchkeeper.stores.redis.relating import described, too_large
+from torchkeeper.stores.redis.payloads import described, too_large
 from torchkeeper.stores.redis.removing import Packed
 from torchkeeper.stores.redis.store import Redis
 

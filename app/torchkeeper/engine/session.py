@@ -52,7 +52,7 @@ class Session:
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     #: What was last asked about who needs whom: of what state of a place, and what is known.
     told: tuple[object, Told] | None = None
-    #: What entries of the server that was last asked about name (stores.redis.relating.Named).
+    #: What entries of the server that was last asked about name (stores.redis.payloads.Named).
     named: object = None
     #: What was last looked at for what is dead (engine.suggesting.Look).
     look: object = None

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QMenu
 from torchkeeper.gui import theme
 from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.scheme import Scheme
+from torchkeeper.stores.names import Scheme, scheme_of
 
 
 class Situation(NamedTuple):

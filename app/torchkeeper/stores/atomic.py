@@ -3,7 +3,7 @@ leaves nothing. Also temporary folders, which may hold gigabytes and are to leav
 
 Where the file system can do so (O_TMPFILE of open(2)), it has no name until then: whoever writes it
 may be killed at any moment. Elsewhere it lies beside its place under a name of ours, locked, so
-that who comes later can tell what is being written from what was left (``bundles.leftovers``).
+that who comes later can tell what is being written from what was left (``folders.locks``).
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ def handle_of(path: str, flags: int) -> Iterator[int]:
 
 
 def sync_folder(path: str) -> None:
-    """Have the names in a folder on the disk, as ``os.fsync`` does for what is in a file.
-
-    Raises OSError; nothing where the file system can do no such thing, or the folder is gone or
-    may not be read.
+    """Have the names in a folder on the disk, as ``os.fsync`` does for what is in a file. Raises
+    OSError; nothing where the file system can do no such thing, or the folder is gone or may not be
+    read.
     """
     gone = contextlib.suppress(FileNotFoundError, PermissionError)
     with gone, handle_of(path, os.O_RDONLY | os.O_DIRECTORY) as handle:
@@ -68,10 +67,10 @@ class AtomicFile:
         self._mode = mode
         self._name: str | None = None
         self._buffering = buffering
-        first = 0o666 if mode is None else 0o600  # less the umask, which the system takes off
-        handle = _nameless(self._folder, first)
+        self._first = 0o666 if mode is None else 0o600  # less the umask, which the system takes off
+        handle = _nameless(self._folder, self._first)
         if handle is None:
-            handle, self._name = _named(self._folder, first)
+            handle, self._name = _named(self._folder, self._first)
         self.stream = self._opened(handle)
 
     def _opened(self, handle: int) -> IO[bytes]:
@@ -89,10 +88,9 @@ class AtomicFile:
         return self._name or _descriptor(self.stream.fileno())
 
     def commit(self, replace: bool = True) -> None:
-        """Give it its name, in place of a file that has it with ``replace``.
-
-        Raises OSError, FileExistsError among them; it has not appeared then, unless all that
-        failed was to have the folder on the disk.
+        """Give it its name, in place of a file that has it with ``replace``. Raises OSError,
+        FileExistsError among them; it has not appeared then, unless all that failed was to have the
+        folder on the disk.
         """
         self._settle()
         if self._name is None:
@@ -127,8 +125,7 @@ class AtomicFile:
 
     def _copy(self) -> None:
         """Become a file that has a name beside the output."""
-        first = 0o666 if self._mode is None else 0o600
-        handle, self._name = _named(self._folder, first)
+        handle, self._name = _named(self._folder, self._first)
         with self.stream as old:
             self.stream = self._opened(handle)
             old.seek(0)
@@ -229,9 +226,7 @@ def _link(handle: int, path: str) -> None:
         os.link(_descriptor(handle), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
-# Temporary folders of our own, which may hold gigabytes and are to leave nothing.
-
-#: How often it is tried to remove one, and seconds in between.
+#: How often it is tried to remove a folder, and seconds in between.
 _TRIES = 20
 _BETWEEN = 0.05
 

@@ -1,26 +1,29 @@
-"""One copy for all places: from a folder, a bundle or a server to any of them."""
+"""Copies: of entries, from a folder, a bundle or a server to any of them; and of a whole folder,
+for a program that may do with it as it likes.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from torchkeeper.artifacts import manifest, megacache
+from torchkeeper.artifacts import manifest, megacache, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.bundles.parts import Makers
-from torchkeeper.stores.compare import Counts, Outcomes, compare
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.folders.placing import ORDER
-from torchkeeper.stores.items import Item, Left, Offered
-from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.folders.placing import ORDER, Counts, Outcomes, compare
+from torchkeeper.stores.items import CHUNK, File, Item, Left, Offered, is_group
+from torchkeeper.stores.names import SUFFIX, scheme_of
 from torchkeeper.stores.pouring import Progress
-from torchkeeper.stores.scheme import SUFFIX
+from torchkeeper.stores.preconditions import needed
 from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
@@ -98,10 +101,7 @@ _ROUNDS = 5
 
 @dataclass
 class Copied:
-    """What was written, what was there already, and what the target is.
-
-    what: "folder", "bundle" or "server".
-    """
+    """What was written, what was there already, and ``what`` the target is ("folder", …)."""
 
     what: str
     entries: int = 0
@@ -112,10 +112,7 @@ class Copied:
 
 @dataclass
 class Foretold(Copied):
-    """What a copy would come to.
-
-    kinds: in the order of KINDS. needed: bytes on the disk for what is new.
-    """
+    """What a copy would come to; needed: bytes on the disk for what is new."""
 
     kinds: list[tuple[str, Outcomes]] = field(default_factory=list)
     needed: int = 0
@@ -166,10 +163,9 @@ def copy(
         offered = names(offered) if names else offered
         from torchkeeper.stores.folders.importing import import_bundles
 
-        def left_one(_: Offered, item: Item, problem: Problem) -> None:
-            left(item, problem)
-
-        done = import_bundles([offered], target, report, left_one, placed)
+        done = import_bundles(
+            [offered], target, report, lambda _, item, problem: left(item, problem), placed
+        )
         return Copied(what, done.entries, done.files, done.bytes, done.exists)
     except Lost as lost:
         raise broke_off(lost, what, target) from lost
@@ -220,9 +216,8 @@ def plan_copy(
         offered = names(offered) if names else offered
         [found] = compare([offered], target, report, mark)
         new, there = found.whole.new, found.whole.there
-        done = Foretold(what, new.entries, new.files, new.bytes, there.entries)
-        done.kinds, done.needed = found.kinds, found.needed
-        return done
+        figures = new.entries, new.files, new.bytes, there.entries
+        return Foretold(what, *figures, kinds=found.kinds, needed=found.needed)
     except Lost as lost:
         raise lost.problem from lost
 
@@ -246,9 +241,7 @@ def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
     came.
     """
     best: dict[tuple[str, str], Described] = {}
-    for one in chosen:
-        if not _has_one(one):
-            continue
+    for one in filter(_has_one, chosen):
         key = one.entry.kind, one.entry.key
         if key not in best or (one.entry.mtime or 0) >= (best[key].entry.mtime or 0):
             best[key] = one
@@ -289,9 +282,8 @@ def _publish(
     with Redis(target, report, password) as store:
         publisher = Publisher(store, report, left, dry)
         made = publisher.done
-        rounds = 0
         try:
-            while items:
+            for _ in range(_ROUNDS):
                 for item in items:
                     progress.begin(item)
                     publisher.put(item, offered, seconds.get((item.kind, item.key)))
@@ -299,11 +291,85 @@ def _publish(
                     progress.reach(done)
                 publisher.finish()
                 items = publisher.gone()
-                rounds += 1
-                if items and rounds == _ROUNDS:
-                    raise Lost(Problem("server-lost", server=store.place), waited=True)
+                if not items:
+                    break
+            else:
+                raise Lost(Problem("server-lost", server=store.place), waited=True)
         except Lost as lost:
             lost.arrived, lost.total = made.entries + made.existed, total
             raise
         progress.end()
     return Copied("server", made.entries, made.entries, made.bytes, made.existed)
+
+
+# A copy of a whole cache folder, for a program that may do with it as it likes.
+#
+# Nothing is parsed, and nothing of the original is changed, nor shared with the copy: a program
+# that writes to an object would otherwise write to the original's, too.
+
+#: What serves nobody but those who are at work in the original: locks and temporary files; and
+#: precompiled headers, which PyTorch does not look for in the folder that it is told to use.
+_LEFT = ("lock", "header")
+
+
+def copied(items: Iterable[Item]) -> list[tuple[Item, File]]:
+    """The files that are copied, each with its item, once: eager kernels may share a library."""
+    found: dict[str, tuple[Item, File]] = {}
+    for item in items:
+        for file in item.files if item.kind not in _LEFT else ():
+            if file.regular:
+                found.setdefault(file.path, (item, file))
+    return list(found.values())
+
+
+def room(items: Iterable[Item]) -> int:
+    """Bytes on the disk that a copy of the items takes, about."""
+    return needed(file.size for _, file in copied(items))
+
+
+def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report) -> None:
+    """Copy the items of a folder to ``target``, which must not exist yet.
+
+    Group files of Triton's kernels name the new folder. A file that has just gone, or that cannot
+    be read, is passed over: a program will miss it in the original, too. Raises Problem("disk-full"
+    | "place-unwritable") and passes Cancelled on; what was copied by then stays.
+    """
+    files = copied(items)
+    progress = Progress(report, sum(file.size for _, file in files))
+    try:
+        os.makedirs(target)
+        for item, file in files:
+            progress.check()
+            path = os.path.join(target, file.path)
+            try:
+                stream = source.open(file)
+            except OSError:
+                continue
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with stream:
+                _copy(stream, is_group(item.kind, file.name), path, progress)
+    except OSError as e:
+        if no_room(e):
+            raise Problem("disk-full", place=os.path.dirname(target)) from e
+        raise Problem("place-unwritable", place=target, why=e.strerror or str(e)) from e
+    progress.end()
+
+
+def _copy(stream: BinaryIO, group: bool, path: str, progress: Progress) -> None:
+    # For one job, whose scratch folder goes with it: nothing of it has to survive a power cut.
+    with open(path, "xb") as out:
+        while True:
+            progress.check()
+            try:
+                data = stream.read(CHUNK)
+            except OSError:
+                os.unlink(path)  # half of it would be worse than nothing
+                return
+            if not data:
+                return
+            progress.add(len(data))
+            if group:
+                # A damaged one stays as it is.
+                with contextlib.suppress(ValueError, TypeError, RecursionError):
+                    data = triton.group_for(data, os.path.dirname(path))
+            out.write(data)

@@ -80,7 +80,16 @@ class Dead:
         self.strange = strange_in(one.origin or one.item for one in found) if allocated else None
         self._needs: dict[int, set[int]] = {}
         self._needed_by: dict[int, set[int]] = {}
-        self._join()
+        named: dict[Name, list[int]] = {}
+        for number, one in enumerate(self.found):
+            for name in known_as(one.item, one.facts):
+                named.setdefault(name, []).append(number)
+        holding = [(n, one) for n, one in enumerate(found) if one.item.kind in _HOLDS]
+        for number, one in holding:
+            for other in (n for name in needed(one.facts) for n in named.get(name, ())):
+                if other != number:
+                    self._needs.setdefault(number, set()).add(other)
+                    self._needed_by.setdefault(other, set()).add(number)
         self._used = self._last_uses(used)
 
     def chosen(self, wanted: Wanted, may: May = lambda _: True) -> dict[int, list[str]]:
@@ -124,8 +133,7 @@ class Dead:
             size = sum(item.size for item in items)
             return {**counts, "files": files, **measured(size, on_disk=False)}
         every = {file.path: file for item in items for file in item.files}
-        room = measured(allocated(every.values()), on_disk=True)
-        return {**counts, "files": len(every), **room}
+        return {**counts, "files": len(every), **measured(allocated(every.values()), on_disk=True)}
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
@@ -135,20 +143,6 @@ class Dead:
     def _item(self, number: int) -> Item:
         one = self.found[number]
         return one.origin or one.item
-
-    def _join(self) -> None:
-        named: dict[Name, list[int]] = {}
-        for number, one in enumerate(self.found):
-            for name in known_as(one.item, one.facts):
-                named.setdefault(name, []).append(number)
-        for number, one in enumerate(self.found):
-            if one.item.kind not in _HOLDS:
-                continue
-            for name in needed(one.facts):
-                for other in named.get(name, ()):
-                    if other != number:
-                        self._needs.setdefault(number, set()).add(other)
-                        self._needed_by.setdefault(other, set()).add(number)
 
     def _last_uses(self, used: Sequence[float | None]) -> dict[int, float]:
         """When each entry was last used, itself or by what needs it; ``inf`` where nobody knows."""
@@ -170,11 +164,9 @@ class Dead:
         return item.kind == "lock" and not any(file.size for file in item.files)
 
     def _is_unused(self, number: int, seconds: float) -> bool:
-        if self._is_kept(number):
-            return False
-        idle = self._now - self._used[number]
-        lock = self.found[number].entry.kind == "lock"
-        return idle > (max(seconds, OLD) if lock else seconds)
+        if self.found[number].entry.kind == "lock":
+            seconds = max(seconds, OLD)
+        return not self._is_kept(number) and self._now - self._used[number] > seconds
 
     def _go_along(self, going: set[int], mine: set[int], why: dict[int, list[str]]) -> None:
         """Add the code that only what goes has named."""
@@ -190,17 +182,12 @@ class Dead:
 
     def _sure(self, going: set[int]) -> bool:
         """Whether nothing that stays could name code without saying so."""
-        if not self._whole:
-            return False
-        for number, one in enumerate(self.found):
-            kind = one.item.kind
-            if number in going:
-                continue
-            if kind == "precompile":
-                return False
-            if kind in _GRAPHS and (one.facts.get("opaque") or not needed(one.facts)):
-                return False
-        return True
+        return self._whole and not any(
+            one.item.kind == "precompile"
+            or (one.item.kind in _GRAPHS and (one.facts.get("opaque") or not needed(one.facts)))
+            for number, one in enumerate(self.found)
+            if number not in going
+        )
 
     def _code(self, number: int, mine: set[int]) -> bool:
         """Whether it is code of graphs, which no compile may be at work on."""

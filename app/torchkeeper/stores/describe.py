@@ -21,9 +21,16 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folders.index import Index, Known, signature
-from torchkeeper.stores.items import CHUNK, File, Item, is_group, payload_digest, portable_bytes
-from torchkeeper.stores.lists import MARK
+from torchkeeper.stores.folders.index import Index
+from torchkeeper.stores.items import (
+    CHUNK,
+    MARK,
+    File,
+    Item,
+    is_group,
+    payload_digest,
+    portable_bytes,
+)
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader, Reading, held
 
@@ -70,11 +77,9 @@ class Described:
 
 @dataclass(frozen=True)
 class Carried:
-    """How much of code and kernels is read when they are to be copied.
+    """How much of code and kernels is read when they are to be copied, which hashes them anyway.
 
-    Their bytes are hashed while they are copied, and compared with what a bundle promises of them
-    or the index knows; that is not done beforehand. facts: whether code is to be read all the
-    same, because what it is and needs decides what is copied.
+    facts: whether code is read all the same, because what it is and needs decides what is copied.
     """
 
     facts: bool = True
@@ -126,8 +131,7 @@ def describe(
     known = _Known()
     index = index if index and not full else None
     waiting: list[_Loaded] = []
-    coming_in = _batches(items, source, index, carried, budget, report)
-    for loaded in itertools.chain(coming_in, ([],)):
+    for loaded in itertools.chain(_batches(items, source, index, carried, budget, report), ([],)):
         # While the reader is at one batch, the next is loaded; but for one that is large, which is
         # not to be in memory with another.
         heavy = sum(one.size for one in _readings(loaded)) > 2 * BATCH_BYTES
@@ -143,9 +147,7 @@ def describe(
                 problems = {one.problem, one.facts.get("problem")}
                 lasting = one.item.kind in READ and not problems & _PASSING
                 if index and lasting and not one.kept and not one.partly:
-                    index.add(
-                        one.item, Known(signature(one.item), one.sha256, one.problem, one.facts)
-                    )
+                    index.add(one.item, one.sha256, one.problem, one.facts)
                 found.append(_describe(one, one.facts, known, living))
             if found:
                 yield found
@@ -187,16 +189,19 @@ def _batches(
         kept = index.get(item) if index and not short and item.kind in READ else None
         if kept and budget is None and {kept.problem, kept.facts.get("problem")} & _ASKED:
             kept = None
+        one: _Loaded | None
         if kept:
-            one: _Loaded | None = _Loaded(
-                item, kept.sha256, None, kept.problem, kept.facts, kept=True
-            )
+            one = _Loaded(item, kept.sha256, None, kept.problem, kept.facts, kept=True)
         elif short:
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
         elif item.kind not in READ:
             one = _load(item, source, report)
-        elif not last and item.kind in _LATE and not carried and _is_heavy(item):
+        elif (
+            not (last or carried)
+            and item.kind in _LATE
+            and any(file.size >= HEAVY and file.inode is not None for file in files)
+        ):
             late.append(item)
             continue
         else:
@@ -217,11 +222,6 @@ def _batches(
             loaded, waiting = [], 0
     if loaded:
         yield loaded
-
-
-def _is_heavy(item: Item) -> bool:
-    """Whether hashing a file of a folder takes so long that the others are listed before."""
-    return any(file.size >= HEAVY and file.inode is not None for file in item.files)
 
 
 @dataclass(slots=True)
@@ -324,21 +324,15 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
 
 def _wanted(kind: str, name: str) -> int:
     """How many bytes of a file a reader should see."""
-    if kind == "code":
+    if kind in ("code", "triton"):
         if name.endswith(".so"):
             return code.MAX_OBJECT
-        return MAX_SOURCE if name.endswith(code.SOURCES) else 0
-    if kind == "triton":
-        if name.endswith(".so"):
-            return code.MAX_OBJECT
-        return MAX_SOURCE if name.endswith(".json") else 0
+        return MAX_SOURCE if name.endswith(code.SOURCES if kind == "code" else ".json") else 0
     if kind == "aoti_eager" and is_code_stem(name.partition(".")[0]):
         return code.MAX_OBJECT if name.endswith(".so") else 0
     if kind in ("pgo", "aoti_eager"):
         return MAX_SMALL
-    if kind == "autotune":
-        return MAX_CHOICES
-    return MAX_PAYLOAD
+    return MAX_CHOICES if kind == "autotune" else MAX_PAYLOAD
 
 
 def _read(
@@ -375,15 +369,18 @@ def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) 
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
     times = [file[2] for file in item.files if file[2] is not None]
+    own, other = facts.get("device"), joined.device
+    plain = item.files[0].name if len(item.files) == 1 else item.key
     entry = Entry(
         kind=item.kind,
         key=item.key,
-        name=joined.name or facts.get("name") or _plain_name(item),
+        name=joined.name or facts.get("name") or (plain if item.kind in COUNTED_APART else None),
         size=item.size,
         files=len(item.files),
         mtime=max(times) / 1e9 if times else None,
         torch=facts.get("torch") or joined.torch or item.torch,
-        device=_device(facts, joined),
+        # A module says "cuda" of AMD's GPUs, too, if no kernel of it tells; its graph knows more.
+        device=other if own == "cuda" and other == "hip" else own or other,
         compile_s=facts.get("compile_s"),
         path=item.path,
         sha256=one.sha256,
@@ -391,12 +388,6 @@ def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) 
         orphan=living.orphan(item, facts) if living else None,
     )
     return Described(entry, item, facts, unhashed=one.partly and one.sha256 is None)
-
-
-def _device(facts: Facts, joined: _About) -> str | None:
-    own, other = facts.get("device"), joined.device
-    # A module says "cuda" of a GPU of AMD's, too, if no kernel of it tells; its graph knows more.
-    return other if own == "cuda" and other == "hip" else own or other
 
 
 def _misnamed(item: Item, sha256: str | None) -> str | None:
@@ -430,20 +421,12 @@ def _joined(item: Item, facts: Facts, known: _Known) -> _About:
                 name = f"{name} ({direction})"
             return needed[0]._replace(name=name)
     if item.kind == "code":
-        kernel = known.kernels.get(facts.get("digest") or "", _About())
-        return known.modules.get(item.key, kernel)
+        return known.modules.get(item.key, known.kernels.get(facts.get("digest") or "", _About()))
     return _About()
 
 
-def _plain_name(item: Item) -> str | None:
-    if item.kind in COUNTED_APART:
-        return item.files[0].name if len(item.files) == 1 else item.key
-    return None
-
-
-# Entries that a folder keeps in one list, each on its own, as every other place has them.
-#
-# That is an eager kernel: the text of its item stands where its list would (artifacts.alone).
+# Entries that a folder keeps in one list, each on its own, as every other place has them: eager
+# kernels. The text of an item stands where its list would (artifacts.alone).
 
 
 class Singly:

@@ -1,20 +1,24 @@
-"""What a store holds before anything is read: items of files, and how to get their bytes."""
+"""What a store holds before anything is read: items of files, and how to get their bytes. Also
+files that list several items: the kernels of an eager operator (artifacts.aoti_eager).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
 from operator import attrgetter
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
-from torchkeeper.artifacts import triton
+from torchkeeper.artifacts import alone, aoti_eager, triton
+from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS, Problem
-from torchkeeper.artifacts.layout import Located, kernel_folder, locate
+from torchkeeper.artifacts.layout import Located, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 
 CHUNK = 1 << 20
@@ -82,6 +86,31 @@ class Item:
         return self.kind, self.path
 
 
+class Sized(Protocol):
+    """What takes some bytes."""
+
+    @property
+    def size(self) -> int: ...
+
+
+_Sized = TypeVar("_Sized", bound=Sized)
+
+
+def batches(some: Iterable[_Sized], most_bytes: int, most: int) -> Iterator[list[_Sized]]:
+    """Some at a time, in order; a single one may be larger than ``most_bytes``."""
+    batch: list[_Sized] = []
+    waiting = 0
+    for one in some:
+        size = one.size
+        if batch and (waiting + size > most_bytes or len(batch) >= most):
+            yield batch
+            batch, waiting = [], 0
+        batch.append(one)
+        waiting += size
+    if batch:
+        yield batch
+
+
 #: Told of an item that is left, and why.
 Left = Callable[[Item, Problem], None]
 
@@ -94,11 +123,9 @@ class Source(Protocol):
 
 
 class Offered(Source, Protocol):
-    """Entries that another place can take as they are.
-
-    Their paths are those of a folder (artifacts.layout), and ``open`` gives the bytes as they are
-    in every place (``portable_bytes``). A file whose sha256 is not known has the time and inode of
-    one that was listed, and must still be that.
+    """Entries that another place can take as they are: under paths of a folder (artifacts.layout),
+    with the bytes of every place (``portable_bytes``). A file whose sha256 is not known has the
+    time and inode of one that was listed, and must still be that.
     """
 
     def items(self) -> list[Item]:
@@ -123,10 +150,8 @@ Proven = Callable[[File], bool]
 def kernel_items(
     folder: str, files: list[File], proven: Proven = lambda _: True
 ) -> list[Item] | None:
-    """The items in a kernel's folder, given all its files; None where it is no kernel's.
-
-    Most files of the biggest caches are kernels', whose folder tells all. What else lies there is
-    nobody's that is known.
+    """The items in a kernel's folder, given all its files; None where it is no kernel's. What else
+    lies there is nobody's that is known.
     """
     key = kernel_folder(folder)
     if key is None:
@@ -148,23 +173,20 @@ def kernel_items(
         items = [Item("lock", file.name, file[0], [file]) for file in mine]
     else:
         items = [Item("triton", key, folder, mine)] if mine else []
-    return items + [_other(file) for file in others]
-
-
-def _other(file: File) -> Item:
-    """What lies in a kernel's folder and is not its: one that is being written, or a stranger's."""
-    at = locate(file[0])
-    if at.kind == "lock" and file[6]:
-        return Item(at.kind, at.key, at.entry_path, [file])
-    return Item("unknown", file.name, file[0], [file])
+    for file in others:
+        # It is being written, or a stranger's.
+        at = locate(file[0])
+        if at.kind != "lock" or not file[6]:
+            at = Located("unknown", file.name, file[0])
+        items.append(Item(at.kind, at.key, at.entry_path, [file]))
+    return items
 
 
 def located(files: Iterable[File], above: str = "", proven: Proven = lambda _: True) -> list[Item]:
     """Files as items, by their paths and what is seen of them. above: as of ``layout.locate``."""
     found: dict[tuple[str, str], Item] = {}
     for file in files:
-        known = file[6] or is_known_link(file[0])
-        at = locate(file[0], above) if known else None
+        at = locate(file[0], above) if file[6] or is_known_link(file[0]) else None
         if at is None or (at.kind != "unknown" and not proven(file)):
             at = Located("unknown", file.name, file[0])
         identity = (at.kind, at.entry_path)
@@ -184,9 +206,7 @@ _READING = tuple(dict.fromkeys(("fxgraph", "aotautograd", "precompile", "aoti_ea
 
 
 def in_order(items: Iterable[Item]) -> list[Item]:
-    """Items in the order in which they are read, then by path; of code, what names others first. So
-    that whatever tells something about another entry is read before that.
-    """
+    """Items in the order in which they are read, what tells about others first; then by path."""
     by_kind: dict[str, list[Item]] = {kind: [] for kind in _READING}
     for item in items:
         by_kind[item.kind].append(item)
@@ -213,8 +233,8 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
-    """The bytes of a file as they are in every place: Triton's group files without their folder. A
-    group file that cannot be read is left as it is.
+    """The bytes of a file as they are in every place: Triton's group files, if they can be read,
+    without their folder.
     """
     if is_group(kind, name):
         with contextlib.suppress(ValueError, TypeError, RecursionError):
@@ -247,11 +267,80 @@ def digest_of(stream: BinaryIO | RawIOBase, report: Report, size: int | None = N
 
 
 def payload_digest(parts: list[tuple[str, str]]) -> str:
-    """The sha256 of an item from (name, sha256) of its files.
-
-    Of one file it is the file's own, which is what PyTorch names payloads after; of several that
-    of the sorted list of names and digests as JSON.
+    """The sha256 of an item from (name, sha256) of its files: of one file its own, which is what
+    PyTorch names payloads after; of several that of the sorted list of these as JSON.
     """
     if len(parts) == 1:
         return parts[0][1]
     return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()
+
+
+#: What stands between the path of a list and the digest of an item.
+MARK = "#"
+
+#: The files in a folder of the place.
+FilesIn = Callable[[str], list[File]]
+
+
+def files_in(files: list[File]) -> FilesIn:
+    """The files in each folder, of these."""
+    found: dict[str, list[File]] = {}
+
+    def of(folder: str) -> list[File]:
+        if not found:
+            for file in files:
+                found.setdefault(file.path.rpartition("/")[0], []).append(file)
+        return found.get(folder, [])
+
+    return of
+
+
+def taken_apart(items: list[Item], files_in: FilesIn, source: Source) -> list[Item]:
+    """The items with each list as the items it lists, and their libraries not again as code. A list
+    that cannot be read stays as it is.
+    """
+    if not any(item.kind == "aoti_eager" for item in items):
+        return items
+    found: list[Item] = []
+    for item in items:
+        found += _parts(item, files_in, source) if item.kind == "aoti_eager" else [item]
+    taken = {file.path for item in found if item.about for file in item.files}
+    for item in found:
+        if item.kind == "code":
+            item.files = [file for file in item.files if file.path not in taken]
+    return [item for item in found if item.files]
+
+
+def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:
+    (conf,) = item.files
+    if not conf.regular or conf.size > MAX_LIST:
+        return [item]
+    try:
+        with source.open(conf) as stream:
+            listed = aoti_eager.items(stream.read(MAX_LIST))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return [item]
+    namespace, device = item.path.split("/")[-3:-1]
+    parts: list[Item] = []
+    seen: dict[str, int] = {}
+    for one in listed:
+        digest = aoti_eager.digest(one)
+        seen[digest] = seen.get(digest, 0) + 1
+        mark = MARK + digest + (f"-{seen[digest]}" if seen[digest] > 1 else "")
+        files = _library(conf.path, one, files_in)
+        if not parts or not files:
+            files = [conf, *files]
+        said = alone.alone(f"{namespace}::{item.key}", device, one)
+        parts.append(Item(item.kind, item.key + mark, item.path + mark, files, said))
+    return parts or [item]
+
+
+def _library(conf: str, one: dict[str, object], files_in: FilesIn) -> list[File]:
+    """The library an item names, and what lies beside it under the same name."""
+    named = one.get("kernel_path")
+    path = eager_library(conf, named) if isinstance(named, str) else None
+    if path is None:
+        return []
+    folder, name = os.path.split(path)
+    stem = name.partition(".")[0] + "."
+    return sorted(f for f in files_in(folder) if f.regular and f.name.startswith(stem))

@@ -37,8 +37,8 @@ YOUNG = 3600.0
 def needed(facts: Facts) -> dict[Name, None]:
     """What an entry needs, by name, in order."""
     names = [("fxgraph", key) for key in facts.get("fx_keys") or ()]
-    names += [("code", key) for key in facts.get("code_keys") or ()]
-    names += [("code", key) for key in facts.get("code_names") or ()]
+    codes = *(facts.get("code_keys") or ()), *(facts.get("code_names") or ())
+    names += [("code", key) for key in codes]
     if key := facts.get("code_key"):
         names.append(("code", key))
     names += [("kernel", digest) for _, digest in facts.get("kernels") or ()]
@@ -79,8 +79,7 @@ class Living:
         """Why nothing needs this entry, as a code for ``client.words.problems``, or None."""
         kind = item.kind
         if kind == "triton":
-            incomplete = facts.get("problem") == "triton-incomplete"
-            return "triton-incomplete" if incomplete else None
+            return "triton-incomplete" if facts.get("problem") == "triton-incomplete" else None
         if kind == "lock":
             return "left-behind" if self._age(item) > OLD else None
         if kind == "code":
@@ -91,14 +90,11 @@ class Living:
             # It holds graphs of its own, of which nobody knows the code.
             self._blind = True
         if kind == "aoti_eager":
-            self._list(item, facts)
+            libraries = [file.path for file in item.files if file.name.endswith(".so")]
+            self._listed.update(path.rpartition("/")[0] for path in libraries)
+            if not item.about and not facts.get("name"):
+                self._unread_lists.add(item.path.rpartition("/")[0])
         return None
-
-    def _list(self, item: Item, facts: Facts) -> None:
-        libraries = [file.path for file in item.files if file.name.endswith(".so")]
-        self._listed.update(path.rpartition("/")[0] for path in libraries)
-        if not item.about and not facts.get("name"):
-            self._unread_lists.add(item.path.rpartition("/")[0])
 
     def _graph(self, item: Item, facts: Facts) -> str | None:
         self._cached = True

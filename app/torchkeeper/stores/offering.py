@@ -28,10 +28,9 @@ class FromFolder:
     def __init__(
         self, chosen: Iterable[Described], source: Source, report: Report, left: Left, hashed: bool
     ) -> None:
-        """What is broken, or of this machine only, goes to ``left``.
-
-        hashed: whether every file is to have its sha256, for a place that does not find it; what
-        has changed since goes to ``left`` then.
+        """What is broken, or of this machine only, goes to ``left``. hashed: whether every file is
+        to have its sha256, for a place that does not find it; what has changed since goes to
+        ``left`` then.
         """
         self._source = Singly(source)
         self._hashed = hashed
@@ -70,12 +69,10 @@ class FromFolder:
             if payload_digest(parts) != sha256:
                 raise Problem("entry-changed")
         files = []
-        for original, digest, path in zip(item.files, digests, paths, strict=True):
-            about = original.mtime_ns, original.inode
-            files.append(File(path, original.size, about[0], inode=about[1], sha256=digest))
-            self._files[path, digest] = (item.kind, original)
-        kernel = item.kind == "triton"
-        home = files[0].path.rpartition("/")[0] if kernel else files[0].path
+        for old, digest, path in zip(item.files, digests, paths, strict=True):
+            files.append(File(path, old.size, old.mtime_ns, inode=old.inode, sha256=digest))
+            self._files[path, digest] = (item.kind, old)
+        home = files[0].path.rpartition("/")[0] if item.kind == "triton" else files[0].path
         whole = sha256 if several else None
         self._items.append(Item(item.kind, item.key, home, files, sha256=whole))
 
@@ -94,10 +91,9 @@ def portable(chosen: Iterable[Described], left: Left) -> list[Described]:
     for one in chosen:
         try:
             check_portable(one)
+            taken.append(one)
         except Problem as problem:
             left(one.item, problem)
-        else:
-            taken.append(one)
     return taken
 
 
@@ -113,10 +109,9 @@ def check_portable(one: Described) -> None:
 
 
 def homes(one: Described) -> list[str]:
-    """Where each of an entry's files lies in every folder that has no caches inside.
-
-    Raises Problem as ``check_portable`` and ``describe.homes``, "name-refused", and
-    "part-of-artifact" for what is of use only where it is.
+    """Where each of an entry's files lies in every folder that has no caches inside. Raises Problem
+    as ``check_portable`` and ``describe.homes``, "name-refused", and "part-of-artifact" for what is
+    of use only where it is.
     """
     check_portable(one)
     kind, sha256 = one.entry.kind, one.entry.sha256 or ""
@@ -126,8 +121,7 @@ def homes(one: Described) -> list[str]:
         return describe.homes(one.item)
     paths = [layout.canonical(file.path) for file in one.item.files]
     if kind == "precompile":
-        home = layout.payload_path(kind, mega_key(one), sha256)
-        if paths != [home]:
+        if paths != [layout.payload_path(kind, mega_key(one), sha256)]:
             raise Problem("part-of-artifact", path=one.item.path)
         return paths
     return [layout.checked_path(kind, path) for path in paths]
@@ -138,9 +132,6 @@ def mega_key(one: Described) -> str:
     return layout.canonical(one.item.path) if one.entry.kind == "autotune" else one.entry.key
 
 
-# The entries of a bundle under the names that an environment will look for, less those it must not
-# load.
-#
 # PyTorch computes the name of a built object anew whenever it loads a graph, and no graph names
 # one: to give an object and its source another name is enough for them to be found.
 
@@ -155,8 +146,7 @@ class Named:
     def __init__(
         self, offered: Offered, names: Mapping[str, str], why: Mapping[str, Problem]
     ) -> None:
-        self._offered = offered
-        self._why = why
+        self._offered, self._why = offered, why
         # By identity: two of a bundle may come to one name, or one to that of another.
         self._origins: dict[int, Item] = {}
         self._files: dict[tuple[str, str | None], File] = {}

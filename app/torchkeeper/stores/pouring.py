@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import os
-import queue
-import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -25,15 +25,12 @@ _EVERY = 0.05
 
 
 class Progress:
-    """Counts bytes towards a total and tells a Report, which may ask for an early end.
-
-    Says ``progress`` in bytes, and what is copied: ``now={"kind", "key"}``.
+    """Counts bytes towards a total and tells a Report: ``progress`` in bytes, and what is copied,
+    ``now={"kind", "key"}``.
     """
 
     def __init__(self, report: Report, total: int) -> None:
-        self._report = report
-        self._total = total
-        self._done = 0
+        self._report, self._total, self._done = report, total, 0
         self._told = self._named = 0.0
 
     def check(self) -> None:
@@ -83,23 +80,23 @@ class Pouring:
     def pour(
         self, source: BinaryIO, size: int, take: Take, counted: bool = True
     ) -> tuple[str, int]:
-        """Give all of a stream to ``take``; returns the sha256 of its bytes, and their count.
-
-        size: what is expected; a stream that has more is left as soon as that shows. counted:
-        whether it is progress. Raises Problem as ``unreadable``, Cancelled, and whatever ``take``
-        does.
+        """Give all of a stream to ``take``; returns the sha256 of its bytes, and their count. size:
+        what is expected; a stream that has more is left as soon as that shows. counted: whether it
+        is progress. Raises Problem as ``unreadable``, Cancelled, and whatever ``take`` does.
         """
         count = self._progress.add if counted else lambda _: self._progress.check()
         if size < CHUNK:
             return self._small(source, size, take, count)
-        digest = hashlib.sha256()
-        if not self._buffers:
-            self._buffers = [memoryview(bytearray(CHUNK)) for _ in range(_AHEAD)]
-        with _Hashing(digest) as hashing:
-            done = 0
-            while done <= size:
+        from concurrent.futures import Future, ThreadPoolExecutor
+
+        self._buffers = self._buffers or [memoryview(bytearray(CHUNK)) for _ in range(_AHEAD)]
+        digest, done = hashlib.sha256(), 0
+        hashed: deque[Future[None]] = deque()
+        with ThreadPoolExecutor(1, "hashing") as pool:
+            for buffer in itertools.cycle(self._buffers):
                 self._progress.check()
-                buffer = self._buffers[hashing.free()]
+                if len(hashed) == _AHEAD:
+                    hashed.popleft().result()  # of what was in this buffer
                 try:
                     got = cast(io.RawIOBase, source).readinto(buffer) or 0
                 except OSError as e:
@@ -108,9 +105,11 @@ class Pouring:
                     break
                 done += got
                 piece = buffer[:got]
-                hashing.give(piece)
+                hashed.append(pool.submit(digest.update, piece))
                 take(piece)
                 count(got)
+                if done > size:
+                    break
         return digest.hexdigest(), done
 
     def _small(
@@ -147,40 +146,6 @@ def whole(out: io.FileIO) -> Take:
             rest = rest[out.write(rest) :]
 
     return take
-
-
-class _Hashing:
-    """A thread that hashes pieces in order, while those after them are read."""
-
-    def __init__(self, digest: Any) -> None:
-        self._digest = digest
-        self._given: queue.SimpleQueue[memoryview | None] = queue.SimpleQueue()
-        self._free = threading.Semaphore(_AHEAD)
-        self._next = 0
-        self._thread = threading.Thread(target=self._work, name="hashing", daemon=True)
-
-    def __enter__(self) -> _Hashing:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self._given.put(None)
-        self._thread.join()
-
-    def free(self) -> int:
-        """The number of a buffer whose piece is hashed."""
-        self._free.acquire()
-        self._next += 1
-        return self._next % _AHEAD
-
-    def give(self, piece: memoryview) -> None:
-        """The next piece, in the buffer asked for last."""
-        self._given.put(piece)
-
-    def _work(self) -> None:
-        while (piece := self._given.get()) is not None:
-            self._digest.update(piece)
-            self._free.release()
 
 
 def unreadable(e: OSError) -> Problem:

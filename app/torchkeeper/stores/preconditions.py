@@ -40,8 +40,6 @@ def strange_in(items: Iterable[Item]) -> Strange:
     return Strange(allocated(unknown), allocated(files.values()), len(unknown), len(files))
 
 
-# Whether there is room where something is to be written, and whether it may be.
-
 #: What a file takes is a multiple of this nearly everywhere.
 BLOCK = 4096
 
@@ -74,8 +72,7 @@ def space(folder: str) -> Space:
     free = said.f_bavail * said.f_frsize if said.f_blocks else None
     why = None
     if not os.access(here, os.W_OK | os.X_OK):
-        read_only = said.f_flag & os.ST_RDONLY
-        why = os.strerror(errno.EROFS if read_only else errno.EACCES)
+        why = os.strerror(errno.EROFS if said.f_flag & os.ST_RDONLY else errno.EACCES)
     return Space(free, why, exists)
 
 

@@ -12,25 +12,24 @@ import os
 import select
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.manifest import origin
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
-from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.items import File, Item, Source, batches
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.payload import Facts
 
 
-# How long one look at a place may take: by what it holds on the disk, and not by what is in that.
-#
-# A look earns time with every file that it meets and spends it on reading. What an honest place
-# earns is many times what its reading takes: a reader gets through 100 MB in a second, and a file
-# is hashed at several hundred. Only time of a processor is spent, and numbers of bytes and entries,
-# never time on the clock: a slow disk or a busy machine takes nothing from an honest place.
+# How long one look at a place may take: it earns time with every file that it meets, by what that
+# holds on the disk, and spends it on reading. What an honest place earns is many times what its
+# reading takes: a reader gets through 100 MB in a second, and a file is hashed at several hundred.
+# Only time of a processor is spent, and numbers of bytes and entries, never time on the clock: a
+# slow disk or a busy machine takes nothing from an honest place.
 
 #: Seconds that every place has, and bytes on the disk for which it gets one more.
 BASE = 3.0
@@ -101,11 +100,9 @@ def held(file: File, source: Source) -> int:
 
 
 def present(handle: int, size: int, allocated: int) -> int:
-    """How many bytes of an open file are there, which takes so many on the disk.
-
-    One that takes less room than its size may be compressed, not written yet, or on a file system
-    that tells no room (sshfs): then it has no hole (SEEK_HOLE of lseek(2)), and is all there.
-    Leaves it at its beginning. Raises OSError.
+    """How many bytes of an open file are there, which takes so many on the disk. One that takes
+    less than its size and has no hole (SEEK_HOLE of lseek(2)) may be compressed, not written yet,
+    or on sshfs: it is all there. Leaves it at its beginning. Raises OSError.
     """
     if allocated >= size or not hasattr(os, "SEEK_HOLE"):
         return size
@@ -180,7 +177,7 @@ class Reader:
     def begin(self, readings: list[Reading], full: bool = False) -> None:
         """Let the reader begin with what ``facts`` will be asked about next."""
         self._drop()
-        for batch in _batches(readings):
+        for batch in batches(readings, BATCH_BYTES, BATCH_ITEMS):
             if self._sent(batch, full):
                 self._begun = batch
             return
@@ -199,7 +196,7 @@ class Reader:
         if self._begun and self._begun[0] is not asked[0]:
             self._drop()
         found: list[Facts] = []
-        for todo in _batches(asked):
+        for todo in batches(asked, BATCH_BYTES, BATCH_ITEMS):
             while todo:
                 report.check()
                 if budget and budget.over:
@@ -280,10 +277,8 @@ class Reader:
         self, process: subprocess.Popen[bytes], report: Report, budget: Budget | None
     ) -> tuple[bytes | None, str]:
         """The next line, or None and why there is none: the reader is dead, or has been silent for
-        STALL seconds, or for what a budget allows.
-
-        On a machine that is too busy to let it run, it is given PATIENCE times as long: only work
-        on an entry is a sign of what is in it.
+        STALL seconds, or for what a budget allows. On a machine that is too busy to let it run, it
+        is given PATIENCE times as long: only work on an entry is a sign of what is in it.
         """
         why = "" if b"\n" in self._rest else self._wait(process, report, budget)
         line, newline, self._rest = self._rest.partition(b"\n")
@@ -328,19 +323,6 @@ def _processor_seconds(pid: int) -> float:
         return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError):
         return time.monotonic()
-
-
-def _batches(readings: list[Reading]) -> Iterator[list[Reading]]:
-    batch: list[Reading] = []
-    size = 0
-    for reading in readings:
-        if batch and (size + reading.size > BATCH_BYTES or len(batch) >= BATCH_ITEMS):
-            yield batch
-            batch, size = [], 0
-        batch.append(reading)
-        size += reading.size
-    if batch:
-        yield batch
 
 
 def _texts(value: object, most: int | None = None) -> list[str]:

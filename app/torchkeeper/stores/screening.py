@@ -24,17 +24,13 @@ from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import FILL, Echoes, Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.items import CHUNK, File, Source, Taken, portable_stream
-from torchkeeper.stores.lists import MARK
+from torchkeeper.stores.items import CHUNK, MARK, File, Source, Taken, portable_stream
 from torchkeeper.stores.pouring import unreadable
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Private, Secret, Secrets, Where
     from torchkeeper.stores.items import Item, Left, Offered
-
-
-# Files with some of their bytes replaced while they are read, by as many others.
 
 
 class Patch(NamedTuple):
@@ -61,17 +57,14 @@ def joined(patches: Sequence[Patch]) -> list[Patch]:
 
 
 class Patched:
-    """A source with files that are those of another, patched.
-
-    files: by path and sha256 of what is asked for, the file of the other source and its patches,
-    in order and apart. Other files are that source's own.
+    """A source with files that are those of another, patched. files: by path and sha256 of what is
+    asked for, the other's file and its patches, in order and apart. Other files are that source's.
     """
 
     def __init__(
         self, source: Source, files: Mapping[tuple[str, str | None], tuple[File, Sequence[Patch]]]
     ) -> None:
-        self._source = source
-        self._files = files
+        self._source, self._files = source, files
 
     def open(self, file: File) -> BinaryIO:
         if (found := self._files.get((file.path, file.sha256))) is None:
@@ -88,8 +81,7 @@ def patched(stream: BinaryIO, patches: Sequence[Patch]) -> BinaryIO:
 class _Raw(io.RawIOBase):
     def __init__(self, stream: BinaryIO, patches: Sequence[Patch]) -> None:
         super().__init__()
-        self._stream = stream
-        self._patches = patches
+        self._stream, self._patches = stream, patches
         self._ends = [patch.end for patch in patches]
         self._at = 0
 
@@ -138,7 +130,6 @@ class _Seen:
     item: Item
     patches: dict[str, list[Patch]] = field(default_factory=dict)
     fixed: bool = False
-    leaks: int = 0
 
 
 @dataclass
@@ -181,14 +172,8 @@ class Screen:
         kinds: frozenset[str] = PORTABLE,
     ) -> None:
         self.told = Told()
-        self._report = report
-        self._left = left
-        self._reader = reader
-        self._choice = choice
-        self._own = own or {}
-        self._dry = dry
-        self._kinds = kinds
-        self._shown = 0
+        self._report, self._left, self._reader = report, left, reader
+        self._choice, self._own, self._dry, self._kinds = choice, own or {}, dry, kinds
         #: Why items could not be searched to their end, by their identity.
         self._unsearched: dict[int, Problem] = {}
 
@@ -297,8 +282,6 @@ class Screen:
         made.items[id(item)] = new
         made.facts[id(item)] = again
 
-    # Looking.
-
     def _look(self, items: Sequence[Item], source: Source) -> list[_Seen]:
         """The entries that hold secrets; those that could not be searched are ``_unsearched``."""
         values: dict[bytes, None] = {}
@@ -318,13 +301,12 @@ class Screen:
                         seen = found.setdefault(id(item), _Seen(item))
                         self._note(seen, file, name, leaks, source, values)
         echoes = Echoes(values)
-        if echoes:
-            self._listen(items, source, echoes, found)
-        seen_all = [found[id(item)] for item in items if id(item) in found]
-        for seen in seen_all:
-            self.told.entries += 1
-            self.told.fixed += seen.fixed
-        return seen_all
+        for item in items if echoes else ():
+            with self._searching(item):
+                self._listen(item, source, echoes, found)
+        self.told.entries += len(found)
+        self.told.fixed += sum(seen.fixed for seen in found.values())
+        return [found[id(item)] for item in items if id(item) in found]
 
     @contextlib.contextmanager
     def _searching(self, item: Item) -> Iterator[None]:
@@ -366,10 +348,10 @@ class Screen:
     ) -> None:
         item = seen.item
         fixed = _is_fixed(item, file) or len(leaks) >= _MAX_LEAKS
-        data = self._whole(file, source) if file and not fixed and item.kind in _PICKLES else None
+        data = _whole(file, source) if file and not fixed and item.kind in _PICKLES else None
         if data is not None:
             leaks = _within(leaks, list(opcodes.texts(data, self._report.check)))
-        texts = data if data is not None else self._whole(file, source) if file else item.about
+        texts = data if data is not None else _whole(file, source) if file else item.about
         grouped: dict[tuple[str, str, bytes], list[Leak]] = {}
         for leak in leaks:
             value = texts[leak.start : leak.end] if texts else b""
@@ -381,20 +363,10 @@ class Screen:
                 seen.patches.setdefault(file.path, []).append(patch)
         for some in grouped.values():
             self._tell(item, name, some[0], len(some), fixed)
-        seen.leaks += len(leaks)
         seen.fixed = seen.fixed or fixed
 
-    def _listen(
-        self, items: Sequence[Item], source: Source, echoes: Echoes, found: dict[int, _Seen]
-    ) -> None:
+    def _listen(self, item: Item, source: Source, echoes: Echoes, found: dict[int, _Seen]) -> None:
         """Find what is known to be secret where nothing around it says so."""
-        for item in items:
-            with self._searching(item):
-                self._listen_to(item, source, echoes, found)
-
-    def _listen_to(
-        self, item: Item, source: Source, echoes: Echoes, found: dict[int, _Seen]
-    ) -> None:
         for file, name, stream in _streams(item, source):
             path = file.path if file else ""
             seen = found.get(id(item))
@@ -414,11 +386,6 @@ class Screen:
                 for some in more.values():
                     self._tell(item, name, some[0], len(some), fixed)
 
-    def _whole(self, file: File, source: Source) -> bytes:
-        """Raises OSError."""
-        with source.open(file) as stream:
-            return stream.read(MAX_PAYLOAD)
-
     def _pieces(self, stream: BinaryIO, size: int = CHUNK) -> Iterator[bytes]:
         """All of a stream, of which about so many bytes are expected. Raises OSError."""
         # A buffer of CHUNK for each of a hundred thousand small files would take its time.
@@ -433,8 +400,7 @@ class Screen:
 
     def _tell(self, item: Item, name: str, leak: Leak, times: int, fixed: bool) -> None:
         self.told.secrets += 1
-        self._shown += 1
-        if self._shown <= _MAX_TOLD:
+        if self.told.secrets <= _MAX_TOLD:
             secret: Secret = {
                 **_where(item, name, leak.start),
                 "what": leak.what,
@@ -446,12 +412,11 @@ class Screen:
             self._report.finding(secret=secret)
 
     def _fact(self, fact: Fact, where: Where, known: set[tuple[str, str]]) -> None:
-        name = fact.what, fact.value
+        name = what, value = fact.what, fact.value
         private = self.told.private
         if name not in private:
-            if sum(one["what"] == fact.what for one in private.values()) >= _MAX_FACTS:
+            if sum(one["what"] == what for one in private.values()) >= _MAX_FACTS:
                 return
-            what, value = name
             private[name] = {"what": what, "value": value, "entries": 0, "times": 0, **where}
         private[name]["times"] += 1
         if name not in known:
@@ -466,6 +431,12 @@ class _Made:
     source: Source
     items: dict[int, Item] = field(default_factory=dict)
     facts: dict[int, Described] = field(default_factory=dict)
+
+
+def _whole(file: File, source: Source) -> bytes:
+    """Raises OSError."""
+    with source.open(file) as stream:
+        return stream.read(MAX_PAYLOAD)
 
 
 def _is_fixed(item: Item, file: File | None) -> bool:
@@ -498,9 +469,8 @@ def _within(leaks: Iterable[Leak], extents: Sequence[opcodes.Extent]) -> list[Le
 
 def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, BinaryIO]]:
     """What of an item goes to another place: each file, its name, and its bytes as they are there.
-
-    None for what is no file: a key that somebody chose, and the text of an item of a list.
-    Raises OSError.
+    None for what is no file: a key that somebody chose, and the text of an item of a list. Raises
+    OSError.
     """
     if item.kind == "pgo":
         yield None, "key", io.BytesIO(item.key.encode("utf-8", "surrogatepass"))

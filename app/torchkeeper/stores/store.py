@@ -16,7 +16,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described, describe, unread
 from torchkeeper.stores.folders.index import Index, signature
-from torchkeeper.stores.items import Item, Left, Offered, Source, Taken
+from torchkeeper.stores.items import Item, Left, Offered, Source, Taken, in_order
 from torchkeeper.stores.needs import TELLING, Living, Relatives, Told, relatives
 from torchkeeper.stores.reader import Budget, Reader
 
@@ -32,20 +32,17 @@ Batches = Iterator[list[Described]]
 
 
 class Lost(Exception):
-    """A server that entries come from or go to was lost, and did not come back in time.
+    """A server that entries come from or go to was lost, and did not come back in time; unlike a
+    Problem or an OSError of a single entry, that ends all.
 
-    Neither a Problem nor an OSError, which may be about a single entry that is left while the rest
-    goes on: here there is no rest. problem: what was wrong at last. arrived: how many of ``total``
-    entries are in the target, counting those that were there before. waited: whether it was
-    waited for in vain, and not found to have become another.
+    problem: what was wrong at last. arrived: how many of ``total`` entries are in the target,
+    counting those that were there before. waited: whether it was waited for in vain.
     """
 
     def __init__(self, problem: Problem, waited: bool = False) -> None:
         super().__init__(problem.code)
-        self.problem = problem
-        self.waited = waited
-        self.arrived = 0
-        self.total = 0
+        self.problem, self.waited = problem, waited
+        self.arrived = self.total = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,7 @@ class Store(Source):
 
     def items(self, report: Report) -> list[Item]:
         """Everything in it, unread, in order (stores.items.in_order)."""
-        raise NotImplementedError
+        return in_order(self.stream(report))
 
     def stream(self, report: Report) -> Iterator[Item]:
         """The same, some of it before the rest is known."""
@@ -190,10 +187,8 @@ class Store(Source):
         self, items: Iterable[Item], reader: Reader, report: Report, full: bool = False,
         budget: Budget | None = None,
     ) -> Batches:  # fmt: skip
-        """The entries of some items in batches, as stores.describe.describe gives them.
-
-        budget: what is left of the time for what takes longer than the items are given for what
-        they hold (stores.reader), from reading others of the place before.
+        """The entries of some items in batches, as stores.describe.describe gives them. budget:
+        what reading others of the place before has left.
         """
         return describe(items, self, reader, report, full, budget=budget or Budget())
 
@@ -205,9 +200,7 @@ class Store(Source):
         carried: Carried | None = None, all_of_it: bool = False,
     ) -> Batches:  # fmt: skip
         """Its entries in batches, with progress; ``items``: all of them, if known already.
-
-        Otherwise the first come while it is still looked through. ``carried``: as of ``describe``;
-        ``all_of_it``: also what takes longer than there is time (stores.reader).
+        ``carried``: as of ``describe``; ``all_of_it``: also what takes longer than there is time.
         """
         done, told = 0, 0.0
         index = self.index(memory.index)

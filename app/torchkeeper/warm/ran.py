@@ -17,7 +17,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.settings.checks.about import URL, About, remotes
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.stores.atomic import remove
-from torchkeeper.stores.duplicate import duplicate
+from torchkeeper.stores.copying import duplicate
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.verdict.probed import CauseTold

@@ -237,7 +237,7 @@ def _for_cpu(cell: Cell) -> bool:
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:
-    return {item.identity for item in folder.survey(place, report)}
+    return {item.identity for item in folder.Folder(place).items(report)}
 
 
 def environment(

@@ -29,7 +29,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.stores.atomic import remove
-from torchkeeper.stores.duplicate import room
+from torchkeeper.stores.copying import room
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.preconditions import space

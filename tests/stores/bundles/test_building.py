@@ -22,9 +22,9 @@ from torchkeeper.stores.bundles import export
 from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles.bundle import Bundle, Told
 from torchkeeper.stores.bundles.parts import Makers, environment
-from torchkeeper.stores.compare import compare
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.importing import Imported
+from torchkeeper.stores.folders.placing import compare
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.reader import Reader

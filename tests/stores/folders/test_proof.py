@@ -25,8 +25,7 @@ from torchkeeper.cli.asking import completing
 from torchkeeper.client.words import cutoff
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.session import Session
-from torchkeeper.stores import atrest
-from torchkeeper.stores.folders import journal, receipts, trash
+from torchkeeper.stores.folders import journal, locks, receipts, trash
 from torchkeeper.stores.folders.guard import BELIEVE, FORGET, brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
 
@@ -222,7 +221,7 @@ def test_the_number_of_a_device_counts_only_while_it_is_kept(
     disk = bool(os.major(device))
     outcomes = [one.outcome for one in cut_off(str(tmp_path / "place"))]
     assert outcomes == ["not-believed" if disk else "waiting"]
-    monkeypatch.setattr(atrest, "boot", lambda: "since then it was started again")
+    monkeypatch.setattr(locks, "boot", lambda: "since then it was started again")
     assert [one.outcome for one in cut_off(str(tmp_path / "place"))] == ["waiting"]
     said["root"][1] = number + 1
     path.write_text(json.dumps(said))

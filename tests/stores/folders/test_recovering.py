@@ -16,10 +16,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words import cutoff
-from torchkeeper.stores import atrest
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe
-from torchkeeper.stores.folders import guard, journal, merging, receipts, steps, trash
+from torchkeeper.stores.folders import guard, journal, locks, merging, receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off, recover
 from torchkeeper.stores.folders.journal import Journal, in_folder
@@ -61,7 +60,7 @@ def write(path: Path, text: str = "x") -> list[int]:
     """A file that somebody has placed; its stamp."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    return steps.stamp_of(str(path))
+    return journal.stamp_of(str(path))
 
 
 def test_a_journal_is_no_entry_and_leaves_no_time(fixture_cache: Path) -> None:
@@ -122,7 +121,7 @@ def test_what_made_way_comes_back(tmp_path: Path) -> None:
 def test_a_kernel_is_taken_back_but_for_what_triton_added(tmp_path: Path) -> None:
     kernel = tmp_path / "K"
     stamps = {name: write(kernel / name) for name in ("k.json", "__grp__k.json")}
-    step = ["kernel", "tmp.torchkeeper-1", "K", steps.stamp_of(str(kernel)), stamps]
+    step = ["kernel", "tmp.torchkeeper-1", "K", journal.stamp_of(str(kernel)), stamps]
     write(kernel / "k.cubin")
     begin(tmp_path, "import", step)
     assert recover(str(tmp_path), Report())
@@ -244,7 +243,7 @@ def test_a_journal_leads_nowhere(tmp_path: Path) -> None:
         ["new", "link"], ["new"], ["new", 7], ["odd", "x"], [], ["new", "x", "y"],
         ["file", "x", f"../outside/{name}", stamp, None],
         ["file", "x", f"link/{name}", stamp, f"link/{name}"],
-        ["kernel", "x", "link", steps.stamp_of(str(outside)), {name: stamp, "../x": stamp}],
+        ["kernel", "x", "link", journal.stamp_of(str(outside)), {name: stamp, "../x": stamp}],
         ["kernel", "x", "y", None, None], ["list", "../outside/a.json", {}, [{}]],
         above=["/", 7, str(tmp_path)],
     )  # fmt: skip
@@ -295,7 +294,7 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
     # On another machine, or before this one was started: what is not shared tells.
     stamp = write(tmp_path / "a/b")
     begin(tmp_path, "import", ["file", "x", "a/b", stamp, None], boot="another")
-    monkeypatch.setattr(atrest, "is_local", lambda _device: False)
+    monkeypatch.setattr(locks, "is_local", lambda _device: False)
     with pytest.raises(Problem, match="place-busy"):
         brought_to_end(str(tmp_path), heard)
     assert (tmp_path / "a/b").exists()
@@ -312,13 +311,13 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
 
 def test_what_is_at_work_inside_is_left_alone(tmp_path: Path) -> None:
     inside = Journal(str(tmp_path / "sub"), "import")
-    theirs = Path(steps.temporary_file(str(tmp_path / "sub/x"), inside.id))
+    theirs = Path(journal.temporary_file(str(tmp_path / "sub/x"), inside.id))
     write(theirs)
     inside.note(["new", f"x/{theirs.name}"])
     cut = begin(tmp_path, "import")
-    lost = Path(steps.temporary_file(str(tmp_path / "y/z"), cut.id))
+    lost = Path(journal.temporary_file(str(tmp_path / "y/z"), cut.id))
     write(lost)
-    folder = Path(steps.temporary_folder(str(tmp_path / "y"), cut.id))
+    folder = Path(journal.temporary_folder(str(tmp_path / "y"), cut.id))
     write(folder / "k.json")
     assert recover(str(tmp_path), Report())
     assert theirs.exists()

@@ -22,7 +22,7 @@ from torchkeeper.client.words.problems import removed_by_then
 from torchkeeper.stores.folders import guard, receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
-from torchkeeper.stores.folders.restoring import Purged
+from torchkeeper.stores.folders.receipts import Purged
 from torchkeeper.stores.items import Item
 
 

@@ -18,7 +18,7 @@ from torchkeeper.engine.servers import MAX_BYTES
 from torchkeeper.engine.wire import Message
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.database import PIECE, RedisItem
-from torchkeeper.stores.redis.relating import MAX_READ, too_large
+from torchkeeper.stores.redis.payloads import MAX_READ, too_large
 from torchkeeper.stores.redis.store import Redis
 
 Ask = Callable[..., tuple[dict[str, Any], list[dict[str, Any]]]]

@@ -223,7 +223,7 @@ def waiting_for(said: Mapping[str, object]) -> str:
 
 
 def leftovers_gone(told: Mapping[str, object]) -> str:
-    """That something was removed which an earlier export had left (stores/bundles/leftovers.py)."""
+    """That something was removed which an earlier export had left (stores/folders/locks.py)."""
     much = _size(told.get("bytes")) or tr("some files")
     return tr("Removed what an export that was cut off had left: {much}.", much=much)
 

@@ -178,7 +178,7 @@ class CompareResult(TypedDict):
 
 
 class CompareRow(TypedDict):
-    """What becomes of an entry, one of ``stores.compare.OUTCOMES``.
+    """What becomes of an entry, one of ``stores.folders.placing.OUTCOMES``.
 
     path: in the folder; inside: in the bundle. code: why it is left or differs.
     """

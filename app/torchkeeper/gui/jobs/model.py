@@ -147,7 +147,7 @@ HISTORY = 200
 
 #: The unit of a job that waits for ssh-keygen, which says nothing of how far it is.
 SIGNING = "signing"
-#: The unit of a job that was cancelled and takes back what it has done (folders.steps).
+#: The unit of a job that was cancelled and takes back what it has done (folders.journal).
 TAKING_BACK = "taken-back"
 
 Index = QModelIndex | QPersistentModelIndex

@@ -16,8 +16,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.scheme import Scheme
+from torchkeeper.stores.names import Scheme, scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding

@@ -127,7 +127,7 @@ def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[R
         some = every[first : first + _NEAR]
         for term, test in zip(terms, query.tests, strict=True):
             if not _PLAIN_WORD.fullmatch(term):
-                some = list(compress(some, test.mask(list(map(_ENTRY, some)))))
+                some = list(compress(some, test(list(map(_ENTRY, some)))))
             else:
                 some = _with_word(some, term)
         found += some

@@ -21,18 +21,7 @@ from torchkeeper.artifacts.builds import Build, Builder, Claims, MadeIn, Native
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.bundles.parts import (
-    HEADERS,
-    OF_KERNEL,
-    OUR_OWN,
-    ZIP_ERRORS,
-    Made,
-    Member,
-    Slice,
-    altered,
-    has_object,
-    is_pair,
-)
+from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_order, payload_digest
 from torchkeeper.stores.reader import Budget, present
 from torchkeeper.stores.store import Refused, Store
@@ -94,7 +83,10 @@ class Bundle(Store):
             raise
 
     def _read(self, report: Report) -> None:
-        self._check_holes()
+        status, budget = os.fstat(self._file.fileno()), Budget()
+        budget.brings(present(self._file.fileno(), status.st_size, status.st_blocks * 512))
+        if not budget.hashes(status.st_size):  # it would take too long to be read
+            raise Problem("bundle-damaged", why="Most of it is a hole, and not on the disk")
         head = self._file.read(12)
         if megacache.looks_like(head):
             self.format = "mega-cache"
@@ -106,15 +98,6 @@ class Bundle(Store):
             raise Problem("not-a-bundle", file=self.path)
         self._items = in_order(self._items)
         self.total = len(self._items)
-
-    def _check_holes(self) -> None:
-        """Raises Problem("bundle-damaged") for one of holes that would take too long to be read."""
-        status = os.fstat(self._file.fileno())
-        allocated = status.st_blocks * 512
-        budget = Budget()
-        budget.brings(present(self._file.fileno(), status.st_size, allocated))
-        if not budget.hashes(status.st_size):
-            raise Problem("bundle-damaged", why="Most of it is a hole, and not on the disk")
 
     def close(self) -> None:
         if self._zip:
@@ -157,16 +140,16 @@ class Bundle(Store):
         place = self._offsets.get((file.path, file.sha256 or ""))
         if place is not None:
             offset, size = place
-            return cast(BinaryIO, Slice(self._file, self._mega_start + offset, size))
+            return cast(BinaryIO, parts.Slice(self._file, self._mega_start + offset, size))
         assert self._zip
         try:
             header = self._stored.get(file.path)
             if header is not None:
                 # Whoever reads it compares its sha256, which says more than the CRC of the zip.
                 start = self._member_start(manifest.FILES + file.path, header)
-                return cast(BinaryIO, Slice(self._file, start, file.size))
-            return io.BufferedReader(Member(self._zip.open(self._packed[file.path])), CHUNK)
-        except (KeyError, Problem, *ZIP_ERRORS) as e:
+                return cast(BinaryIO, parts.Slice(self._file, start, file.size))
+            return io.BufferedReader(parts.Member(self._zip.open(self._packed[file.path])), CHUNK)
+        except (KeyError, Problem, *parts.ZIP_ERRORS) as e:
             why = e.params.get("why", e.code) if isinstance(e, Problem) else e
             raise OSError(f"the bundle cannot be read: {why}") from e
 
@@ -179,15 +162,14 @@ class Bundle(Store):
         members = members_of(self._zip)
         if manifest.NAME not in members:
             raise Problem("bundle-damaged", why="It has no manifest")
-        listed = members[manifest.NAME]
-        check_size(listed)
+        check_size(members[manifest.NAME])
         whole = self._read_member(manifest.NAME)
         self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
         said = manifest.begin(whole)
         del whole
         self.made_in, self.native = said.made_in, said.native
         promised: _Promised = {}
-        more = set(members) - OUR_OWN
+        more = set(members) - parts.OUR_OWN
         for entry in said.entries:
             report.check()
             more.difference_update(file.path for file in entry.files)
@@ -203,10 +185,9 @@ class Bundle(Store):
         if manifest.MEGA_CACHE in members:
             info = members[manifest.MEGA_CACHE]
             if not _as_it_is(info):
-                why = f"{info.filename} is compressed or encrypted"
-                raise Problem("bundle-damaged", why=why)
+                raise Problem("bundle-damaged", why=f"{info.filename} is compressed or encrypted")
             self._mega_start = self._member_start(info.filename, info.header_offset)
-            part = Slice(self._file, self._mega_start, info.file_size)
+            part = parts.Slice(self._file, self._mega_start, info.file_size)
             self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
         found = {(item.kind, item.key) for item in self._items}
         for (kind, key, _, _), entry in promised.items():
@@ -222,7 +203,7 @@ class Bundle(Store):
         assert self._zip
         try:
             return self._zip.read(name)
-        except (OSError, *ZIP_ERRORS) as e:
+        except (OSError, *parts.ZIP_ERRORS) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
     def _member_start(self, name: str, offset: int) -> int:
@@ -263,8 +244,7 @@ class Bundle(Store):
             kind, home = homes.pop()
             if (kind, home) in self._homes:
                 raise Problem("listed-twice")
-            parts = [(file.name, file.sha256 or "") for file in files]
-            if payload_digest(parts) != entry.sha256:
+            if payload_digest([(file.name, file.sha256 or "") for file in files]) != entry.sha256:
                 raise Problem("checksum-wrong")
             if kind != entry.kind or found[files[0].path].key != entry.key:
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
@@ -293,7 +273,7 @@ class Bundle(Store):
                 self.built[item.path] = built
                 item.torch = native["torch"]
             return
-        named = [built.source, built.object] == paths and is_pair(item)
+        named = [built.source, built.object] == paths and parts.is_pair(item)
         if named and built.command is not None and built.command < len(native["commands"]):
             self.built[item.path] = built
 
@@ -320,7 +300,7 @@ class Bundle(Store):
             artifacts = megacache.artifacts(stream, report)
         except Problem as damage:
             listed = self._read_member(manifest.NAME) if promised else None
-            if listed and (part := altered(stream, listed, report)):
+            if listed and (part := parts.altered(stream, listed, report)):
                 raise Problem("bundle-altered", file=self.path, part=part) from damage
             raise
         known = _known(artifacts, promised or {})
@@ -368,12 +348,12 @@ class Told:
             self.origin = {**bundle.native, "commands": []}
         self._bundle = bundle
 
-    def made(self, item: Item, _: Source) -> Made | None:
+    def made(self, item: Item, _: Source) -> parts.Made | None:
         built = self._bundle.built.get(item.path)
         if built is None:
             return None
         found = self._bundle.built_with(item)
-        return Made(found[1] if found else None, built.elsewhere)
+        return parts.Made(found[1] if found else None, built.elsewhere)
 
 
 def claims(bundle: Bundle) -> Claims:
@@ -382,16 +362,15 @@ def claims(bundle: Bundle) -> Claims:
     if said is not None:
         commands = said["commands"]
         native = cast(Builder, {name: one for name, one in said.items() if name != "commands"})
-    objects = sum(map(has_object, bundle.items()))
     kernels = [
         text
         for one in bundle.built.values()
-        if one.command is not None and OF_KERNEL in (text := commands[one.command])
+        if one.command is not None and parts.OF_KERNEL in (text := commands[one.command])
     ]
-    unportable = sum(HEADERS in text for text in kernels)
+    unportable = sum(parts.HEADERS in text for text in kernels)
     return {
         "native": native,
-        "objects": objects,
+        "objects": sum(map(parts.has_object, bundle.items())),
         "built": len(bundle.built),
         "unportable": unportable,
         "portable": len(kernels) - unportable,

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.builds import Build, MadeIn
-from torchkeeper.artifacts.entry import KINDS, Entry, Problem
+from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import AtomicFile
-from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Makers, Members, Record, info
 from torchkeeper.stores.describe import Described, Singly
+from torchkeeper.stores.folders.locks import remove_leftovers
 from torchkeeper.stores.items import CHUNK, digest_of, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import homes, mega_key
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged, unreadable
@@ -138,12 +138,10 @@ def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Des
             home = one.entry.kind, layout.locate(homes(one)[0]).entry_path
             if home in seen:
                 raise Problem("same-place")
-            whole = alone.of(one)
+            taken.append(alone.of(one))
             seen.add(home)
         except Problem as problem:
             left(one.item, problem)
-        else:
-            taken.append(whole)
     # Sorted, so that the same entries give the same bytes whatever the folder's order was.
     return sorted(taken, key=_order)
 
@@ -260,10 +258,9 @@ def _mega_cache(
                 done.begin(one.item)
                 try:
                     writer.artifact(mega_key(one), partial(reading.payload, one))
+                    written.append(one)
                 except Problem as problem:
                     left(one.item, problem)
-                else:
-                    written.append(one)
     return written
 
 
@@ -271,8 +268,7 @@ class _Reading:
     """Reads what goes into a bundle, once."""
 
     def __init__(self, source: Source, pouring: Pouring) -> None:
-        self._source = source
-        self._pouring = pouring
+        self._source, self._pouring = source, pouring
 
     def payload(self, one: Described, take: Take) -> None:
         """The bytes of an entry of one file. Raises Problem as ``pour``."""
@@ -327,9 +323,8 @@ def _files(
 
 def common_origin(made_in: Iterable[MadeIn | None]) -> MadeIn | None:
     """The environment the FX graphs say they were made in; None where they do not tell or agree.
-
-    torch decides: of entries by several torch versions nothing is said. Other facts that differ
-    are None.
+    torch decides: of entries by several torch versions nothing is said. Other facts that differ are
+    None.
     """
     said = [one for one in made_in if one]
     versions = {one["torch"] for one in said}
@@ -392,8 +387,7 @@ def plan(
     makers: Makers | None = None,
 ) -> Planned:
     """What exporting these entries comes to. What would stay out goes to ``left``."""
-    record = Record(makers)
-    alone = Singly(source)
+    record, alone = Record(makers), Singly(source)
     taken = holdable(chosen, alone, left)
     sections = [
         (megacache.TYPE_OF_KIND[kind], ones)
@@ -411,29 +405,25 @@ def plan(
         listed.append(_listed(one, one.entry.sha256 or "", files, built))
     # A digest is as long as any other.
     whole = _manifest(taken, listed, record, "0" * 64 if mega else None)
-    about = sum(map(len, whole.pieces()))
-    size = _zip([*members, (manifest.NAME, about, False)])
+    size = _zip([*members, (manifest.NAME, sum(map(len, whole.pieces())), False)])
     entries = [one.entry for one in taken]
+    by_kind = [(kind, [one for one in entries if one.kind == kind]) for kind in KINDS]
     return Planned(
         entries=len(taken),
         files=sum(len(one.item.files) for one in taken),
         bytes=sum(entry.size for entry in entries),
         size=size,
-        kinds=_kinds(entries),
+        kinds=[
+            OfKind(kind, len(some), sum(one.files for one in some), sum(one.size for one in some))
+            for kind, some in by_kind
+            if some
+        ],
         torches=Counter(entry.torch for entry in entries if entry.torch).most_common(),
         devices=Counter(entry.device for entry in entries if entry.device).most_common(),
         made_in=whole.made_in,
         objects=record.objects,
         described=record.described,
     )
-
-
-def _kinds(entries: list[Entry]) -> list[OfKind]:
-    found: dict[str, OfKind] = {}
-    for entry in entries:
-        _, count, files, size = found.get(entry.kind) or OfKind(entry.kind, 0, 0, 0)
-        found[entry.kind] = OfKind(entry.kind, count + 1, files + entry.files, size + entry.size)
-    return [found[kind] for kind in KINDS if kind in found]
 
 
 def _planned_files(one: Described, source: Source) -> Iterator[ListedFile]:

@@ -19,17 +19,15 @@ from torchkeeper.artifacts.builds import Build, Native, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, instruction_sets, key_of
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of
-from torchkeeper.stores.lists import MARK
+from torchkeeper.stores.items import CHUNK, MARK, File, Item, Source, digest_of
 from torchkeeper.stores.pouring import Progress, Take
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.manifest import ListedFile
 
 
-# Members of a zip, stored and written once: the same bytes that zipfile writes.
-#
-# zipfile itself cannot take a member back, and writes the header of each twice.
+# Members of a zip, stored and written once: the same bytes that zipfile writes. zipfile
+# itself cannot take a member back, and writes the header of each twice.
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: A member that may come to more than zipfile's limit for small numbers has room for large ones.
@@ -51,8 +49,7 @@ class Members:
     """Adds members to a ZipFile that writes to an empty stream, and takes them back."""
 
     def __init__(self, archive: zipfile.ZipFile, stream: BufferedRandom) -> None:
-        self._archive = archive
-        self._stream = stream
+        self._archive, self._stream = archive, stream
 
     def add(self, name: str, size: int, fill: Callable[[Take], Filled]) -> tuple[Filled, int]:
         """A member that ``fill`` gives the bytes of, some ``size`` of them; returns what it does,
@@ -129,10 +126,7 @@ class Slice(io.RawIOBase):
     """A part of a file, as a stream of its own."""
 
     def __init__(self, file: BinaryIO, offset: int, size: int) -> None:
-        self._file = file
-        self._offset = offset
-        self._size = size
-        self._at = 0
+        self._file, self._offset, self._size, self._at = file, offset, size, 0
 
     def readable(self) -> bool:
         return True
@@ -175,11 +169,9 @@ class Member(io.RawIOBase):
         super().close()
 
 
-# Whether a bundle is, but for its files, byte by byte what an export would have written.
-#
-# A manifest has the sha256 of every file, and of the mega-cache; this is about that one, which
-# stock PyTorch may be given as it is, and about all that is around the files, so that of a bundle
-# that is signed no byte can be another.
+# Whether a bundle is, but for its files, byte by byte what an export would have written, so that of
+# one that is signed no byte can be another: the mega-cache, which stock PyTorch may be given as it
+# is, and all that is around the files.
 
 #: Members that no entry of a manifest names.
 OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
@@ -349,21 +341,15 @@ def _differing(there: bytes, expected: bytes, members: Sequence[zipfile.ZipInfo]
     return "the directory at its end"
 
 
-# Which command built each object that goes into a bundle.
-#
-# An environment tells every command that its PyTorch builds CPU code with (verdict.commands). One
-# of them and a source give a name, and where that is the name of an object, it was this command:
-# the name is a hash of both (artifacts.code.key_of).
-#
-# The library of an eager kernel is named after no command. Of it a bundle claims the environment
-# that exports, for PyTorch there would load it.
+# Which command built each object: an environment tells every command that its PyTorch builds CPU
+# code with (verdict.commands). One of them and a source give a name (artifacts.code.key_of), and
+# where that is the name of an object, it was this command. The library of an eager kernel is named
+# after no command. Of it a bundle claims the environment that exports: PyTorch there would load it.
 #
 # It proves nothing of the CPU: ``-march=native`` is the same text on every one. A bundle claims the
-# CPU of the machine that exports, as PyTorch there loads the object for being in its cache; that is
-# not claimed of one that itself records more than this CPU can, as where a cluster shares a cache.
-# One that records nothing may have been built elsewhere all the same, where somebody has copied or
-# shared it: such a claim is as good as the cache was for the machine that exported it, and no
-# better.
+# CPU of the machine that exports, but of an object that itself records more than this CPU can, as
+# where a cluster shares a cache. One that records nothing may have been built elsewhere all the
+# same: such a claim is as good as the cache was for the machine that exported it.
 
 #: Bytes of the largest source whose name is looked for; real ones have some 100 KB.
 MAX_SOURCE = 8 << 20
@@ -387,9 +373,8 @@ def has_object(item: Item) -> bool:
 
 
 def _object(item: Item) -> File | None:
-    if item.kind not in ("code", "aoti_eager"):
-        return None
-    return next((file for file in item.files if file.name.endswith(".so")), None)
+    files = item.files if item.kind in ("code", "aoti_eager") else ()
+    return next((file for file in files if file.name.endswith(".so")), None)
 
 
 class Made(NamedTuple):
@@ -492,23 +477,18 @@ class Record:
             return None
         self.objects += 1
         made = self.makers.made(item, source) if self.makers else None
-        if made is None:
+        if made is None or (made.command is not None and len(files) != 2):
             return None
+        self.described += 1
         if made.command is None:
             text = next(file.path for file in files if MARK in file.path)
             library = next(file.path for file in files if file.path.endswith(".so"))
-            self.described += 1
             return Build(text, library, None, made.elsewhere)
-        if len(files) != 2:
-            return None
-        self.described += 1
         number = self._commands.setdefault(made.command, len(self._commands))
         return Build(files[0].path, files[1].path, number, made.elsewhere)
 
     @property
     def native(self) -> Native | None:
         """Where the objects were built, with the commands that are meant; None of none."""
-        origin = self.makers.origin if self.makers else None
-        if origin is None or not self.described:
-            return None
-        return {**origin, "commands": list(self._commands)}
+        origin = self.makers.origin if self.makers and self.described else None
+        return None if origin is None else {**origin, "commands": list(self._commands)}

@@ -26,8 +26,8 @@ from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle, check_size, members_of, open_file
-from torchkeeper.stores.bundles.leftovers import remove_leftovers
 from torchkeeper.stores.bundles.parts import ZIP_ERRORS, info
+from torchkeeper.stores.folders.locks import remove_leftovers
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.pouring import Progress
 from torchkeeper.stores.preconditions import unwritable
@@ -54,10 +54,8 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
     signed. Each byte of that is read for it, and of one that is not signed none but the manifest.
     """
     with _opened(path) as opened:
-        if opened is None:
-            return Signature("none", None, None, None, "")
-        digest = hashlib.sha256(opened.manifest).hexdigest()
-        if opened.signature is None:
+        digest = hashlib.sha256(opened.manifest).hexdigest() if opened else ""
+        if opened is None or opened.signature is None:
             return Signature("none", None, None, None, digest)
         try:
             blob = sshsig.public_key(opened.signature)
@@ -93,10 +91,9 @@ def _same(bundle: Bundle, signature: Signature) -> None:
 
 
 def copy_manifest(path: str, target: str, report: Report) -> str:
-    """Write the manifest of a bundle to a new file, to be signed; returns its sha256.
-
-    Raises as ``signature_of`` does of one that is signed, and Problem("not-a-bundle", file=…): what
-    is damaged already nobody could take when it is signed.
+    """Write the manifest of a bundle to a new file, to be signed; returns its sha256. Raises as
+    ``signature_of`` does of one that is signed, and Problem("not-a-bundle", file=…): what is
+    damaged already nobody could take when it is signed.
     """
     with _opened(path) as opened:
         if opened is None:
@@ -132,8 +129,7 @@ def attach(
             end = members.pop().header_offset
         remove_leftovers(os.path.dirname(target) or ".", report)
         try:
-            mode = os.fstat(opened.stream.fileno()).st_mode & 0o777
-            with AtomicFile(target, mode) as made:
+            with AtomicFile(target, os.fstat(opened.stream.fileno()).st_mode & 0o777) as made:
                 _write(made.stream, opened.stream, end, members, signature, report)
                 made.commit(replace)
         except FileExistsError:
@@ -221,8 +217,7 @@ def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | 
                 why = "ssh-keygen could not check it"
                 raise Problem("signature-wrong", file=path, why=why) from e
 
-        fits = asked("check-novalidate", "-n", sshsig.NAMESPACE, data=opened.manifest)
-        if fits.returncode:
+        if asked("check-novalidate", "-n", sshsig.NAMESPACE, data=opened.manifest).returncode:
             raise Problem("signature-wrong", file=path, why="It is not one of this manifest")
         if signers is None or not os.path.exists(signers):
             return "unknown", None

@@ -5,6 +5,7 @@ Links inside the folder are never followed; the folder itself may be given by a 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,8 +19,15 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.walking import Proving, Root, Walk, file_at
-from torchkeeper.stores.items import allocated, group, in_order, kernel_items, located
-from torchkeeper.stores.lists import files_in, taken_apart
+from torchkeeper.stores.items import (
+    allocated,
+    files_in,
+    group,
+    in_order,
+    kernel_items,
+    located,
+    taken_apart,
+)
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.store import Removal, Store
 
@@ -53,19 +61,6 @@ def rests_on(root: str) -> str:
     return "day" if flags & getattr(os, "ST_RELATIME", 4096) else "read"
 
 
-def _used(path: str) -> float | None:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    return max(status.st_atime, status.st_mtime)
-
-
-def _written(item: Item) -> float | None:
-    times = [file.mtime_ns for file in item.files if file.mtime_ns is not None]
-    return max(times) / 1e9 if times else None
-
-
 class Folder(Root, Store):
     """A place on the local disk. Made, and raises, as Root."""
 
@@ -78,9 +73,6 @@ class Folder(Root, Store):
         self.unreadable: Sequence[tuple[str, str]] = []
         #: What of it is another user's, or others may write to, as far as the last survey is.
         self.seen = owners.Seen(self.root)
-
-    def items(self, report: Report) -> list[Item]:
-        return in_order(self.stream(report))
 
     def stream(self, report: Report) -> Iterator[Item]:
         """Everything in it, unread: kernels as soon as their folder was looked at, then the rest
@@ -104,8 +96,7 @@ class Folder(Root, Store):
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
-        found = located(rest, among(self.root), proven)
-        items = in_order(taken_apart(found, files_in(rest), self))
+        items = in_order(taken_apart(located(rest, among(self.root), proven), files_in(rest), self))
         self.total = count + len(items)
         yield from items
 
@@ -120,9 +111,8 @@ class Folder(Root, Store):
             raise Problem("link-in-place", path=path)
         here = os.path.join(self.root, path)
         below = path if os.path.isdir(here) and not os.path.islink(here) else "/".join(parts[:-1])
-        files = self._files_below(path) if path == below and is_whole(path) else None
-        if files is None:
-            files = self._files_in(below)
+        every = path == below and is_whole(path)
+        files = self._files_below(path) if every else self._files_in(below)
         items = group(files, among(self.root), Proving(self.root))
         report.check()
         return taken_apart(items, self._files_in, self)
@@ -180,9 +170,13 @@ class Folder(Root, Store):
         for number, item in enumerate(items):
             if number % _OFTEN == 0:
                 report.check()
-            names = [] if rests == "written" else [f"{self.root}/{x.path}" for x in item.files]
-            times = [used for name in names if (used := _used(name)) is not None]
-            found.append(max(times) if times else _written(item))
+            times: list[float] = []
+            for file in item.files if rests != "written" else ():
+                with contextlib.suppress(OSError):
+                    status = os.lstat(f"{self.root}/{file.path}")
+                    times += status.st_atime, status.st_mtime
+            times = times or [f.mtime_ns / 1e9 for f in item.files if f.mtime_ns is not None]
+            found.append(max(times, default=None))
         return found, rests
 
     def owners(self) -> list[Owned] | None:
@@ -207,19 +201,14 @@ class Folder(Root, Store):
         """
         kept_in = Index(self.root, index if index and os.path.exists(index) else None)
         try:
-            kept = [kept_in.get(item) if item.kind in READ else None for item in items]
+            kept = [(item, kept_in.get(item) if item.kind in READ else None) for item in items]
         finally:
             kept_in.close()
         whole = self.whole and all(
-            (known and known.problem not in UNREAD) or item.kind not in READ
-            for item, known in zip(items, kept, strict=True)
+            (known and known.problem not in UNREAD) or item.kind not in READ for item, known in kept
         )
         living = Living(lambda: whole)
-        found = [
-            item
-            for item, known in zip(items, kept, strict=True)
-            if living.orphan(item, known.facts if known else {})
-        ]
+        found = [item for item, known in kept if living.orphan(item, known.facts if known else {})]
         files = [file for item in found for file in item.files]
         return {
             **tally(item.kind for item in found),
@@ -242,8 +231,3 @@ class Folder(Root, Store):
         from torchkeeper.stores.offering import FromFolder
 
         return FromFolder(chosen, self, report, left, hashed=to_server)
-
-
-def survey(place: str, report: Report | None = None) -> list[Item]:
-    """The items of a folder, unread. Raises as Folder does."""
-    return Folder(place).items(report or Report())

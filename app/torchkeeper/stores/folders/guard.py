@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import sync_folder
-from torchkeeper.stores.bundles.leftovers import remove_leftovers
-from torchkeeper.stores.folders import journal, receipts, steps
+from torchkeeper.stores.folders import journal, receipts
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import CutOff
-from torchkeeper.stores.folders.locks import taken
-from torchkeeper.stores.folders.restoring import restore
+from torchkeeper.stores.folders.locks import remove_leftovers, taken
+from torchkeeper.stores.folders.receipts import restore
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes
 
 
 # Bringing an operation to an end that was cut off: by a kill, a power cut, a disk that was full.
-#
 # Its journal (folders.journal) says what it was. An import is taken back, unless all was placed; a
 # purge is put back, unless all was moved; an undo and the emptying of the trash are completed. That
 # is done by the next operation that changes the place, and by who is told to; whoever looks only
@@ -101,25 +99,22 @@ def seen(root: str) -> list[Recovered]:
         try:
             cut = journal.said(path)
         except journal.NotOurs:
-            told.append(_told(root, path, "not-believed"))
+            cut = CutOff()
         except OSError:
             continue
-        else:
-            if not cut.proven:
-                told.append(_told(root, path, "not-believed", cut))
-            elif not cut.running and _what(cut):
-                told.append(_told(root, path, "waiting", cut))
+        if not cut.proven:
+            told.append(_told(root, path, "not-believed", cut))
+        elif not cut.running and _what(cut):
+            told.append(_told(root, path, "waiting", cut))
     return [*told, *_of_others(root)]
 
 
 def _of_others(root: str) -> list[Recovered]:
-    return [_told(root, path, "of-another") for path in journal.in_folder(root, mine=False)]
+    others = journal.in_folder(root, mine=False)
+    return [_told(root, path, "of-another", CutOff()) for path in others]
 
 
-def _told(
-    root: str, path: str, outcome: str, cut: CutOff | None = None, ended: _Ended = _NOTHING
-) -> Recovered:
-    cut = cut or CutOff()
+def _told(root: str, path: str, outcome: str, cut: CutOff, ended: _Ended = _NOTHING) -> Recovered:
     return Recovered(root, _what(cut), outcome, receipts.made(cut.about), *ended[1:], path)
 
 
@@ -156,9 +151,7 @@ def _recover(root: str, path: str, keep: bool, insisted: str, report: Report) ->
         raise Problem("place-unfinished", place=root, why=why, file=path) from problem
     if not keep and cut.proven:
         _remove_above(root, cut)
-    if not ended.outcome:
-        return None
-    return _told(root, path, ended.outcome, cut, ended)
+    return _told(root, path, ended.outcome, cut, ended) if ended.outcome else None
 
 
 def _forgotten(root: str, path: str, cut: CutOff, insisted: str) -> Recovered:
@@ -176,12 +169,12 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
     about = cut.about
     match about.get("what"):
         case "import" if cut.done:
-            steps.settle(root, cut.steps)
+            journal.settle(root, cut.steps)
             return _Ended("completed", files=sum(map(_count, cut.steps)))
         case "import":
-            taken = steps.take_back(root, cut.steps, report)
+            taken = journal.take_back(root, cut.steps, report)
             _sweep(root, about.get("id"))
-            return _Ended("taken-back", files=taken, left=steps.there(root, cut.steps))
+            return _Ended("taken-back", files=taken, left=journal.remaining(root, cut.steps))
         case "purge":
             return _purge(root, about, cut.done)
         case "undo":
@@ -204,11 +197,10 @@ def _sweep(root: str, operation: object) -> None:
     mine = operation if isinstance(operation, str) and _ID.fullmatch(operation) else "?"
     with Inside(root) as inside:
         for above, folders, files, handle in inside.walk():
-            gone = [name for name in (*files, *folders) if steps.is_temporary(name, mine)]
+            gone = [name for name in (*files, *folders) if journal.is_temporary(name, mine)]
             for name in gone:
                 with contextlib.suppress(OSError):
-                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                    if at.st_uid != os.geteuid():
+                    if os.stat(name, dir_fd=handle, follow_symlinks=False).st_uid != os.geteuid():
                         continue
                     if name in files:
                         os.unlink(name, dir_fd=handle)
@@ -227,9 +219,7 @@ def _sweep(root: str, operation: object) -> None:
 
 def _count(step: journal.Step) -> int:
     """How many files a step has placed."""
-    if len(step) != 5:
-        return 0
-    return {"file": 1, "kernel": len(step[4] or ())}.get(step[0], 0)
+    return {"file": 1, "kernel": len(step[4] or ())}.get(step[0], 0) if len(step) == 5 else 0
 
 
 def _purge(root: str, about: Mapping[str, object], done: bool) -> _Ended:
@@ -257,8 +247,7 @@ def _restore(root: str, bin_: str | None, about: Mapping[str, object], outcome: 
     # What is left is in the trash, where undo finds it.
     done, full = restore(root, bin_, receipts.trashed(bin_), Report(), lambda _item, _why: None)
     stays = len(receipts.trashed(bin_))
-    ended = "no-room" if full else outcome
-    return _Ended(ended, done.entries, done.files, done.bytes, stays)
+    return _Ended("no-room" if full else outcome, done.entries, done.files, done.bytes, stays)
 
 
 def _remove_above(root: str, cut: CutOff) -> None:

@@ -11,16 +11,24 @@ import contextlib
 import functools
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import handle_of, no_room, sync_folder
-from torchkeeper.stores.folders import merging, steps
+from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.guard import changing
-from torchkeeper.stores.folders.journal import Journal
+from torchkeeper.stores.folders.journal import (
+    Journal,
+    remaining,
+    settle,
+    stamp_of,
+    take_back,
+    temporary_file,
+    temporary_folder,
+)
 from torchkeeper.stores.folders.locks import in_use, waited_for
 from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.placing import (
@@ -40,8 +48,6 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 
-# Entries on their way into a folder: written under temporary names, synced, and then renamed.
-#
 # To have a file on the disk takes as long as to write it, but many at a time take little longer
 # than one: so some are written first, and get their names together, in order.
 
@@ -89,13 +95,13 @@ class Arriving:
 
     def temporary(self, folder: str) -> str:
         """The path of a file that is about to be written into a folder."""
-        path = steps.temporary_file(folder, self._journal.id)
+        path = temporary_file(folder, self._journal.id)
         self._journal.note(["new", self._relative(path)])
         return path
 
     def temporary_folder(self, folder: str) -> str:
         """A new folder in a folder, for a kernel."""
-        path = steps.temporary_folder(folder, self._journal.id)
+        path = temporary_folder(folder, self._journal.id)
         self._journal.note(["new", self._relative(path)])
         os.mkdir(path)
         return path
@@ -141,17 +147,17 @@ class Arriving:
     def _steps(self, one: Written) -> list[list[object]]:
         if one.folder:
             temporary, path = one.folder
-            stamps = {os.path.basename(file): steps.stamp_of(at) for at, file in one.files}
+            stamps = {os.path.basename(file): stamp_of(at) for at, file in one.files}
             names = self._relative(temporary), self._relative(path)
-            return [["kernel", *names, steps.stamp_of(temporary)[:1], stamps]]
+            return [["kernel", *names, stamp_of(temporary)[:1], stamps]]
         found: list[list[object]] = []
         for temporary, path in one.files:
             names = self._relative(temporary), self._relative(path)
             aside = None
             if path in one.replaced:
-                aside = steps.temporary_file(os.path.dirname(path), self._journal.id)
+                aside = temporary_file(os.path.dirname(path), self._journal.id)
                 aside = self._relative(aside)
-            found.append(["file", *names, steps.stamp_of(temporary), aside])
+            found.append(["file", *names, stamp_of(temporary), aside])
         return found
 
     def _rename(self, temporary: str, path: str, aside: object) -> None:
@@ -236,8 +242,7 @@ def import_bundles(
     left: Callable[[Offer, Item, Problem], None],
     placed: Placed | None = None,
 ) -> Imported:
-    """Place every entry of bundles, or of whatever offers some, in the folder, which is made if it
-    is missing.
+    """Place every entry of what offers some in the folder, which is made if it is missing.
 
     An entry that is there with the same sha256 counts as ``exists``. A damaged entry and one
     whose place is taken by something else go to ``left``; the rest goes on. When the disk is
@@ -277,7 +282,7 @@ def import_bundles(
 def _settle(root: str, journal: Journal) -> None:
     """Say that what was placed stays. Raises OSError."""
     journal.done()
-    steps.settle(root, journal.steps)
+    settle(root, journal.steps)
     journal.close()
 
 
@@ -287,13 +292,13 @@ def _take_back(root: str, journal: Journal, report: Report) -> None:
     """
     gone, whole = 0, True
     try:
-        gone = steps.take_back(root, journal.steps, report)
+        gone = take_back(root, journal.steps, report)
         journal.close()
     except (OSError, Problem):
         whole = False
         journal.leave()
     with contextlib.suppress(OSError):  # the folder may be gone
-        left = steps.there(root, journal.steps)
+        left = remaining(root, journal.steps)
         report.finding(taken_back={"place": root, "files": gone, "left": left, "whole": whole})
 
 
@@ -329,7 +334,7 @@ def _import(
         lost.total = sum(map(len, ordered))
         raise
     finally:
-        placing.close()
+        placing.arriving.close()
     _settle(root, journal)
     progress.end()
     return placing.done
@@ -348,7 +353,7 @@ class _Placing:
         self.left: Callable[[Item, Problem], None] = lambda _item, _problem: None
         self._root, self._journal = target.root, journal
         self._pouring, self._placed, self._report = pour, placed, report
-        self._target, self._arriving = target, Arriving(target.root, journal)
+        self._target, self.arriving = target, Arriving(target.root, journal)
         self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
 
     def place(self, item: Item, offered: Offered) -> None:
@@ -359,7 +364,7 @@ class _Placing:
         try:
             plan = self._target.plan(item, offered, self._pouring)
             names = _names(plan.todo, plan.folder if plan.whole else None, plan.listed)
-            if plan.listed or self._arriving.taken(names):
+            if plan.listed or self.arriving.taken(names):
                 self.arrive()
                 mark = len(self._journal.steps)
                 plan = self._target.plan(item, offered, self._pouring)
@@ -371,11 +376,11 @@ class _Placing:
             written = self._write(plan, item, offered)
             self._waiting.append((plan, item, offered, written))
             # Whether a list takes an item shows when it gets there.
-            full = self._arriving.add(written)
+            full = self.arriving.add(written)
             if plan.listed:
                 self.arrive()
         except (Problem, Lost) as e:
-            steps.take_back(self._root, self._journal.steps[mark:])
+            take_back(self._root, self._journal.steps[mark:])
             if isinstance(e, Lost):
                 raise
             self.left(item, e)
@@ -400,7 +405,7 @@ class _Placing:
         item of a list waits.
         """
         waiting, self._waiting = self._waiting, []
-        late = self._arriving.arrive()
+        late = self.arriving.arrive()
         for plan, item, offered, written in waiting:
             if any(written is one for one in late):
                 # Triton has begun the same kernel meanwhile: only what is still missing is placed.
@@ -414,16 +419,13 @@ class _Placing:
         if late:
             self.arrive()
 
-    def close(self) -> None:
-        self._arriving.close()
-
     def _write(self, plan: Plan, item: Item, offered: Offered) -> Written:
         """Write the files of an entry under temporary names, and check them."""
         written = Written(replaced=plan.replaced, listed=plan.listed)
         if plan.whole:
             above = os.path.dirname(plan.folder)
-            self._arriving.make_folders(above)
-            written.folder = self._arriving.temporary_folder(above), plan.folder
+            self.arriving.make_folders(above)
+            written.folder = self.arriving.temporary_folder(above), plan.folder
         digests = []
         for file, target in plan.todo:
             if written.folder:
@@ -444,8 +446,8 @@ class _Placing:
         folder = os.path.dirname(target)
 
         def written() -> tuple[str, str]:
-            self._arriving.make_folders(folder)
-            path = self._arriving.temporary(folder)
+            self.arriving.make_folders(folder)
+            path = self.arriving.temporary(folder)
             return path, _write(path, offered, item, file, self._pouring, plan.folder)
 
         try:
@@ -457,13 +459,9 @@ class _Placing:
 
 def _names(
     files: Iterable[tuple[object, str]], folder: str | None, listed: tuple[str, Listed] | None
-) -> Iterator[str]:
+) -> list[str]:
     """The paths that are taken when an entry has come."""
-    yield from (path for _, path in files)
-    if folder:
-        yield folder
-    if listed:
-        yield listed[0]
+    return [*(path for _, path in files), *filter(None, (folder, listed and listed[0]))]
 
 
 def _write(

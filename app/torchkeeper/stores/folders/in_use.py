@@ -40,20 +40,17 @@ if TYPE_CHECKING:
     from torchkeeper.stores import shapes
 
 
-# What a process with mounts of its own uses of a folder, which it may know by another path.
-#
-# Files and folders are told apart by device and inode, looked at through ``/proc/<pid>/root``.
-
 #: A file or folder whatever its path: device and inode.
 _Identity = tuple[int, int]
 
 
 class OtherMounts:
-    """Looks into processes that have other mounts than this one, for one folder."""
+    """Looks into processes that have other mounts than this one, for one folder: files and folders
+    are told apart by device and inode, through ``/proc/<pid>/root``.
+    """
 
     def __init__(self, root: str, items: Sequence[Item]) -> None:
-        self._root = root
-        self._items = items
+        self._root, self._items = root, items
         self._mine = mounts("self")
         self._foreign: dict[int, bool] = {}
         self._files: dict[_Identity, str] = {}
@@ -65,15 +62,11 @@ class OtherMounts:
         if pid not in self._foreign:
             self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
-                self._learn()
+                files = (file for item in self._items for file in item.files)
+                self._files = {file.inode: file.path for file in files if file.inode}
+                self._names = {os.fsencode(os.path.basename(at)) for at in self._files.values()}
+                self._above = set(_line(self._root))
         return self._foreign[pid]
-
-    def _learn(self) -> None:
-        self._files = {
-            file.inode: file.path for item in self._items for file in item.files if file.inode
-        }
-        self._names = {os.fsencode(os.path.basename(path)) for path in self._files.values()}
-        self._above = set(_line(self._root))
 
     def opened(self, pid: int) -> set[str]:
         """The files of the items that it has open."""
@@ -90,8 +83,7 @@ class OtherMounts:
         for path in paths:
             if path.rpartition(b"/")[2] in self._names:
                 with contextlib.suppress(OSError):  # removed
-                    seen = f"{PROC}/{pid}/root{os.fsdecode(path)}"
-                    found.add(self._files.get(_identity(seen)))
+                    found.add(self._files.get(_identity(f"{PROC}/{pid}/root{os.fsdecode(path)}")))
         return {path for path in found if path}
 
     def overlaps(self, pid: int, path: str) -> bool:
@@ -192,10 +184,9 @@ class InUse:
 
 
 def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
-    """The processes that use a folder; those that may need any entry first, then by number.
-
-    root: its real path. items: those that matter, to be known where a process has other mounts.
-    Processes that end meanwhile are left out.
+    """The processes that use a folder; those that may need any entry first, then by number. root:
+    its real path. items: those that matter, to be known where a process has other mounts. Processes
+    that end meanwhile are left out.
     """
     try:
         pids = processes.listed()

@@ -84,8 +84,9 @@ class Index:
                 return
             except (sqlite3.DatabaseError, ValueError, TypeError):
                 self._disconnect()
-                if attempt == 1:
-                    _remove(file)
+                for suffix in ("", "-wal", "-shm") if attempt == 1 else ():
+                    with contextlib.suppress(OSError):
+                        os.unlink(file + suffix)
 
     def _load(self) -> None:
         assert self._db
@@ -108,11 +109,11 @@ class Index:
         known = self._known.pop((item.kind, _key(item.path)), None)
         return known if known and known.signature == signature(item) else None
 
-    def add(self, item: Item, known: Known) -> None:
+    def add(self, item: Item, sha256: str | None, problem: str | None, facts: Facts) -> None:
         """Keep what was read of an item."""
         self._opened()
         if self._db:
-            self._new.append((item, known))
+            self._new.append((item, Known(signature(item), sha256, problem, facts)))
             if len(self._new) >= 2000:
                 self._write(())
 
@@ -189,8 +190,7 @@ def _connect(file: str) -> sqlite3.Connection:
         # Losing the index in a power cut costs a listing, not data; a row that is from before holds
         # the time of its file from before. To wait for the disk would take twice the time.
         db.execute("PRAGMA synchronous = OFF")
-        columns = tuple(row[1] for row in db.execute("PRAGMA table_info(entries)"))
-        if columns != _COLUMNS:
+        if tuple(row[1] for row in db.execute("PRAGMA table_info(entries)")) != _COLUMNS:
             raise sqlite3.DatabaseError("of another shape")
         old = "SELECT place FROM places WHERE seen < ?"
         limit = (time.time() - _KEEP,)
@@ -202,9 +202,3 @@ def _connect(file: str) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _remove(file: str) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        with contextlib.suppress(OSError):
-            os.unlink(file + suffix)

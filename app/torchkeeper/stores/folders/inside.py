@@ -40,20 +40,22 @@ class Inside:
         with self._above(path) as (folder, name):
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
+    def mode(self, path: str) -> int:
+        """What is there, as of stat: 0 for nothing, and where a link is on the way."""
+        with contextlib.suppress(OSError):
+            return self.stat(path).st_mode
+        return 0
+
     def there(self, path: str) -> bool:
         """Whether anything is there, a link that leads nowhere too, and no link is on the way."""
-        try:
-            self.stat(path)
-        except OSError:
-            return False
-        return True
+        return self.mode(path) != 0
 
     def is_folder(self, path: str) -> bool:
         """Whether a folder is there, and no link."""
-        try:
-            return stat.S_ISDIR(self.stat(path).st_mode)
-        except OSError:
-            return False
+        return stat.S_ISDIR(self.mode(path))
+
+    def is_file(self, path: str) -> bool:
+        return stat.S_ISREG(self.mode(path))
 
     def opened(self, path: str, flags: int, mode: int = 0o600) -> int:
         """A handle of what is there."""

@@ -1,5 +1,6 @@
-"""What is done to a folder, written down before it is done, so that nothing stays half done; and
-what shows that a journal was begun here, by this user, in that very folder.
+"""What is done to a folder, written down before it is done, so that nothing stays half done; the
+steps of placing entries, noted, taken and taken back; and what shows that a journal was begun here,
+by this user, in that very folder.
 
 ``<root>/.torchkeeper-journal-<uid>-<time>.jsonl`` lies there while an import, a purge, an undo or
 an emptying of the trash lasts, under the lock of ``folders.guard``; whoever finds one with the lock
@@ -13,24 +14,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import os
 import pwd
 import re
+import secrets
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchkeeper.artifacts.layout import JOURNAL
+from torchkeeper.artifacts.layout import JOURNAL, TRASH, locate
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores import atrest
 from torchkeeper.stores.atomic import handle_of, no_room, sync_folder
-from torchkeeper.stores.atrest import here, may_work
+from torchkeeper.stores.folders import locks, merging
+from torchkeeper.stores.folders.inside import Inside
+from torchkeeper.stores.folders.locks import here, may_work, ours
+from torchkeeper.stores.items import is_group
 
-# What shows that a journal in a folder was begun here, by this user, in that very folder.
-#
 # What a journal says is carried out, and neither its name nor its owner tells where it is from: an
 # archive brings any name, and what is unpacked belongs to whoever unpacked it. So each journal has
 # a record in the state of this user, ``<state>/torchkeeper/begun/<folder>-<nonce>.json`` with
@@ -61,7 +64,7 @@ def keep(root: str, nonce: str, first: bytes, journal: os.stat_result) -> None:
     there is no folder for it that is ours alone: nothing is believed later, then.
     """
     text = json.dumps({
-        "version": 1, "boot": atrest.boot(), "first": _digest(first),
+        "version": 1, "boot": locks.boot(), "first": hashlib.sha256(first).hexdigest(),
         "root": _identity(os.stat(root)), "journal": _identity(journal),
     })  # fmt: skip
     failed: OSError | None = None
@@ -85,13 +88,14 @@ def holds(root: str, nonce: object, first: bytes, journal: os.stat_result) -> bo
     """Whether a journal is one that ``keep`` was told of, in the folder where it is now."""
     if not isinstance(nonce, str) or not _NONCE.fullmatch(nonce):
         return False
+    digest = hashlib.sha256(first).hexdigest()
     for folder in _folders():
         with contextlib.suppress(OSError, ValueError, RecursionError), _opened(folder) as handle:
             names = [name for name in os.listdir(handle) if name.endswith(f"-{nonce}.json")]
             for name in names:
                 said = json.loads(_read(handle, name))
-                if isinstance(said, dict) and said.get("first") == _digest(first):
-                    now = said.get("boot") == atrest.boot() != ""
+                if isinstance(said, dict) and said.get("first") == digest:
+                    now = said.get("boot") == locks.boot() != ""
                     at = (("root", os.stat(root)), ("journal", journal))
                     if all(_same(said.get(which), status, now) for which, status in at):
                         return True
@@ -188,10 +192,6 @@ def _of(root: str) -> str:
     return hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
 
 
-def _digest(first: bytes) -> str:
-    return hashlib.sha256(first).hexdigest()
-
-
 def _identity(at: os.stat_result) -> list[int]:
     return [at.st_dev, at.st_ino]
 
@@ -235,10 +235,8 @@ def _begin() -> str:
 
 class Journal:
     """The journal of an operation. ``about`` is said in its first line; the file is there from the
-    first step on. ``report`` hears, as ``unproven``, where no record of it can be kept: cut off,
-    the operation is then completed by nobody who is not told to.
-
-    steps: those noted so far. Raises OSError by ``open``, ``note``, ``sync`` and ``done``.
+    first step on. ``report`` hears, as ``unproven``, where no record of it can be kept. steps:
+    those noted so far. Raises OSError by ``open``, ``note``, ``sync`` and ``done``.
     """
 
     def __init__(self, root: str, what: str, report: Report | None = None, **about: object) -> None:
@@ -378,11 +376,9 @@ class CutOff:
 
 
 def said(path: str) -> CutOff:
-    """What a journal says.
-
-    Only one of this user's that nobody else can write to: what it says may be carried out, if it
-    is ``proven``. A line that was cut off is a step that was never taken; nothing was done yet
-    where that is the first. Raises NotOurs for another one, and OSError.
+    """What a journal says. Only one of this user's that nobody else can write to: what it says may
+    be carried out, if it is ``proven``. A line that was cut off is a step that was never taken;
+    nothing was done yet where that is the first. Raises NotOurs for another one, and OSError.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -407,8 +403,7 @@ def said(path: str) -> CutOff:
             break
         if number == 0 and isinstance(said, dict):
             cut.about = said
-            first = line + b"\n"
-            cut.proven = holds(os.path.dirname(path), said.get("nonce"), first, at)
+            cut.proven = holds(os.path.dirname(path), said.get("nonce"), line + b"\n", at)
         elif said == _DONE:
             cut.done = True
         elif isinstance(said, list) and said and isinstance(said[0], str):
@@ -432,3 +427,225 @@ def _times_of(root: str) -> Iterator[None]:
     yield
     with contextlib.suppress(OSError):  # somebody else's
         os.utime(root, ns=(at.st_atime_ns, at.st_mtime_ns))
+
+
+# The steps of placing entries in a folder: noted in a journal, taken, and taken back.
+#
+# ``["new", path]``: a temporary file or folder of ours. ``["folder", path]``: one that was missing;
+# ``["there", path]``: but somebody else was faster. ``["file", temporary, path, stamp, aside]``: a
+# file that was written gets its name, and what is broken under that one goes aside, if it is not
+# None. ``["kernel", temporary, path, stamp, {name: stamp}]``: the same for a kernel's folder.
+# ``["lock", path]``: the lock of a list, where there was none; ``["list", path, item, before]``: an
+# item comes into that list, in the place of others.
+# A stamp tells whether what lies there is what was placed. No link is followed (folders.inside).
+
+#: Steps that are taken back at a time, and of how many in a row.
+_AT_ONCE, _TOGETHER = 8, 256
+#: What names of temporary files and folders of ours begin with. PyTorch and Triton take no name
+#: that begins with a dot, or a folder of Triton's with ``tmp.``, for an entry.
+_FILE, _FOLDER = ".torchkeeper-", "tmp.torchkeeper-"
+_TEMPORARY = re.compile(r"\.torchkeeper-[0-9a-f]{12}\.tmp|tmp\.torchkeeper-[0-9a-f]{12}")
+
+
+def temporary_file(folder: str, operation: str) -> str:
+    """A path in a folder for a file until it is whole; operation: the id of its journal."""
+    return os.path.join(folder, f"{_FILE}{operation}{secrets.token_hex(3)}.tmp")
+
+
+def temporary_folder(folder: str, operation: str) -> str:
+    """A path in a folder for a kernel until it is whole."""
+    return os.path.join(folder, f"{_FOLDER}{operation}{secrets.token_hex(3)}")
+
+
+def is_temporary(name: str, operation: str) -> bool:
+    """Whether an operation gave a file or a folder this name until it was to get another."""
+    begins = (f"{_FILE}{operation}", f"{_FOLDER}{operation}")
+    return name.startswith(begins) and _TEMPORARY.fullmatch(name) is not None
+
+
+def stamp_of(path: str) -> list[int]:
+    """What tells a file from another that gets its name later: its number, size and time."""
+    return _stamp(os.lstat(path))
+
+
+def _stamp(at: os.stat_result) -> list[int]:
+    return [at.st_ino, *([] if stat.S_ISDIR(at.st_mode) else [at.st_size, at.st_mtime_ns])]
+
+
+def take_back(root: str, steps: Sequence[Step], report: Report | None = None) -> int:
+    """Take steps back that were taken or were about to be, the last first; returns how many files
+    that were in their place are gone. ``report`` hears how many steps are taken back, of how many.
+
+    What somebody else has put there meanwhile stays. What cannot be removed stays too; but where an
+    item cannot be taken off its list, nothing before is taken back, so that the list names nothing
+    that is not there: raises Problem and OSError as ``merging.take``.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    gone, done = 0, 0
+    kept = {step[1] for step in steps if step[0] == "there" and len(step) == 2}
+    todo = [step for step in reversed(steps) if step[0] in _UNDO]
+    with Inside(root) as inside, ThreadPoolExecutor(_AT_ONCE) as pool:
+
+        def undo(step: Step) -> int:
+            if step[0] == "folder" and step[1] in kept:
+                return 0
+            with contextlib.suppress(ValueError, TypeError):
+                return _UNDO[step[0]](inside, *step[1:]) or 0
+            return 0
+
+        for some in _alike(todo):
+            # The file system takes a moment for each that is on the disk, many at a time or one.
+            gone += sum(pool.map(undo, some) if len(some) > 1 else map(undo, some))
+            done += len(some)
+            if report is not None:
+                report.progress(done, len(todo), "taken-back")
+    return gone
+
+
+def _alike(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Steps in a row that nothing comes between when they are taken back, some at a time: files of
+    one kind, folders of one depth, and what had not got its name yet.
+    """
+
+    def of(step: Step) -> object:
+        path = step[2] if step[0] == "file" and len(step) > 2 else step[1] if step[1:] else None
+        if not isinstance(path, str):
+            return object()
+        if step[0] == "file":
+            return "file", locate(path).kind
+        if step[0] == "folder":
+            return "folder", path.count("/")
+        return "new" if step[0] == "new" else object()
+
+    for _, same in itertools.groupby(steps, of):
+        while some := list(itertools.islice(same, _TOGETHER)):
+            yield some
+
+
+def remaining(root: str, steps: Sequence[Step]) -> int:
+    """How many of the files that steps have placed have something in their place."""
+    count = 0
+    with Inside(root) as inside:
+        for step in steps:
+            with contextlib.suppress(ValueError, TypeError, AttributeError, IndexError):
+                if step[0] == "file" and step[4] is None:
+                    count += inside.is_file(_path(step[2]))
+                elif step[0] == "kernel":
+                    folder = _path(step[2])
+                    count += sum(inside.is_file(f"{folder}/{_plain(n)}") for n in step[4])
+    return count
+
+
+def settle(root: str, steps: Sequence[Step]) -> None:
+    """Keep what was placed; what had to give way goes, and folders that were made for nothing."""
+    with Inside(root) as inside:
+        for step in reversed(steps):
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                if step[0] == "file" and step[4] is not None:
+                    inside.unlink(_path(step[4], _FILE))
+                elif step[0] == "folder":
+                    inside.remove_folder(_path(step[1]))
+
+
+def _take_new(inside: Inside, path: object) -> None:
+    here = _path(path, _FILE, _FOLDER)
+    with contextlib.suppress(OSError):
+        if inside.is_folder(here):
+            inside.remove_tree(here)
+        else:
+            inside.unlink(here)
+
+
+def _take_folder(inside: Inside, path: object) -> None:
+    """Remove a folder, if nothing is in it."""
+    with contextlib.suppress(OSError):
+        inside.remove_folder(_path(path))
+
+
+def _take_file(
+    inside: Inside, _temporary: object, path: object, stamp: object, aside: object
+) -> int:
+    """Take a file away from its name, and give that back to what had it."""
+    here = _path(path)
+    gone = _unlink(inside, here, stamp)
+    if aside is not None:
+        there = _path(aside, _FILE)
+        with contextlib.suppress(OSError):
+            if inside.there(here):
+                inside.unlink(there)  # PyTorch was faster: what was there is of no use to anybody
+            else:
+                inside.rename(there, here)
+    return gone
+
+
+def _take_kernel(
+    inside: Inside, _temporary: object, path: object, stamp: object, files: dict[str, object]
+) -> int:
+    """Take away the files of a kernel, those that say that the others are there first."""
+    folder = _path(path)
+    gone = 0
+    with contextlib.suppress(OSError):
+        if _stamp(inside.stat(folder)) == stamp:
+            names = sorted(files, key=lambda name: not is_group("triton", name))
+            gone = sum(_unlink(inside, f"{folder}/{_plain(name)}", files[name]) for name in names)
+            inside.remove_folder(folder)
+    return gone
+
+
+def _take_lock(inside: Inside, path: object) -> None:
+    """Remove the lock of a list that nobody holds."""
+    here = _path(path)
+    if here.endswith(".lock") and inside.is_file(here):
+        with ours(os.path.join(inside.root, here)) as mine, contextlib.suppress(OSError):
+            if mine:
+                inside.unlink(here)
+
+
+def _take_listed(
+    inside: Inside, path: object, item: merging.Listed, before: list[merging.Listed]
+) -> None:
+    """Take an item off a list, and give back what was there in its place."""
+    here = _path(path)
+    # PyTorch locks a list by its path; that no link is on it is seen before.
+    if inside.there(here) or (before and inside.is_folder(os.path.dirname(here))):
+        merging.take(os.path.join(inside.root, here), [item], before)
+
+
+_UNDO: dict[str, Callable[..., int | None]] = {
+    "new": _take_new,
+    "folder": _take_folder,
+    "file": _take_file,
+    "kernel": _take_kernel,
+    "lock": _take_lock,
+    "list": _take_listed,
+}
+
+
+def _unlink(inside: Inside, path: str, stamp: object) -> int:
+    """Remove a file that is the one of a stamp; 1 if it is gone."""
+    with contextlib.suppress(OSError):
+        if _stamp(inside.stat(path)) == stamp:
+            inside.unlink(path)
+            return 1
+    return 0
+
+
+def _plain(name: str) -> str:
+    if "/" in name or name in ("", ".", ".."):
+        raise ValueError(name)
+    return name
+
+
+def _path(path: object, *begins: str) -> str:
+    """A path of a step, if it is one in the folder, and its name begins as it has to. Raises
+    ValueError: what was noted is only as good as whoever can write it.
+    """
+    if not isinstance(path, str):
+        raise ValueError(path)
+    parts = path.split("/")
+    if {"", ".", "..", TRASH} & set(parts) or parts[0].startswith(JOURNAL):
+        raise ValueError(path)
+    if begins and not parts[-1].startswith(begins):
+        raise ValueError(path)
+    return path

@@ -1,4 +1,5 @@
-"""Whether somebody is at work on a file: PyTorch's own locks, and who left temporary files.
+"""Whether somebody is at work on a file: PyTorch's own locks, who left temporary files, and what
+tells where a lock alone does not; and removing what an export or a signing has left.
 
 Where PyTorch 2.13.0 locks (torch/utils/_filelock.py: flock on a file that stays), and what we do
 there. Where a process of PyTorch's has the lock, the entry is left as it is, "in use". A lock that
@@ -51,12 +52,13 @@ import contextlib
 import fcntl
 import os
 import re
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.atomic import handle_of
+from torchkeeper.stores.atomic import PREFIX, SUFFIX, handle_of
 
 #: Seconds to wait for PyTorch, which takes a lock for a moment to look, for longer to build.
 PATIENCE = 10.0
@@ -164,10 +166,9 @@ def writers(path: str) -> list[int]:
 
 @contextlib.contextmanager
 def holding(root: str, kind: str, key: str, path: str, but: str | None = None) -> Iterator[bool]:
-    """Hold PyTorch's locks of an entry meanwhile; False where PyTorch is at work on it.
-
-    A lock that is not there is not made: nobody is at work then. ``but``: one that the caller
-    takes when the time comes, and that is only asked for.
+    """Hold PyTorch's locks of an entry meanwhile; False where PyTorch is at work on it. A lock that
+    is not there is not made: nobody is at work then. ``but``: one that the caller takes when the
+    time comes, and that is only asked for.
     """
     with contextlib.ExitStack() as stack:
         free = not _written(kind, path)
@@ -186,3 +187,129 @@ def waited_for(root: str, kind: str, key: str, path: str, report: Report) -> boo
             return False
         time.sleep(_PAUSE)
     return True
+
+
+# Whether somebody is still at work on a file, where a lock alone does not tell.
+
+#: Seconds after which nobody is at work any more who may be on another machine.
+_LONG = 3600.0
+#: File systems without a device that no other machine sees.
+_LOCAL = {"tmpfs", "ramfs", "overlay"}
+
+
+def here() -> dict[str, object]:
+    """What tells this process from all others: the machine since it was started, the processes it
+    sees (pid_namespaces(7)), its number there, and when it began, in ticks.
+    """
+    pid = os.getpid()
+    return {"boot": boot(), "space": _space(), "pid": pid, "since": _since(pid)}
+
+
+def may_work(who: Mapping[str, object], status: os.stat_result) -> bool:
+    """Whether a process that ``here`` once told may still be there. status: of a file that it
+    writes to all the time, on a file system whose lock is not its own.
+    """
+    began, pid = who.get("boot"), who.get("pid")
+    if began != boot() or not began or who.get("space") != _space() or not isinstance(pid, int):
+        return not at_rest(status)
+    return _since(pid) == who.get("since") is not None
+
+
+def at_rest(status: os.stat_result) -> bool:
+    """Whether a lock would have told who writes to a file, or nobody has for long. What may be
+    shared with other machines, as NFS, does not always show their locks.
+    """
+    # A time that is yet to come is no sign of work: an archive may bring any.
+    return is_local(status.st_dev) or abs(time.time() - status.st_mtime) > _LONG
+
+
+def is_local(device: int) -> bool:
+    """Whether a file system is surely of this machine only: a device of its own, which has a number
+    other than 0, or memory (proc_pid_mountinfo(5)).
+    """
+    if os.major(device) != 0:
+        return True
+    named, lines = f"0:{os.minor(device)}", _text("/proc/self/mountinfo").splitlines()
+    try:
+        kinds = {line.partition(" - ")[2].split()[0] for line in lines if named in line.split()}
+    except IndexError:
+        return False
+    return bool(kinds) and kinds <= _LOCAL
+
+
+def boot() -> str:
+    """What tells this start of the machine from all others; "" where nobody can tell."""
+    return _text("/proc/sys/kernel/random/boot_id").strip()
+
+
+def _space() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _since(pid: int) -> str | None:
+    """When a process began; None where there is none, or nobody can tell."""
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    # A zombie does nothing any more.
+    return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else None
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return ""
+
+
+# What was left beside a bundle by an export or a signing that was ended by force, on a file system
+# where what is being written has a name (``stores.atomic``).
+
+#: What is placed by an import is called otherwise, and is its own to remove.
+_NAME = re.compile(re.escape(PREFIX) + "[0-9a-z_]{8}" + re.escape(SUFFIX))
+#: How many are told by name.
+_TOLD = 20
+
+
+def remove_leftovers(folder: str, report: Report) -> int:
+    """Remove what lies in a folder, is this user's, and is written by nobody any more; returns how
+    many files that were. What was removed is told: a finding ``leftovers={count, bytes, paths}``.
+    Raises nothing: it is no part of what is asked for.
+    """
+    try:
+        names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
+    except OSError:
+        return 0
+    paths = [os.path.join(folder, name) for name in names]
+    gone = {path: freed for path in paths if (freed := _removed(path)) is not None}
+    if gone:
+        size, told = sum(gone.values()), list(gone)[:_TOLD]
+        report.finding(leftovers={"count": len(gone), "bytes": size, "paths": told})
+    return len(gone)
+
+
+def _removed(path: str) -> int | None:
+    """Bytes that are free by removing it; None for what stays."""
+    try:
+        if not _ours(os.lstat(path)):
+            return None
+        handle, free = take(path)
+        if handle is None:
+            return None
+        try:
+            mine = os.fstat(handle)
+            same = os.path.samestat(mine, os.lstat(path))
+            if not free or not same or not _ours(mine) or not at_rest(mine):
+                return None
+            os.unlink(path)
+        finally:
+            os.close(handle)
+    except OSError:
+        return None
+    return mine.st_size if mine.st_nlink == 1 else 0
+
+
+def _ours(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()

@@ -87,9 +87,8 @@ def merged(there: Sequence[Listed], item: Listed) -> list[Listed]:
 
 def put(path: str, item: Listed, note: Callable[[list[Listed]], object] | None = None) -> None:
     """Put an item into the list at a path, which is made if it is missing. ``note`` hears before of
-    the items for the same inputs that it takes the place of, unless it is there.
-
-    Raises Problem as ``listed``, ``lacks`` and ``_locked``, and OSError.
+    the items for the same inputs that it takes the place of, unless it is there. Raises Problem as
+    ``listed``, ``lacks`` and ``_locked``, and OSError.
     """
     with _locked(path):
         there = listed(path)
@@ -102,9 +101,8 @@ def put(path: str, item: Listed, note: Callable[[list[Listed]], object] | None =
 
 def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> list[Listed]:
     """Take items off the list at a path, which goes with the last, and put others ``back`` that are
-    not on it; returns those that were on it.
-
-    Raises Problem as ``listed`` and ``_locked``, and OSError.
+    not on it; returns those that were on it. Raises Problem as ``listed`` and ``_locked``, and
+    OSError.
     """
     with _locked(path):
         there = listed(path)
@@ -126,7 +124,7 @@ def write(path: str, items: Sequence[Listed]) -> None:
     if len(text) > aoti_eager.MAX_LIST:
         why = "with it, the list of its operator is larger than any that PyTorch writes"
         raise Problem("kernel-unloadable", why=why)
-    mode: int | None = None
+    mode = None
     with contextlib.suppress(FileNotFoundError):
         mode = stat.S_IMODE(os.lstat(path).st_mode)
     with atomic_write(path, mode) as out:

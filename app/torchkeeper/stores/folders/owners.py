@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from torchkeeper.stores.shapes import More, Owned, Writer
 
 
-# Who else may write to a file or folder of this machine, and what they are called.
-
 #: linux/posix_acl_xattr.h: a version, then entries of tag, permissions and id.
 _ACL = "system.posix_acl_access"
 _HEADER, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
@@ -117,10 +115,8 @@ class Accounts:
         return self._groups[gid]
 
     def alone(self, gid: int) -> bool:
-        """Whether nobody but this user and root is in a group.
-
-        Many systems give everybody a group of the same name (pam_umask calls that usergroups), and
-        a umask of 002. That a group lists no members tells nothing otherwise: those whose primary
+        """Whether nobody but this user and root is in a group: one of the user's own name
+        (usergroups of pam_umask). That others list no members tells nothing: those whose primary
         group it is are not listed.
         """
         name, members = self._group(gid)
@@ -238,14 +234,9 @@ class Seen:
 
     def _look(self, path: str, folder: bool) -> None:
         whole = f"{self._root}/{path}"
-        if not has_list(whole):
-            return
-        try:
-            status = os.lstat(whole)
-        except OSError:
-            return
-        for who in self.accounts.writers(whole, status):
-            self._count(who, path, folder)
+        with contextlib.suppress(OSError):
+            for who in self.accounts.writers(whole, os.lstat(whole)) if has_list(whole) else ():
+                self._count(who, path, folder)
 
     def _count(self, who: Who, path: str, folder: bool) -> None:
         folders, files, first = self.writable.get(who, (0, 0, path))
@@ -273,11 +264,9 @@ def glance(place: str) -> list[Owned]:
     except OSError:
         return []  # behind a link of /proc that is not for us to follow
     seen = Seen(root)
-    try:
+    with contextlib.suppress(OSError):  # not there, or not for us to read
         for one in scan(root, "", lambda path, _: path)[2]:
             seen.note(*one)
-    except OSError:
-        pass  # not there, or not for us to read
     return findings(place, seen)
 
 
@@ -290,9 +279,7 @@ class _Place:
     """One folder, and the folders and links on the way to it."""
 
     def __init__(self, place: str, seen: Seen) -> None:
-        self._place = place
-        self._seen = seen
-        self._accounts = seen.accounts
+        self._place, self._seen, self._accounts = place, seen, seen.accounts
         self._way, self._root = _way(os.path.abspath(place))
 
     def findings(self) -> list[Owned]:

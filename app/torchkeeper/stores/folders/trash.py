@@ -17,14 +17,13 @@ from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders import receipts, restoring
+from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
-from torchkeeper.stores.folders.receipts import FILES
-from torchkeeper.stores.folders.restoring import Back, Purged, restore
+from torchkeeper.stores.folders.receipts import FILES, Back, Purged, restore
 from torchkeeper.stores.folders.walking import Root, file_at
 from torchkeeper.stores.items import File, Item, Left, allocated, is_group
 from torchkeeper.stores.store import Removal
@@ -104,7 +103,7 @@ class FolderRemoval(Removal):
         stays = tally(one.item.kind for one in chosen if id(one.item) not in going)
         self._in_use = {**using, "left": len(chosen) - len(items), "stays": stays}
         numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
-        self._plan = Plan(root, restoring.parted(root, items), insisted)
+        self._plan = Plan(root, receipts.parted(root, items), insisted)
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
@@ -134,11 +133,9 @@ class _Purging:
 
     def __init__(self, plan: Plan, now: bool, report: Report, left: Left) -> None:
         name = receipts.new_name()
-        self.done = Purged()
         self._plan, self._root, self._now, self._left = plan, plan.root, now, left
         self._journal, self._bin = _begin(plan, name, now, report)
-        if self._bin and not now:
-            self.done.receipt = name
+        self.done = Purged(receipt=name if self._bin and not now else None)
         self._taken: list[File] = []
         self._emptied: set[str] = set()
         self._kept = self._unfinished = False
@@ -146,16 +143,16 @@ class _Purging:
     def run(self, report: Report) -> None:
         """Take everything. Raises Cancelled, and OSError where the trash is full."""
         paths: set[str] = set()
-        items = restoring.parted(self._root, self._plan.items)
+        items = receipts.parted(self._root, self._plan.items)
         # A list that goes as a whole goes before anything is taken off it.
-        items.sort(key=restoring.goes_alone)
+        items.sort(key=receipts.goes_alone)
         for number, item in enumerate(items):
             report.check()
             report.progress(number, len(items), "entries")
             gone = _purge_item(self._root, item, self._bin, self._now, self._left)
             if gone is None:
                 continue
-            self._kept = self._kept or bool(gone) or restoring.goes_alone(item)
+            self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
             self._taken += gone
             paths.update(file.path for file in gone)
             # What two of a list have in common has gone with the first of them.
@@ -232,8 +229,8 @@ def _purge_item(
 ) -> list[File] | None:
     """Take the files of an entry, all of them if they are what was planned, else none: None."""
     # The lock of a list that stays is taken when the item comes off it.
-    listed = os.path.join(root, restoring.list_of(item))
-    but = lock_of(listed) if restoring.goes_alone(item) else None
+    listed = os.path.join(root, receipts.list_of(item))
+    but = lock_of(listed) if receipts.goes_alone(item) else None
     with holding(root, item.kind, item.key, item.path, but) as free:
         if free:
             return _take_files(root, item, bin_, now, left)
@@ -254,7 +251,7 @@ def _take_files(
                     raise Problem("entry-changed")
         # Before its library is gone: PyTorch takes none of a list of which one is missing.
         kept = None if bin_ is None else os.path.join(bin_, FILES)
-        if restoring.goes_alone(item) and not restoring.withdraw(root, item, kept):
+        if receipts.goes_alone(item) and not receipts.withdraw(root, item, kept):
             raise Problem("entry-changed")
     except Problem as problem:
         left(item, problem)
@@ -291,9 +288,9 @@ def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
     for file in reversed(gone):
         with contextlib.suppress(OSError):
             os.rename(os.path.join(bin_, FILES, file.path), os.path.join(root, file.path))
-    if restoring.goes_alone(item):
+    if receipts.goes_alone(item):
         with contextlib.suppress(OSError, Problem):
-            restoring.give_back(root, restoring.list_of(item), os.path.join(bin_, FILES))
+            receipts.give_back(root, receipts.list_of(item), os.path.join(bin_, FILES))
 
 
 def _move(path: str, target: str, now: bool) -> None:
@@ -332,7 +329,7 @@ def undo(
     with changing(root, report) as recovered:
         for one in recovered:
             if one.outcome == "put-back" or (one.what, one.outcome) == ("undo", "completed"):
-                return Purged(one.entries, one.files, one.bytes)
+                return Purged({**tally(()), "entries": one.entries}, one.files, one.bytes)
         done = Purged()
         bins = receipts.folders_of(root)
         if only is not None:

@@ -35,9 +35,7 @@ def scan(
     each: Callable[[], object] | None = None,
 ) -> tuple[list[str], list[Any], list[Odd]]:
     """(folders, files, what is odd) in one folder of a place; links are files, and what vanishes is
-    left out.
-
-    make: makes a file of its path and lstat. each: called before each name is looked at.
+    left out. make: makes a file of its path and lstat. each: called before each name is looked at.
     Raises OSError where the folder cannot be read.
     """
     prefix = f"{folder}/" if folder else ""

@@ -29,8 +29,6 @@ from torchkeeper.stores import processes
 from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
 from torchkeeper.stores.items import File
 
-# Whether a file of a folder is what its path says (artifacts.proofs), told by looking.
-
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: The mode of a folder as mkdtemp makes it.
 _PRIVATE = stat.S_IFDIR | 0o700
@@ -140,8 +138,7 @@ def file_at(path: str, status: os.stat_result) -> File:
 def _file(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
     size, mtime_ns, allocated, device, inode, mode, regular = about
     # As File(…) does, in half the time: a big folder has a million of them.
-    values = (path, size, mtime_ns, allocated, (device, inode), mode, regular, None)
-    return _new(File, values)
+    return _new(File, (path, size, mtime_ns, allocated, (device, inode), mode, regular, None))
 
 
 _new = tuple.__new__
@@ -187,9 +184,7 @@ class Walk:
         self, root: str, report: Report, note: Callable[[str, int, int, int], object] | None = None
     ) -> None:
         self.unreadable: list[tuple[str, str]] = []
-        self._note = note
-        self._root = root
-        self._report = report
+        self._root, self._report, self._note = root, report, note
         self._pending = deque([""])
         self._looked, self._told = 0, time.monotonic()
 
@@ -205,8 +200,14 @@ class Walk:
                     helper = _Helper(self._root)
                 if helper:
                     helper.give(self._pending)
-                    for found in helper.take(self._pending, 0.0 if self._pending else 0.05):
-                        yield self._heard(*found)
+                    seconds = 0.0 if self._pending else 0.05
+                    for folder, folders, files, why, odd in helper.take(self._pending, seconds):
+                        self._looked += len(folders) + len(files)
+                        self._tell()
+                        if why is not None:
+                            self.unreadable.append((folder, why))
+                        self._take(folders, odd)
+                        yield folder, files
                 if self._pending:
                     folder = self._pending.pop()
                     yield folder, self._scan(folder)
@@ -230,16 +231,6 @@ class Walk:
         if not folder:
             return [file for file in files if not file.path.startswith(JOURNAL)]
         return files
-
-    def _heard(
-        self, folder: str, folders: list[str], files: list[File], why: str | None, found: list[Odd]
-    ) -> tuple[str, list[File]]:
-        self._looked += len(folders) + len(files)
-        self._tell()
-        if why is not None:
-            self.unreadable.append((folder, why))
-        self._take(folders, found)
-        return folder, files
 
     def _take(self, folders: list[str], odd: list[Odd]) -> None:
         self._pending.extend(folder for folder in folders if folder != TRASH)

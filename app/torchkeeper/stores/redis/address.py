@@ -95,7 +95,10 @@ def parse(text: str) -> Parsed:
     options = dict(query)
     password = options.pop("password", None) or (unquote(url.password) if url.password else None)
     username = options.pop("username", "") or unquote(url.username or "")
-    db = _database(options.pop("db", ""), "" if scheme == "unix" else unquote(url.path))
+    number = options.pop("db", "") or ("" if scheme == "unix" else unquote(url.path).strip("/"))
+    if number and not (number.isascii() and number.isdigit() and len(number) < 10):
+        raise _wrong("Its database is not a number")
+    db = int(number or 0)
     for name in options:
         if name not in _IGNORED and (name not in _TLS or scheme != "rediss"):
             raise _wrong("It has an option that is unknown there", name)
@@ -128,15 +131,6 @@ _FALSE = ("0", "f", "false", "n", "no")
 
 def _wrong(why: str, option: str = "") -> Problem:
     return Problem("address-wrong", why=f"{option[:40]}: {why}" if option else why)
-
-
-def _database(option: str, path: str) -> int:
-    said = option or path.strip("/")
-    if not said:
-        return 0
-    if not (said.isascii() and said.isdigit() and len(said) < 10):
-        raise _wrong("Its database is not a number")
-    return int(said)
 
 
 def _file(options: Mapping[str, str], name: str) -> str:

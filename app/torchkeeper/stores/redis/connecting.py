@@ -22,12 +22,10 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.store import Lost
 
-# What a server may answer: bounds on what comes over the wire, held before hiredis sees it.
-#
 # A server is a stranger. hiredis keeps a line without an end until memory is full, and makes a list
 # of as many places as an answer promises. So everything that arrives is looked through first: where
 # each answer ends, and that it is one that was asked for (RESP2:
-# https://redis.io/docs/latest/develop/ reference/protocol-spec/; of RESP3 nothing is asked for).
+# https://redis.io/docs/latest/develop/reference/protocol-spec/; of RESP3 nothing is asked for).
 
 #: Bytes of a line: a simple string, an error, a number, or the head of what follows.
 MAX_LINE = 64 << 10
@@ -91,7 +89,11 @@ class Bounds:
             else:
                 end = data.find(b"\r\n", at, at + MAX_LINE)
                 if end < 0:
-                    self._rest = self._begun(data[at:])
+                    self._rest = data[at:]
+                    if len(self._rest) >= MAX_LINE:
+                        raise Unbounded
+                    if data[at] not in b"+-:$*":
+                        raise Malformed
                     break
                 kind, head, at = data[at], data[at + 1 : end], end + 2
                 if kind != _TEXT:
@@ -106,13 +108,6 @@ class Bounds:
                 self._bytes = size - at
         if self.within and self._bytes > self.most:
             raise Unbounded
-
-    def _begun(self, line: bytes) -> bytes:
-        if len(line) >= MAX_LINE:
-            raise Unbounded
-        if line[0] not in b"+-:$*":
-            raise Malformed
-        return line
 
     def _line(self, kind: int, head: bytes) -> None:
         if kind == _LIST:
@@ -273,9 +268,7 @@ class Connection:
     def __init__(
         self, address: Address, password: str | None, check: Callable[[], None] = lambda: None
     ) -> None:
-        self.address = address
-        self._server = str(address)
-        self._check = check
+        self.address, self._server, self._check = address, str(address), check
         self._socket: socket.socket | None = None
         self._welcome = True
         self._none = object()
@@ -299,12 +292,11 @@ class Connection:
         self._welcome = False
 
     def _log_in(self, password: str | None) -> None:
-        address = self.address
-        if password is not None or address.username:
-            names = (address.username,) if address.username else ()
-            self.call("AUTH", *names, password or "")
-        if address.db:
-            self.call("SELECT", address.db)
+        user, db = self.address.username, self.address.db
+        if password is not None or user:
+            self.call("AUTH", *filter(None, (user,)), password or "")
+        if db:
+            self.call("SELECT", db)
         # Only this is refused while a server loads its data, or has lost the one it repeats.
         # A user may be forbidden even this, and is logged in all the same.
         reply = self.ask("PING")
@@ -339,10 +331,6 @@ class Connection:
                 self._fill(time.monotonic() + CONNECT_TIMEOUT)
             raise self._lost(e) from e
 
-    def read(self) -> object:
-        """The next answer; an error answer is returned, not raised."""
-        return self.read_many(1)[0]
-
     def read_many(self, count: int) -> list[object]:
         """The next answers, error answers as Refusals."""
         replies: list[object] = []
@@ -359,16 +347,12 @@ class Connection:
                     self.waited += time.monotonic() - asked
             self._read += count
         except (self._wrong_words, MemoryError) as e:
-            raise self._no_redis() from e
+            raise self._broken("server-not-redis") from e
         return replies
 
-    def _no_redis(self) -> Problem:
-        """What arrived is no answer of a Redis."""
+    def _broken(self, code: str) -> Problem:
+        """Let go of it; a problem, unless it is that the server wants TLS."""
         self.close()
-        return self._unless_tls("server-not-redis")
-
-    def _unless_tls(self, code: str) -> Problem:
-        """A problem, unless it is that the server wants TLS."""
         plain = self._welcome and self.address.scheme == "redis"
         code = "server-wants-tls" if plain and _speaks_tls(self.address) else code
         return Problem(code, server=self._server)
@@ -401,7 +385,7 @@ class Connection:
         try:
             self._bounds.look(data)
         except Malformed as e:
-            raise self._no_redis() from e
+            raise self._broken("server-not-redis") from e
         except Unbounded as e:
             self.close()
             raise Problem("server-unbounded", server=self._server) from e
@@ -421,13 +405,13 @@ class Connection:
             return _tls_problem(error, self.address, self._server)
         if isinstance(error, TimeoutError):
             return Problem("server-timeout", server=self._server)
-        return self._unless_tls("server-lost")
+        return self._broken("server-lost")
 
     def ask(self, *arguments: Argument) -> object:
         """The answer to a command; an error answer is returned as a Refusal."""
         self._nothing_unasked()
         self.send(pack(*arguments))
-        return self.read()
+        return self.read_many(1)[0]
 
     def call(self, *arguments: Argument) -> object:
         """The answer to a command; an error answer is raised as the Problem it is."""
@@ -559,9 +543,6 @@ def _speaks_tls(address: Address) -> bool:
         return False
 
 
-# How long a server is tried: on after a connection broke, as one that is restarted is back within
-# seconds, but not on through a scan that brings nothing new.
-
 T = TypeVar("T")
 
 #: Seconds after the connection broke in which the server must be back.
@@ -582,15 +563,12 @@ class Patience:
     """How long one break is borne: from when it is noticed until the server is back."""
 
     def __init__(self, report: Report) -> None:
-        self._report = report
-        self._since = time.monotonic()
-        self._pause = 0.0
+        self._report, self._since, self._pause = report, time.monotonic(), 0.0
 
     def spend(self, problem: Problem) -> None:
-        """Wait before the next attempt, the first time not at all.
-
-        Says ``waiting={"code", "params"}`` once a first attempt was in vain. Raises Lost where that
-        has taken too long, and where waiting does not help: the server wants a password now.
+        """Wait before the next attempt, the first time not at all. Says ``waiting={"code",
+        "params"}`` once a first attempt was in vain. Raises Lost where that has taken too long, and
+        where waiting does not help: the server wants a password now.
         """
         if problem.code not in PASSING:
             raise Lost(problem) from problem
@@ -633,8 +611,6 @@ def patiently(report: Report, work: Callable[[], T], reconnect: Callable[[], Non
             patience.spend(problem)
 
 
-# When a scan of a server is given up: one that brings nothing new would go on for ever.
-#
 # SCAN promises to end, and a Redis keeps that. It may well give empty pages, where its table is
 # much larger than what it holds, and a scan that is begun anew gives all keys once more.
 

@@ -42,10 +42,9 @@ _LEAST = 1 << 12
 
 
 class Seen:
-    """Keys that a scan has given, by a 64-bit hash with a seed of this process's: 16 to 32 bytes.
-
-    A set of a million keys takes 160 MB. That two of a million have the same hash, so that one is
-    passed over, happens once in some forty million scans.
+    """Keys that a scan has given, by a 64-bit hash with a seed of this process's: 16 to 32 bytes,
+    where a set takes 160. That two of a million have the same, so that one is passed over, happens
+    once in some forty million scans.
     """
 
     def __init__(self) -> None:
@@ -128,9 +127,7 @@ class RedisItem(Item):
 
     def __init__(self, kind: str, path: str, length: int) -> None:
         # length: bytes of the value; WRONG_TYPE or FORBIDDEN where it cannot be known.
-        self.kind = kind
-        self.path = path
-        self.length = length
+        self.kind, self.path, self.length = kind, path, length
 
     def __getattr__(self, name: str) -> object:
         if name == "files":
@@ -152,10 +149,8 @@ class RedisItem(Item):
 
 
 class Database:
-    """A database of a Redis server, connected to.
-
-    place: a URL, or an Address. password: where the URL has none; without one, that which the
-    environment gives for this very server.
+    """A database of a Redis server, connected to. place: a URL, or an Address. password: where the
+    URL has none; without one, that which the environment gives for this very server.
 
     Raises when made: Problem "address-wrong", "server-cluster", and those of Connection.
     """
@@ -172,6 +167,8 @@ class Database:
         #: The place's name; never has a password in it.
         self.place = str(self.address)
         self._password = password
+        #: Whether the server has let us in without a password.
+        self.anonymous = not password
         self._report = report
         #: How Triton's keys look in this environment.
         self.triton = remote.TritonKeys(
@@ -201,16 +198,10 @@ class Database:
 
     def _look(self) -> None:
         about = info(self.connection, "server", "replication", "cluster")
-        self.role = about.get("role", "")
-        self.run = about.get("run_id", "")
+        self.role, self.run = about.get("role", ""), about.get("run_id", "")
         if about.get("cluster_enabled") == "1" or about.get("redis_mode") == "cluster":
             # Each of its servers has a part of the keys.
             raise Problem("server-cluster", server=self.place, why="")
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether the server has let us in without a password."""
-        return not self._password
 
     @property
     def read_only(self) -> bool:
@@ -249,7 +240,6 @@ class Database:
 
     def stream(self, report: Report) -> Iterator[Item]:
         """Everything in it, unread: payloads while the server is scanned, then Triton's kernels.
-
         Says ``progress`` in keys, of about as many as the server has. ``total`` and ``others`` are
         known at the end. Raises Problem where the scan cannot go on.
         """
@@ -275,8 +265,7 @@ class Database:
         while True:
             try:
                 # One of its own, because values are fetched while answers are still to come.
-                connection = Connection(self.address, self._password, report.check)
-                with closing(connection):
+                with closing(Connection(self.address, self._password, report.check)) as connection:
                     yield from self._scan(connection, report, seen, untold)
                 return
             except Problem as problem:
@@ -309,10 +298,8 @@ class Database:
         self, connection: Connection, report: Report, seen: Seen, untold: list[tuple[str, str]]
     ) -> Iterator[tuple[list[Item], list[tuple[str, File]]]]:
         """Every key of ours once that is not ``seen``, some at a time: payloads, and files with
-        their kernel's key.
-
-        untold: keys with their kinds that an earlier scan has seen and had not told of when its
-        connection broke; what this one has not told of then is put there.
+        their kernel's key. untold: keys with their kinds that an earlier scan has seen and had not
+        told of when its connection broke; what this one has not told of then is put there.
         """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
@@ -326,7 +313,7 @@ class Database:
             connection.send(b"".join([pack("SCAN", 0, "COUNT", PAGE), *lengths_of]))
             while cursor != b"0":
                 report.check()
-                cursor, keys = self.page_of(connection.read())
+                cursor, keys = self.page_of(connection.read_many(1)[0])
                 looked += len(keys)
                 new = seen.new(keys)
                 endless.page(cursor, len(new), looked, total, connection.waited)
@@ -396,10 +383,9 @@ class Database:
         raise problem_of(str(reply), self.place)
 
     def open(self, file: File) -> BinaryIO:
-        """The payload of a key of PyTorch's, or the content of a file of Triton's.
-
-        Raises FileNotFoundError where the key is gone, and OSError where its value is not what
-        its key promises.
+        """The payload of a key of PyTorch's, or the content of a file of Triton's. Raises
+        FileNotFoundError where the key is gone, and OSError where its value is not what its key
+        promises.
         """
         found = remote.locate(file.path)
         wrapped = found is not None and found.kind not in ("unknown", "autotune")
@@ -443,9 +429,9 @@ class Database:
         return bytes(value)
 
     def _bytes(self, reply: object) -> bytes:
-        if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
-            raise OSError("value-wrong-type")
         if isinstance(reply, Refusal):
+            if str(reply).startswith("WRONGTYPE"):
+                raise OSError("value-wrong-type")
             raise problem_of(str(reply), self.place)
         if not isinstance(reply, bytes):
             raise Problem("server-not-redis", server=self.place)
@@ -459,8 +445,7 @@ class _Pieces(io.RawIOBase):
     """
 
     def __init__(self, store: Database, file: File, wrapped: bool) -> None:
-        self._store = store
-        self._file = file
+        self._store, self._file = store, file
         self._decoder = remote.Decoder() if wrapped else None
         self._fetched = 0
         self._ready = memoryview(b"")
@@ -481,8 +466,7 @@ class _Pieces(io.RawIOBase):
         piece = self._store.piece(self._file.path, self._fetched)
         if not piece and not self._fetched:
             raise FileNotFoundError(self._file.path)
-        expected = min(PIECE, self._file.size - self._fetched)
-        if len(piece) != expected:
+        if len(piece) != min(PIECE, self._file.size - self._fetched):
             raise OSError("it has changed meanwhile")
         self._fetched += len(piece)
         if self._decoder:
@@ -495,8 +479,7 @@ class _Pieces(io.RawIOBase):
 def info(connection: Connection, *sections: str) -> dict[str, str]:
     """The fields of some sections of INFO; none where the server forbids to look."""
     fields: dict[str, str] = {}
-    commands = [pack("INFO", section) for section in sections]
-    for reply in connection.many(commands, _INFO):
+    for reply in connection.many([pack("INFO", section) for section in sections], _INFO):
         if isinstance(reply, Refusal) and not str(reply).startswith("NOPERM"):
             raise problem_of(str(reply), str(connection.address))
         if isinstance(reply, bytes):
@@ -512,10 +495,9 @@ Times = tuple[float | None, float | None]
 
 
 def times(store: Database, items: Sequence[Item]) -> list[Times]:
-    """When each item expires, 0 for never, and was last used: seconds since the epoch.
-
-    None for what the server does not say. Of several keys the first that goes counts, and the
-    last that was used. Raises Problem as Connection does.
+    """When each item expires, 0 for never, and was last used: seconds since the epoch. None for
+    what the server does not say. Of several keys the first that goes counts, and the last that was
+    used. Raises Problem as Connection does.
     """
     keys = [encoded(file.path) for item in items for file in item.files]
     commands = [pack(*c) for key in keys for c in (("PTTL", key), ("OBJECT", "IDLETIME", key))]
@@ -534,7 +516,6 @@ def times(store: Database, items: Sequence[Item]) -> list[Times]:
 
 def knows_use(store: Database) -> bool:
     """Whether the server can say when anything was last used. Raises Problem as Connection does.
-
     Before 7.2 it takes a look for a use, and where it throws out what is used least often, it
     counts uses instead.
     """

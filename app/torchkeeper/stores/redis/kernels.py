@@ -44,8 +44,7 @@ def made(keys: remote.TritonKeys, key: str, files: list[File]) -> Item:
 
 
 def _rank(name: str) -> tuple[int, str]:
-    group = name.startswith(triton.GROUP_PREFIX)
-    return (0 if group else 1 if name.endswith(".json") else 2), name
+    return (0 if _is_group(name) else 1 if name.endswith(".json") else 2), name
 
 
 def _name(keys: remote.TritonKeys, file: File) -> str:
@@ -73,8 +72,7 @@ def is_known(store: Server, path: str) -> bool:
 def items_at(store: Server, paths: Sequence[str], report: Report) -> list[Item]:
     """The kernels that some paths are of; those without a group file take a scan each."""
     found = [(path, at) for path in paths if (at := store.triton.locate(path))]
-    grouped = [(path, at.key) for path, at in found if _is_group(at.file)]
-    items = _grouped(store, grouped)
+    items = _grouped(store, [(path, at.key) for path, at in found if _is_group(at.file)])
     known = {item.path for item in items}
     for path, at in found:
         if path not in known:
@@ -93,20 +91,17 @@ def _grouped(store: Server, groups: list[tuple[str, str]]) -> list[Item]:
     replies = store.connection.many([
         pack("GETRANGE", encoded(path), 0, MAX_SOURCE) for path, _ in groups
     ])  # fmt: skip
-    asked: list[tuple[str, str, list[str]]] = []
+    asked: list[tuple[str, list[str]]] = []
     for (path, key), reply in zip(groups, replies, strict=True):
         names = remote.group_names(reply) if isinstance(reply, bytes) else []
         paths = [store.triton.key(key, name) for name in names[:_MAX_FILES]]
         others = dict.fromkeys(x for x in paths if x and can_be_key(x) and store.triton.locate(x))
         if names:
-            asked.append((path, key, [path, *(x for x in others if x != path)]))
-    flat = [path for _, _, some in asked for path in some]
-    lengths = iter(store.connection.many([pack("STRLEN", encoded(path)) for path in flat]))
-    items = []
-    for _, key, some in asked:
-        if files := _files(some, lengths):
-            items.append(made(store.triton, key, files))
-    return items
+            asked.append((key, [path, *(x for x in others if x != path)]))
+    commands = [pack("STRLEN", encoded(path)) for _, some in asked for path in some]
+    lengths = iter(store.connection.many(commands))
+    found = [(key, _files(some, lengths)) for key, some in asked]
+    return [made(store.triton, key, files) for key, files in found if files]
 
 
 def _files(paths: list[str], lengths: Iterable[object]) -> list[File]:
@@ -158,8 +153,7 @@ def described(
             if isinstance(reply, bytes) and reply:
                 contents[name] = remote.group_from_redis(reply) if _is_group(name) else reply
         one = named(store.triton, item)
-        reading = Reading("triton", [name for _, name in files], contents)
-        [facts] = reader.facts([reading], report)
+        [facts] = reader.facts([Reading("triton", [name for _, name in files], contents)], report)
         entry = one.entry._replace(
             name=facts.get("name") or one.entry.name,
             device=facts.get("device"),

@@ -61,10 +61,7 @@ class Publisher:
         """dry: only find out what would go, and write nothing."""
         store.check_writable()
         self.done = Published()
-        self._store = store
-        self._report = report
-        self._left = left
-        self._dry = dry
+        self._store, self._report, self._left, self._dry = store, report, left, dry
         self._waiting: list[_Waiting] = []
         self._bytes = 0
         self._connections = store.reconnected
@@ -270,7 +267,7 @@ class Publisher:
             # Half of a command was sent; nothing but its end can end it.
             connection.close()
             raise
-        answer = connection.read()
+        answer = connection.read_many(1)[0]
         if isinstance(answer, Refusal):
             self._tell(item, problem_of(str(answer), self._store.place), 0)
         elif answer is None:

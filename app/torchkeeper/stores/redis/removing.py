@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Done, Users
 
 
-# Items of a Redis in a tenth of the memory: a purge of a server may be of a million.
-
 #: Items that are packed together.
 _AT_ONCE = 500
 
@@ -62,7 +60,7 @@ class Packed:
 def _told(item: Item) -> tuple[Any, ...]:
     if isinstance(item, RedisItem):
         return item.kind, item.path, item.length
-    return item.kind, item.path, item.key, [tuple(file) for file in item.files]
+    return item.kind, item.path, item.key, item.files
 
 
 def _made(told: list[Any]) -> Item:
@@ -83,20 +81,14 @@ _UNHURRIED = 1.0
 
 
 @dataclass
-class Removed:
-    """What was done: entries and bytes that are gone, redis keys among them, and failures."""
+class Changed:
+    """What was done: entries that are gone, or have a new time to live; bytes and redis keys that
+    are gone; and how many entries could not be changed.
+    """
 
     entries: int = 0
     keys: int = 0
     bytes: int = 0
-    failed: int = 0
-
-
-@dataclass
-class Changed:
-    """How many entries have a new time to live, and how many could not be given one."""
-
-    entries: int = 0
     failed: int = 0
 
 
@@ -144,7 +136,7 @@ class _Unhurried(Report):
                 raise
 
 
-def remove(store: Database, items: Sequence[Item] | Packed, report: Report, left: Left) -> Removed:
+def remove(store: Database, items: Sequence[Item] | Packed, report: Report, left: Left) -> Changed:
     """Take these items out for good, in batches, with ``progress`` in entries.
 
     Only what is still as it was listed: an item of which a key is gone, or has a value of another
@@ -154,7 +146,7 @@ def remove(store: Database, items: Sequence[Item] | Packed, report: Report, left
     says what is gone by then: {bytes, of, sure} and counts, as ``of`` has them of all (``tally``).
     """
     store.check_writable()
-    done = Removed()
+    done = Changed()
     try:
         for batch in _batches(items):
             report.check()
@@ -162,8 +154,7 @@ def remove(store: Database, items: Sequence[Item] | Packed, report: Report, left
             report.progress(done.entries + done.failed, len(items), "entries")
     except (Cancelled, Problem) as e:
         # What was sent last before a connection broke may have been done.
-        sure = isinstance(e, Cancelled)
-        about = {"bytes": done.bytes, "of": tallied(len(items)), "sure": sure}
+        about = {"bytes": done.bytes, "of": tallied(len(items)), "sure": isinstance(e, Cancelled)}
         report.finding(removed={**tallied(done.entries), **about})
         raise
     report.progress(len(items), len(items), "entries")
@@ -183,7 +174,7 @@ def _batches(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield batch
 
 
-def _remove(store: Database, batch: list[Item], done: Removed, left: Left) -> None:
+def _remove(store: Database, batch: list[Item], done: Changed, left: Left) -> None:
     def fail(item: Item, problem: Problem) -> None:
         done.failed += 1
         left(item, problem)
@@ -246,7 +237,7 @@ return said
 """
 
 
-def _remove_by_script(store: Database, batch: list[Item], done: Removed, fail: Left) -> None:
+def _remove_by_script(store: Database, batch: list[Item], done: Changed, fail: Left) -> None:
     """As ``_remove``, the look and the removal of each item in a script, one after the other."""
     commands = []
     for item in batch:

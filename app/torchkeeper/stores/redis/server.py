@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Owned
 
 
-# Who else can write to a Redis server, told as ``stores.folders.owners`` tells it of folders.
-#
 # PyTorch unpickles and runs what it finds in its cache: whoever can write to the server runs code
 # as everybody who uses it. What is found are objects ``{what, grave, place, …}``, the words for
 # which are in ``torchkeeper.client.words.owned``:
@@ -65,7 +63,10 @@ def found(store: Database) -> list[Owned]:
         if here:
             bound, shut = config_of(bind), config_of(protected)
             reach = "unknown" if bound is None or shut is None else "machine"
-            if reach == "machine" and shut == "no" and _beyond(bound or ""):
+            addresses = [one.lstrip("-") for one in (bound or "").split()]
+            # One that is bound to nothing, others reach, too.
+            beyond = not addresses or not all(map(_is_loopback, addresses))
+            if reach == "machine" and shut == "no" and beyond:
                 reach, everywhere = "network", True
         some.append({**_about("server-open", reach == "network", address, store.place),
                      "reach": reach, "all": everywhere})  # fmt: skip
@@ -110,12 +111,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _beyond(bind: str) -> bool:
-    """Whether others than this machine reach a server that is bound so; without anything, all."""
-    addresses = [one.lstrip("-") for one in bind.split()]
-    return not addresses or not all(_is_loopback(one) for one in addresses)
 
 
 def config_of(reply: object) -> str | None:
@@ -175,17 +170,16 @@ class Server:
 _FULL = 0.9
 
 
-def _is_full(page: Server) -> bool:
-    limited = page.policy == "noeviction" and page.max_memory
-    return bool(limited) and (page.used_memory or 0) > _FULL * (page.max_memory or 0)
-
-
 #: What figures of a server can mean, and when they do; the words are with who shows them.
 MEANINGS: dict[str, Callable[[Server], object]] = {
     "replica": lambda page: page.read_only,
     # Without a limit the policy never comes to bear.
     "policy-noeviction-no-limit": lambda page: page.max_memory == 0,
-    "policy-noeviction-full": _is_full,
+    "policy-noeviction-full": lambda page: (
+        page.policy == "noeviction"
+        and page.max_memory
+        and (page.used_memory or 0) > _FULL * page.max_memory
+    ),
     "evicting": lambda page: page.evicted,
     # It evicts keys with an expiry only, and PyTorch never sets one.
     "evicts-nothing-of-ours": lambda page: (
@@ -211,8 +205,7 @@ def look(store: Database) -> Server:
     """The page of a store's server. Raises Problem as Connection does."""
     page = Server(read_only=store.read_only, quiet=store.connection.quiet)
     sections = "server", "memory", "stats", "clients", "replication", "keyspace"
-    about = info(store.connection, *sections)
-    if about:
+    if about := info(store.connection, *sections):
         page.version = about.get("redis_version")
         page.role = about.get("role")
         page.policy = about.get("maxmemory_policy")

@@ -17,7 +17,7 @@ from torchkeeper.stores.describe import Carried, Described, unread
 from torchkeeper.stores.items import Item, Left, Offered, Source
 from torchkeeper.stores.needs import Living, Relatives, needed
 from torchkeeper.stores.reader import Budget, Reader
-from torchkeeper.stores.redis.database import Database, info
+from torchkeeper.stores.redis.database import Database, info, knows_use, timed
 from torchkeeper.stores.redis.kernels import named
 from torchkeeper.stores.store import Batches, Memory, Removal, Store
 
@@ -52,15 +52,13 @@ class Redis(Database, Store):
             raise Problem("use-unknown", server=self.place)
 
     def _knows_use(self) -> str | None:
-        from torchkeeper.stores.redis.database import knows_use
-
         return "server" if knows_use(self) else None
 
     def read(
         self, items: Iterable[Item], reader: Reader, report: Report, full: bool = False,
         budget: Budget | None = None,
     ) -> Batches:  # fmt: skip
-        from torchkeeper.stores.redis.relating import described
+        from torchkeeper.stores.redis.payloads import described
 
         return described(self, items, reader, report, full, budget or Budget())
 
@@ -68,7 +66,7 @@ class Redis(Database, Store):
         self, memory: Memory, report: Report, items: list[Item] | None = None,
         carried: Carried | None = None, all_of_it: bool = False,
     ) -> Batches:  # fmt: skip
-        from torchkeeper.stores.redis.relating import described
+        from torchkeeper.stores.redis.payloads import described
 
         items = self.items(report) if items is None else items
         living = Living(lambda: self.whole)
@@ -89,8 +87,6 @@ class Redis(Database, Store):
             yield [named(keys, item) if item.kind == "triton" else unread(item) for item in items]
 
     def timed(self, batches: Iterable[list[Described]], wanted: bool) -> Batches:
-        from torchkeeper.stores.redis.database import timed
-
         return (timed(self, batch) for batch in batches) if wanted else iter(batches)
 
     def uses(
@@ -124,21 +120,21 @@ class Redis(Database, Store):
 
     def items_of_key(self, key: str, report: Report) -> list[Item]:
         """Without a scan where the whole key is given."""
-        from torchkeeper.stores.redis.relating import of_key
+        from torchkeeper.stores.redis.payloads import of_key
 
         return list(of_key(self, key, report))
 
     def in_full(
         self, key: str, memory: Memory, report: Report
     ) -> Iterator[tuple[Described, Relatives]]:
-        from torchkeeper.stores.redis.relating import in_full
+        from torchkeeper.stores.redis.payloads import in_full
 
         for one, related in in_full(memory, self, key, report):
             yield next(self.timed([[one]], wanted=True))[0], related
 
     def relatives(self, kind: str, path: str, memory: Memory, report: Report) -> Relatives:
         """As far as that can be told in a moment."""
-        from torchkeeper.stores.redis.relating import related
+        from torchkeeper.stores.redis.payloads import related
 
         items = self.items_beside(path, report)
         if not items:
@@ -151,7 +147,7 @@ class Redis(Database, Store):
         return redis_key("fxgraph", key) or ""
 
     def put_off(self, item: Item) -> Described | None:
-        from torchkeeper.stores.redis.relating import MAX_READ, too_large
+        from torchkeeper.stores.redis.payloads import MAX_READ, too_large
 
         return too_large(item) if item.size > MAX_READ else None
 
@@ -179,14 +175,14 @@ class Redis(Database, Store):
     def offer(
         self, chosen: Sequence[Described], report: Report, left: Left, to_server: bool = False
     ) -> Offered:
-        from torchkeeper.stores.redis.relating import FromServer
+        from torchkeeper.stores.redis.payloads import FromServer
 
         return FromServer(chosen, self, left, to_server)
 
     def for_bundle(
         self, chosen: Sequence[Described], left: Left
     ) -> tuple[Sequence[Described], Source]:
-        from torchkeeper.stores.redis.relating import FromServer
+        from torchkeeper.stores.redis.payloads import FromServer
 
         offered = FromServer(chosen, self, left)
         return offered.chosen, offered
