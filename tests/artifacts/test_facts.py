@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchkeeper.artifacts import builds, facts, fxgraph, graphs, triton
+from torchkeeper.artifacts import builds, facts, fxgraph, triton
 from torchkeeper.artifacts.entry import READ
 
 
@@ -171,7 +171,7 @@ def test_elf(kept_291: Path) -> None:
     ],
 )  # fmt: skip
 def test_main_ops(source: str, graph: str, expected: list[str]) -> None:
-    assert graphs.main_ops(source, graph) == expected
+    assert fxgraph.main_ops(source, graph) == expected
 
 
 def test_key_factors_keep_colons_and_lines() -> None:

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchkeeper.artifacts import opcodes
 from torchkeeper.artifacts.leakforms import Fact, Leak
-from torchkeeper.artifacts.leaks import Echoes, Scanner, is_distinctive
+from torchkeeper.artifacts.leaks import Echoes, Scanner, is_distinctive, texts_of_pickle
 from torchkeeper.client.secrets import hidden
 
 #: Made up, each as its issuer's are; joined here, so that nobody takes this file for a leak.
@@ -88,7 +87,7 @@ def test_secrets_are_found_where_they_are_and_their_text_is_shown_nowhere(
 def test_a_value_beside_a_name_in_a_pickle_is_found(protocol: int) -> None:
     values = {"WANDB_API_KEY": "q" + "1w2e3r4t", "n": 1, "password": "b" * 3 + "4" * 250}
     data = pickle.dumps([values, *TOKENS.values(), KEY], protocol)
-    texts = {data[e.start : e.end] for e in opcodes.texts(data, lambda: None)}
+    texts = {data[e.start : e.end] for e in texts_of_pickle(data, lambda: None)}
     there = [value for _, value in secrets(data)]
     for value in [values["WANDB_API_KEY"], values["password"], *TOKENS.values()]:
         assert isinstance(value, str)
@@ -245,16 +244,16 @@ def test_a_password_that_is_a_word_is_looked_for_nowhere_else() -> None:
 def test_texts_of_pickles_within_pickles_are_told() -> None:
     inner = pickle.dumps({"a": "innermost"})
     data = pickle.dumps(["outer", pickle.dumps([inner, 10**40])])
-    told = [data[e.start : e.end] for e in opcodes.texts(data, lambda: None)]
+    told = [data[e.start : e.end] for e in texts_of_pickle(data, lambda: None)]
     assert told[0] == b"outer"
     assert b"innermost" in told
-    assert list(opcodes.texts(b"no pickle", lambda: None)) == []
+    assert list(texts_of_pickle(b"no pickle", lambda: None)) == []
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=400))
 def test_texts_lie_within_the_bytes_whatever_they_are(data: bytes) -> None:
-    for extent in opcodes.texts(b"\x80\x04" + data, lambda: None):
+    for extent in texts_of_pickle(b"\x80\x04" + data, lambda: None):
         assert 0 <= extent.start <= extent.end <= len(data) + 2
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 from tests.data.pickles import made, pickled
 
-from torchkeeper.artifacts import aotautograd
+from torchkeeper.artifacts import fxgraph
 
 _MODULE = "torch._functorch._aot_autograd.autograd_cache"
 
 
 def payload(newer: bytes) -> bytes:
     """An entry of torch 2.9.1 as torch 2.7 has it."""
-    told: Any = aotautograd.facts(newer, full=True)
+    told: Any = fxgraph.aot_facts(newer, full=True)
     halves = [
         made(_MODULE, name, {"fx_graph_cache_key": key})
         for name, key in zip(("CompiledForward", "CompiledBackward"), told["fx_keys"], strict=False)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import DATA
 from tests.redis_server import dump, serving
-from torchkeeper.artifacts import aotautograd, fxgraph
+from torchkeeper.artifacts import fxgraph
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import causes, verdicts
 from torchkeeper.engine.wire import Message
@@ -116,7 +116,7 @@ def test_its_key_factors_are_read(kept_215: Path) -> None:
         # The runnable graph, which names the version, is kept only while it is traced.
         assert (facts["torch"], facts["made_in"]["threads"]) == (None, 2)
     for path in (kept_215 / "cache").glob("aotautograd/*/*"):
-        said: Any = aotautograd.facts(path.read_bytes(), True)["factors"]
+        said: Any = fxgraph.aot_facts(path.read_bytes(), True)["factors"]
         names = {name for _, name, _ in said}
         assert names >= NEW.keys()
 

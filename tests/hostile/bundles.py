@@ -10,8 +10,7 @@ from typing import Any
 from tests.hostile import facts, megacaches, mutations, pickles, values, zips
 from tests.hostile.listing import HEX, KEY, PATHS
 from tests.hostile.zips import Member
-from torchkeeper.artifacts.alone import alone
-from torchkeeper.artifacts.aoti_eager import digest
+from torchkeeper.artifacts.aoti_eager import alone, digest
 from torchkeeper.artifacts.layout import payload_name
 
 SEVERAL = ("triton", "code", "aoti_eager")

@@ -12,7 +12,7 @@ from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena
 from tests.snapshots import snapshot
 from tests.stores.building import import_bundle
-from torchkeeper.artifacts import alone, aoti_eager
+from torchkeeper.artifacts import aoti_eager
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles.bundle import Bundle
@@ -81,10 +81,10 @@ def test_lists(run: Run, arena: Arena) -> None:
         except Problem as problem:
             told(problem)
         try:
-            text = alone.alone("aten::add", "cpu", item)
+            text = aoti_eager.alone("aten::add", "cpu", item)
             name = f"aoti_eager/aten/cpu/add.json#{aoti_eager.digest(item)}"
-            alone.checked(text, name, ["aoti_eager/aten/cpu/lib/aa/x.so"])
-            alone.checked(data, name, ["aoti_eager/aten/cpu/lib/aa/x.so"])
+            aoti_eager.checked(text, name, ["aoti_eager/aten/cpu/lib/aa/x.so"])
+            aoti_eager.checked(data, name, ["aoti_eager/aten/cpu/lib/aa/x.so"])
         except Problem as problem:
             told(problem)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from torchkeeper.artifacts import aotautograd, fxgraph
+from torchkeeper.artifacts import fxgraph
 from torchkeeper.verdict import judging
 from torchkeeper.verdict.native import Code
 from torchkeeper.verdict.probed import Env
@@ -24,7 +24,7 @@ ENVIRONMENT = ("torch_version", "system_info[hash]")
 def case(root: Path, kind: str = "fxgraph") -> Case:
     """The first entry of a cache, and the environment that its own factors describe."""
     files = sorted(path for path in (root / kind).rglob("*") if path.is_file())
-    read = fxgraph.facts if kind == "fxgraph" else aotautograd.facts
+    read = fxgraph.facts if kind == "fxgraph" else fxgraph.aot_facts
     graph = fxgraph.facts(next((root / "fxgraph").rglob("*/*/*")).read_bytes(), full=False)
     torch = str(graph["torch"])
     listed: Any = read(files[0].read_bytes(), True)["factors"]

@@ -141,7 +141,7 @@ def test_another_process_has_to_be_worth_its_start(monkeypatch: pytest.MonkeyPat
     one = Worker(cast("Any", None), group_of(cells[0]), cell=cells.pop(0))
     queue.cells.pop(0)
     assert queue.newcomer([one]) is None
-    queue.started(4.0)
+    queue.start_s = 4.0
     queue.ended(20.0, first=True)  # with a header, and all that a process does but once
     assert queue.newcomer([one]) is None
     queue.ended(2.0, first=False)

@@ -12,9 +12,15 @@ import pytest
 
 from tests.conftest import DATA
 from tests.warm.test_trace import read, record, written
-from torchkeeper.warm.traces import phases, trace
-from torchkeeper.warm.traces.graphs import Graph, Graphs
-from torchkeeper.warm.traces.phases import Compile, Event
+from torchkeeper.warm.traces import graphs, trace
+from torchkeeper.warm.traces.graphs import (
+    PHASES,
+    Compile,
+    Event,
+    Graph,
+    Graphs,
+    checked_phases,
+)
 
 Records = list[tuple[dict[str, Any], str | None]]
 
@@ -47,26 +53,26 @@ def test_a_compile_and_its_backward_graph() -> None:
     last = {graph.id: graph for graph in told}
     forward, backward = last["1/0 forward"], last["1/0 backward"]
     assert [graph.outcome for graph in (forward, backward)] == ["miss", "miss"]
-    assert [name for name, _ in forward.phases] == list(phases.PHASES)
+    assert [name for name, _ in forward.phases] == list(PHASES)
     assert [name for name, _ in backward.phases] == ["post_grad", "codegen", "build", "other"]
     for graph in (forward, backward):
         spent = dict(graph.phases)
         assert graph.seconds
         assert spent["build"] > 0.6 * graph.seconds, "g++ takes most"
         # What PyTorch says compiling the graph took begins after Dynamo.
-        assert graph.seconds <= phases.total(graph.phases) < graph.seconds + 0.7
+        assert graph.seconds <= sum(spent.values()) < graph.seconds + 0.7
 
 
 def test_the_sum_is_what_it_took() -> None:
     compile_ = Compile()
-    found = [one for _, payload in kept("cold") if (one := phases.event(payload))]
+    found = [one for _, payload in kept("cold") if (one := graphs.event(payload))]
     mine = found[: next(n for n, x in enumerate(found) if x.name == "dynamo" and x.kind == "E") + 1]
     beside = [one for one in mine if one.name != "compile_file"]
     for one in beside:
         compile_.take(one)
     (part,) = compile_.parts
-    assert phases.total(part.phases()) == pytest.approx(beside[-1].at - beside[0].at)
-    assert not compile_.under_way
+    assert sum(part.spent.values()) == pytest.approx(beside[-1].at - beside[0].at)
+    assert compile_.part is None
 
 
 def test_a_hit_takes_both_graphs_at_once() -> None:
@@ -157,7 +163,7 @@ ODD = [
 
 @pytest.mark.parametrize("payload", ODD)
 def test_what_is_no_event(payload: object) -> None:
-    assert phases.event(payload) is None
+    assert graphs.event(payload) is None
     assert heard([({"chromium_event": {}, "frame_id": 1}, payload)]) == []  # type: ignore[list-item]
 
 
@@ -183,7 +189,7 @@ def test_it_costs_next_to_nothing() -> None:
 
 
 def test_what_another_process_tells() -> None:
-    assert phases.checked([["build", 3], ["dynamo", 0.5]]) == [("dynamo", 0.5), ("build", 3.0)]
+    assert checked_phases([["build", 3], ["dynamo", 0.5]]) == [("dynamo", 0.5), ("build", 3.0)]
     for wrong in ([["x", 1]], [["build", -1]], [["build", float("nan")]], [["build"]], [[[], 1]]):
         with pytest.raises((ValueError, TypeError, LookupError)):
-            phases.checked(wrong)
+            checked_phases(wrong)

@@ -14,8 +14,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.following import fitting
 from torchkeeper.warm.recipes import faults as looking
 from torchkeeper.warm.recipes.expanding import Cell, cells_of
-from torchkeeper.warm.recipes.recipe import MOST_CELLS, checked, faults, of_request
-from torchkeeper.warm.recipes.sections import bytes_of
+from torchkeeper.warm.recipes.recipe import MOST_CELLS, bytes_of, checked, faults, of_request
 
 CALLABLE = '[callable]\nfunction = "m:f"\n'
 EAGER = '[eager]\nop = "aten::add.Tensor"\ninputs = [1]\n'

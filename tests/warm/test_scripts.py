@@ -17,9 +17,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import processes, supervise
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.sources import Work, scripts
-from torchkeeper.warm.traces import tail
 from torchkeeper.warm.traces.graphs import Graph
-from torchkeeper.warm.traces.tail import Tail
 
 #: Puts what was recorded where PyTorch would have written it, in two pieces.
 TRACING = """if True:
@@ -146,11 +144,11 @@ def test_a_trace_that_grows(tmp_path: Path) -> None:
     whole: dict[str, Graph] = {}
     folder = tmp_path / "whole"
     written(folder, lines)
-    Tail(str(folder), lambda graph: whole.update({graph.id: graph}), "").look()
+    scripts.Tail(str(folder), lambda graph: whole.update({graph.id: graph}), "").look()
     assert {graph.outcome for graph in whole.values()} == {"miss"}
     pieces: dict[str, Graph] = {}
     folder = tmp_path / "pieces"
-    follows = Tail(str(folder), lambda graph: pieces.update({graph.id: graph}), "")
+    follows = scripts.Tail(str(folder), lambda graph: pieces.update({graph.id: graph}), "")
     follows.look()
     for end in range(0, len(lines) + 997, 997):
         written(folder, lines[:end])
@@ -165,10 +163,10 @@ def test_a_strangers_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     written(tmp_path, os.urandom(100_000), b"\n\n\t\n" * 1000, lookup("hit", key="f1"), b"V\n")
     (tmp_path / "dedicated_log_torch_trace_link.log").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "dedicated_log_torch_trace_pipe.log")
-    follows = Tail(str(tmp_path), told.append, "step")
+    follows = scripts.Tail(str(tmp_path), told.append, "step")
     follows.look()
     assert [(graph.name, graph.outcome) for graph in told] == [("step", "hit")]
-    monkeypatch.setattr(tail, "_MOST", 10)
+    monkeypatch.setattr(scripts, "_MOST", 10)
     written(tmp_path, b"x" * 100_000, name="dedicated_log_torch_trace_more.log")
     follows.look()
     assert follows._files[str(tmp_path / "dedicated_log_torch_trace_more.log")].at == 0

@@ -280,7 +280,7 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
         b"[" * 9999,
     ):
         following.take(line, worker.state, partial(one._hear, worker))
-        following.take(line, work, lambda w, v: prepare._tell(w, v, work, report))
+        following.take(line, work, partial(prepare._tell, work, report))
     assert (worker.state.result, worker.state.problem, worker.cell) == (None, None, cell)
     assert (report.findings, report.steps) == ([], [])
     assert one.rows[3]["state"] == "queued"
@@ -304,7 +304,7 @@ def test_nothing_here_imports_torch() -> None:
         "sweep",
         "processes",
     ]
-    modules += [f"sources.{name}" for name in ("builtin", "callables", "exported", "inputs")]
+    modules += [f"sources.{name}" for name in ("builtin", "callables", "exported", "running")]
     code = (
         "import sys\n"
         "sys.modules.update(dict.fromkeys(('torch', 'triton', 'PySide6', 'redis', 'filelock')))\n"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 
 def facts(data: bytes, full: bool, file: str = "") -> Facts:

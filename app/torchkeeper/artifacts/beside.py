@@ -1,22 +1,134 @@
-"""What torch and vLLM write into a cache folder beside its entries, and use only there.
+r"""What lies in a cache folder beside its entries: what torch and vLLM write and use only there,
+what any writer leaves while it writes, or when it dies, and the locks that it takes.
 
-Sources: torch/_inductor/codecache.py (AotCodeCompiler, HalideCodeCache), debug.py (DebugFormatter),
-cpp_builder.py (batch_convert_cubins_to_obj), runtime/triton_heuristics.py (_dump_launch_tensors),
-runtime/cutedsl_cache.py, codegen/cutlass/{cache,utils}.py, autoheuristic/autoheuristic.py;
-vllm/model_executor/models/registry.py and vllm/distributed/device_communicators.
+Sources of the former: torch/_inductor/codecache.py (AotCodeCompiler, HalideCodeCache), debug.py
+(DebugFormatter), cpp_builder.py (batch_convert_cubins_to_obj), runtime/triton_heuristics.py
+(_dump_launch_tensors), runtime/cutedsl_cache.py, codegen/cutlass/{cache,utils}.py,
+autoheuristic/autoheuristic.py; vllm/model_executor/models/registry.py and
+vllm/distributed/device_communicators.
+
+A leftover is what one line of this table says, and nothing else: whatever is called similarly, or
+so elsewhere, is somebody's own file. Checked against torch 2.13.0 and Triton 3.7.1; ``C`` is a key
+of code, ``XX`` its folder, ``KEY`` that of a kernel, ``ROOT`` a cache (``layout.inner_cache``).
+
+=================================  ====================================  ======================
+writer                             folder under ROOT                     name
+=================================  ====================================  ======================
+write_atomic (codecache.py)        that of an FX graph, an AOTAutograd   .<pid>.<thread>.tmp
+                                   entry, a precompiled function, XX,
+                                   C, C/C, XX/C.halide, cache,
+                                   precompiled_headers; of vLLM's,
+                                   beside its artifacts
+write_local_impl (pgo.py)          dynamo                                code_state_<key>.pkl
+                                                                         with .tmp or .lock
+CppBuilder.build (cpp_builder.py)  XX, C, C/C, precompiled_headers       C…_CxxBuild/ with what
+                                                                         a compiler makes
+get_lock_dir (codecache.py)        locks                                 C.lock, g++.lock
+_precompile_header (the same)      precompiled_headers/locks             C.lock
+DebugFormatter.copy (debug.py)     XX                                    C.debug.lock
+aoti_eager_op_conf_lock            locks; aoti_eager/<ns>/<device>/      <op>.lock of a list
+(aoti_eager.py)                    lib/locks                             that is there
+OnDiskCache (cache.py)             cache/<name>/locks, or locks of a     <4 hex>.lock of a
+                                   place that is such a cache            value that is there
+_OnDiskCacheImpl                   cache, cache/<name>                   dir.lock beside a value
+(runtime/caching)
+Memoizer (runtime/caching)         ROOT                                  memoizer_cache.lock
+disk_cache_set                     cutedsl_compile_cache                 tmp<8>.o.tmp
+(runtime/cutedsl_cache.py)
+fresh_cache (utils.py)             tmp<8>                                a cache, in full
+generate_and_run_autotune_block    ROOT                                  tmp<8>.py with its
+(codegen/wrapper.py)                                                     imports
+CompilerBisector                   bisect, bisect/<backend>              bisect_status.txt,
+(compiler_bisector.py)                                                   <subsystem>_….txt
+FileCacheManager.put               KEY/tmp.pid_<pid>_<uuid>, once KEY    a kernel's file, once
+(triton/runtime/cache.py)                                                with .tmp.pid_…
+TritonBundler (triton_bundler.py)  triton/<device>/tmp.<uuid>            a whole kernel
+Torchkeeper (stores/atomic.py,  where the file is to be               .torchkeeper-….tmp,
+stores/folders/journal.py)                                              tmp.torchkeeper-…/
+=================================  ====================================  ======================
+
+Locks are empty. What else tells such a file from one of the same name is in ``proofs``.
 """
 
 from __future__ import annotations
 
 import re
 
-from torchkeeper.artifacts import scratch
+from torchkeeper.artifacts import triton
+
+#: Keys, as the functions of torch/_inductor/cache_key.py make them.
+CODE = r"c[a-z2-7]{51}"
+FX = r"f[a-z2-7]{51}"
+AOT = r"a[a-z2-7]{51}"
+HEX64 = r"[0-9a-f]{64}"
+#: The first two letters of the rest of a key of code.
+SHARD = r"[a-z2-7]{2}"
+#: A profile: ``code_state_<job>:<rank>:<tag>.pkl`` with the colons replaced (torch/_dynamo/pgo.py).
+#: The first versions know no tag.
+PROFILE_KEY = r"[^/\n]*_(?:None|\d{1,10})(?:_[^/\n]*)?"
+PROFILE = rf"code_state_{PROFILE_KEY}\.pkl"
+#: An operator with its overload, in a file name.
+OPERATOR = r"[A-Za-z0-9_]{1,150}(?:\.[A-Za-z0-9_]{1,50})?"
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+#: The number of a thread is an address; what others put there is the time, in seconds or parts.
+_ATOMIC = r"\.\d{1,10}\.(?!1\d{9}(?:\d{3}){0,3}\.)\d{6,20}\.tmp"
+_MADE = r"[\w.+-]{1,200}\.(?:o|obj|i|ii|s|d|bc|dwo|res|gch|pch|lib|exp|pdb|ilk|so|dll)"
+#: What CompilerBisector searches through (BACKENDS), and what it writes of each.
+_SEARCHED = (
+    r"(?:aot_eager_decomp_partition/(?:aot_eager_decomp_partition_cse|decomposition)|"
+    r"inductor/(?:(?:pre_grad|joint_graph|post_grad)_passes|pre_grad_graph|cudagraphs|lowerings|"
+    r"inductor_(?:fallback_random|emulate_precision_casts|layout_optimization|"
+    r"comprehensive_padding)))"
+)
+_STATE = r"_(?:run_state|config|bisect_range|call_counter_debug_info)\.txt"
+#: The names of tempfile.mkdtemp and mkstemp.
+_NAMED = r"tmp[a-z0-9_]{8}"
+#: Those of them that are no words with a number behind, such as somebody gives a folder.
+RANDOM = r"(?!tmp[a-z_]*[0-9]*(?:/|$))" + _NAMED
+#: A piece of a graph that vLLM had compiled (vllm/compilation/compiler_interface.py).
+PIECE = r"artifact_(?:compile_range_\d{1,10}_\d{1,10}|shape_(?:None|\d{1,10}))_subgraph_\d{1,6}"
+
+#: What write_atomic calls a file until it has its name.
+ATOMIC = re.compile(_ATOMIC, re.ASCII)
+#: What Torchkeeper calls its own until they have their names.
+_OURS = re.compile(r"\.torchkeeper-(?:[0-9a-f]{12}|[A-Za-z0-9_]{8})\.tmp")
+_OUR_FOLDER = re.compile(r"tmp\.torchkeeper-[0-9a-f]{12}")
+#: A folder with the cache of a compile without caches.
+TEMPORARY = re.compile(RANDOM)
+_BISECT = "bisect"
+#: The path of a folder that is one leftover, with all that a writer puts into it.
+WHOLE = re.compile(rf"{RANDOM}|{_BISECT}")
+_OF_KERNEL = re.compile(rf"tmp\.pid_\d{{1,10}}_{_UUID}", re.ASCII)
+#: A folder that a whole kernel is written into before that gets its name.
+BUNDLED = re.compile(rf"(?:{triton.ABOVE})?tmp\.{_UUID}", re.ASCII)
+_MID_WRITE = re.compile(rf"(.+)\.tmp\.pid_\d{{1,10}}_(?:{_UUID}|\d{{1,20}})", re.ASCII)
+
+_LINES = (
+    rf"fxgraph/(?P<fx>{SHARD})/f(?P=fx)[a-z2-7]{{49}}/{_ATOMIC}",
+    rf"aotautograd/{AOT}/{_ATOMIC}",
+    rf"dynamo/{HEX64}/{_ATOMIC}",
+    rf"(?:{SHARD}(?:/{CODE}\.halide)?|{CODE}(?:/{CODE})?|cache|precompiled_headers)/{_ATOMIC}",
+    rf"dynamo/{PROFILE}\.(?:tmp|lock)",
+    rf"(?:{SHARD}|{CODE}(?:/{CODE})?|precompiled_headers)/{CODE}[\w.]{{0,40}}_CxxBuild/{_MADE}",
+    rf"locks/(?:{CODE}|g\+\+|{OPERATOR})\.lock",
+    rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/lib/locks/{OPERATOR}\.lock",
+    rf"precompiled_headers/locks/{CODE}\.lock",
+    rf"{SHARD}/{CODE}\.debug\.lock",
+    r"(?:cache/(?:[^/]+/)?)?(?:locks/[0-9a-f]{4}|dir)\.lock",
+    r"memoizer_cache\.lock",
+    rf"cutedsl_compile_cache/{_NAMED}\.o\.tmp",
+    rf"{_NAMED}\.py",
+)
+_LINE = re.compile("|".join(f"(?:{line})" for line in _LINES), re.ASCII)
+#: A file in which PyTorch keeps how far its search for a fault is.
+BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})", re.ASCII)
 
 #: Names of generated code (CODE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py), of which the
 #: two letters after the first name its folder (get_path in codecache.py).
-CODE_STEM = re.compile(scratch.CODE)
+CODE_STEM = re.compile(CODE)
 #: Folders of autotune results, which need not be named after them.
-SHARD = re.compile(r"[a-z0-9]{2}")
+ANY_SHARD = re.compile(r"[a-z0-9]{2}")
 #: What follows the stem: the parts of a model, what is said of them, and in what language it is,
 #: or what was built; ``.so.load_ok`` since 2.15.
 _SUFFIX = re.compile(
@@ -40,8 +152,7 @@ _OF_DEBUG = re.compile(
     re.ASCII,
 )
 _OF_HALIDE = re.compile(
-    r"generate_kernel\.py|halide_kernel\.(?:a|h|schedule\.h|o)|done|lock|\.\d+\.\d+\.tmp",
-    re.ASCII,
+    r"generate_kernel\.py|halide_kernel\.(?:a|h|schedule\.h|o)|done|lock|\.\d+\.\d+\.tmp", re.ASCII
 )
 _RUNTIME = re.compile(
     r"halide-runtime-host(?:-cuda)?-[a-z2-7]{51}/"
@@ -49,8 +160,7 @@ _RUNTIME = re.compile(
 )
 #: Inputs of a Triton kernel that a user had dumped.
 _DUMPED = re.compile(
-    rf"(?:unhashed_kernel_inputs|{scratch.SHARD})/\w{{1,240}}_run_\d{{1,6}}/tensor_\d{{1,6}}\.pt",
-    re.ASCII,
+    rf"(?:unhashed_kernel_inputs|{SHARD})/\w{{1,240}}_run_\d{{1,6}}/tensor_\d{{1,6}}\.pt", re.ASCII
 )
 #: Lists of CUTLASS's operations, its own cache, and the links through which torch imports it.
 _CUTLASS = re.compile(r"configs_[0-9a-f]{8}\.json")
@@ -70,7 +180,7 @@ _VLLM = re.compile(
 
 def is_code_folder(name: str) -> bool:
     """Two letters of the stem; AOTInductor has one for each model, named as code is."""
-    return bool(SHARD.fullmatch(name) or CODE_STEM.fullmatch(name))
+    return bool(ANY_SHARD.fullmatch(name) or CODE_STEM.fullmatch(name))
 
 
 def code_stem(folder: str, name: str) -> str | None:
@@ -88,10 +198,9 @@ def is_known_link(path: str) -> bool:
 
 
 def locate(path: str, parts: list[str]) -> tuple[str, str, str] | None:
-    """The kind, key and common path of such a file, or None.
-
-    A module's graphs for whoever debugs it, what a model's library was built with, Halide's and
-    CuTe's builds, inputs that were dumped, CUTLASS's caches, and what AutoHeuristic learned from.
+    """The kind, key and common path of such a file, or None. A module's graphs for whoever debugs
+    it, what a model's library was built with, Halide's and CuTe's builds, inputs that were dumped,
+    CUTLASS's caches, and what AutoHeuristic learned from.
     """
     folder, name = parts[0], parts[-1]
     if len(parts) == 1:
@@ -124,3 +233,20 @@ def _of_model(path: str, parts: list[str]) -> tuple[str, str, str] | None:
     if within and (_OF_MODEL.fullmatch(parts[2]) or code_stem(parts[1], parts[2])):
         return "code", parts[1], f"{parts[0]}/{parts[1]}/"
     return None
+
+
+def is_leftover(path: str, parts: list[str]) -> bool:
+    """Whether a writer has such a file in its folder while it writes; less those of ``WHOLE``."""
+    name = parts[-1]
+    if _OURS.fullmatch(name) or _LINE.fullmatch(path):
+        return True
+    if len(parts) < 2:
+        return False
+    folder = parts[-2]
+    if _OUR_FOLDER.fullmatch(folder):
+        return triton.is_file(name)
+    if _OF_KERNEL.fullmatch(folder):
+        return triton.is_folder(parts[:-2]) and triton.is_file(name)
+    if match := _MID_WRITE.fullmatch(name):
+        return triton.is_folder(parts[:-1]) and triton.is_file(match[1])
+    return bool(BUNDLED.fullmatch("/".join(parts[:-1]))) and triton.is_telling("", name)

@@ -34,11 +34,9 @@ class MadeIn(TypedDict):
 
 
 class Builder(TypedDict):
-    """What built objects, as somebody says.
-
-    python: the tag of its extension modules, as ``cpython-311-x86_64-linux-gnu``. compiler: the
-    first line of its ``--version``. libc: None for another than the GNU one. cpu_flags: all that
-    Linux says the CPU has, sorted.
+    """What built objects, as somebody says. python: the tag of its extension modules, as
+    ``cpython-311-x86_64-linux-gnu``. compiler: the first line of its ``--version``. libc: None for
+    another than the GNU one. cpu_flags: all that Linux says the CPU has, sorted.
     """
 
     torch: str
@@ -64,9 +62,8 @@ class Kernels(TypedDict):
 
 class Claims(Kernels):
     """What a bundle says of its objects, unproven, and of its kernels of which it is told how they
-    were built.
-
-    objects: how many entries hold something built; built: of how many of these it is told how.
+    were built. objects: how many entries hold something built; built: of how many of these it is
+    told how.
     """
 
     native: Builder | None
@@ -75,12 +72,11 @@ class Claims(Kernels):
 
 
 class Build(NamedTuple):
-    """How one object was made.
-
-    source, object: their paths in the zip. command: which of the manifest's commands, None of an
-    eager kernel, whose source is the text of its item (artifacts.alone). elsewhere:
-    whether it records more instruction sets than the CPU has that the manifest speaks of, as where
-    machines share a cache: of the CPU that it was built on, then, nothing is said.
+    """How one object was made. source, object: their paths in the zip. command: which of the
+    manifest's commands, None of an eager kernel, whose source is the text of its item
+    (artifacts.aoti_eager). elsewhere: whether it records more instruction sets than the CPU has
+    that the manifest speaks of, as where machines share a cache: of the CPU that it was built on,
+    then, nothing is said.
     """
 
     source: str
@@ -99,9 +95,7 @@ def build_from(said: object) -> Build | None:
         return None
     if not isinstance(elsewhere, bool) or "command" not in said:
         return None
-    if command is not None and (not isinstance(command, int) or isinstance(command, bool)):
-        return None
-    if command is not None and not 0 <= command < _MAX_COMMANDS:
+    if command is not None and not (type(command) is int and 0 <= command < _MAX_COMMANDS):
         return None
     return Build(source, made, command, elsewhere)
 
@@ -155,20 +149,16 @@ HEADER = 64
 
 
 def complete(head: bytes, size: int) -> bool:
-    """Whether a file of ``size`` bytes that starts with ``head`` is an ELF file to its end.
-
-    The linker writes the section header table last and at the end, so a file that stops before
-    that table ends was never finished, or was cut.
+    """Whether a file of ``size`` bytes that starts with ``head`` is an ELF file to its end. The
+    linker writes the section header table last and at the end, so a file that stops before that
+    table ends was never finished, or was cut.
     """
     if len(head) < HEADER or head[:4] != b"\x7fELF" or head[4] not in (1, 2):
         return False
     order = "<" if head[5] == 1 else ">"
-    if head[4] == 2:
-        (offset,) = struct.unpack_from(order + "Q", head, 40)
-        entry, count = struct.unpack_from(order + "HH", head, 58)
-    else:
-        (offset,) = struct.unpack_from(order + "I", head, 32)
-        entry, count = struct.unpack_from(order + "HH", head, 46)
+    of_offset, at, at_counts = ("Q", 40, 58) if head[4] == 2 else ("I", 32, 46)
+    (offset,) = struct.unpack_from(order + of_offset, head, at)
+    entry, count = struct.unpack_from(order + "HH", head, at_counts)
     return bool(offset and count and offset + entry * count <= size)
 
 

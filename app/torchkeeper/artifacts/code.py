@@ -9,7 +9,6 @@ are reduced to a digest that joins them.
 from __future__ import annotations
 
 import ast
-import base64
 import hashlib
 import json
 import re
@@ -17,10 +16,10 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.layout import VLLM_FACTORS, is_vllm
+from torchkeeper.artifacts.layout import VLLM_FACTORS, VLLM_FILES, payload_name
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 
 # For which vector instructions C++ code was written, and for which it was built.
@@ -130,9 +129,8 @@ def widths(source: str) -> str | None:
 
 def instructions(data: bytes) -> str | None:
     """The vector instructions that a built object was told it may use, as Linux calls them, with
-    blanks between; None where it does not say.
-
-    They stand in its debug information: GCC names its options there, and what ``native`` meant.
+    blanks between; None where it does not say. They stand in its debug information: GCC names its
+    options there, and what ``native`` meant.
     """
     found = _told(data, _used)
     return None if found is None else " ".join(sorted(found))
@@ -141,9 +139,8 @@ def instructions(data: bytes) -> str | None:
 def instruction_sets(data: bytes) -> frozenset[str] | None:
     """All instruction sets that a built object was told it may use, as Linux calls them in
     /proc/cpuinfo, less those that only hand-written code uses; None where it does not say, or is
-    not for x86.
-
-    A CPU that has all of them runs it. Others than ``instructions`` are among them, such as popcnt.
+    not for x86. A CPU that has all of them runs it. Others than ``instructions`` are among them,
+    such as popcnt.
     """
     found = _told(data, _sets)
     return None if found is None else frozenset(found)
@@ -235,20 +232,15 @@ def kernels(module: str) -> list[tuple[str, str]]:
 
 
 def key_of(text: str, command: str = "") -> str:
-    """The key under which PyTorch writes a source (code_hash, write in codecache.py); ``command``:
-    what it adds to one that it builds.
-    """
+    """The key of a source (code_hash, write in codecache.py); command: what it is built with."""
     named = text.strip() + (f"||{command}" if command else "")
-    digest = hashlib.sha256(named.encode("utf-8", "replace")).digest()
-    return "c" + base64.b32encode(digest)[:51].decode().lower()
+    return "c" + payload_name(hashlib.sha256(named.encode("utf-8", "replace")).hexdigest())
 
 
 def triton_sources(module: str) -> list[str]:
-    """The keys of the Triton sources that a generated Python module has compiled.
-
-    PyTorch writes the text of each to a file of its own (define_kernel in
-    torch/_inductor/codegen/triton.py, PyCodeCache.load). Raises ValueError or SyntaxError for a
-    text that is no literal.
+    """The keys of the Triton sources that a generated Python module has compiled. PyTorch writes
+    the text of each to a file of its own (define_kernel in torch/_inductor/codegen/triton.py,
+    PyCodeCache.load). Raises ValueError or SyntaxError for a text that is no literal.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of escapes that are none
@@ -264,10 +256,9 @@ def for_rocm(text: str) -> bool:
 
 
 def names(module: str) -> tuple[list[str], bool]:
-    """The keys of the Triton sources a module names; and whether with ``kernels`` that is all.
-
-    It is not where the text is none that PythonWrapperCodegen writes, or names something in a
-    way that is not known here.
+    """The keys of the Triton sources a module names; and whether with ``kernels`` that is all. It
+    is not where the text is none that PythonWrapperCodegen writes, or names something in a way that
+    is not known here.
     """
     try:
         found = triton_sources(module)
@@ -307,7 +298,7 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
                 found["device"] = "cpu"
     if objects:
         found.update(needed_by(objects))
-    if any(map(is_vllm, texts)):
+    if VLLM_FILES & texts.keys():
         found["name"] = "vLLM's graph and key factors"
         found["hashes"] = _hashes(texts.get(VLLM_FACTORS, b""))
     if full:
@@ -331,9 +322,8 @@ def needed_by(objects: list[bytes]) -> Facts:
 
 
 def _hashes(factors: bytes) -> dict[str, str]:
-    """What vLLM's key was made of: ``code``, ``compiler``, ``config``, each as a hash.
-
-    A list that was cut or is none of vLLM's tells nothing (VllmBackend.__call__ in
+    """What vLLM's key was made of: ``code``, ``compiler``, ``config``, each as a hash. A list that
+    was cut or is none of vLLM's tells nothing (VllmBackend.__call__ in
     vllm/compilation/backends.py).
     """
     try:

@@ -10,27 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow, Held, Measured, Tally
 
+_GRAPHS, _CODE = ("fxgraph", "aotautograd"), ("code", "triton")
+_TRAVELLING = (*_GRAPHS, *_CODE, "autotune", "pgo", "precompile", "aoti_eager")
 #: Every kind of entry, in the order in which places are read and totals are printed.
 #: FX graphs come first because they name what the others belong to.
-KINDS = (
-    "fxgraph",
-    "aotautograd",
-    "code",
-    "triton",
-    "autotune",
-    "pgo",
-    "precompile",
-    "aoti_eager",
-    "ondisk",
-    "header",
-    "lock",
-    "unknown",
-)
-
+KINDS = (*_TRAVELLING, "ondisk", "header", "lock", "unknown")
 #: Kinds that another place can use; the rest is scratch of one machine.
-PORTABLE = frozenset(
-    {"fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile", "aoti_eager"}
-)
+PORTABLE = frozenset(_TRAVELLING)
 
 _Count = Literal["entries", "locks", "headers", "unknown"]
 #: Kinds that neither PyTorch nor Triton nor vLLM could use, by what their number is called wherever
@@ -69,10 +55,9 @@ def too_short(kind: str, size: int) -> str | None:
 
 
 def tally(kinds: Iterable[str]) -> Tally:
-    """How many entries there are among what has these kinds, and what else, counted apart.
-
-    The result is ``{entries, locks, headers, unknown}``, as every count on the wire, in JSON and
-    on a screen has it.
+    """How many entries there are among what has these kinds, and what else, counted apart. The
+    result is ``{entries, locks, headers, unknown}``, as every count on the wire, in JSON and on a
+    screen has it.
     """
     return counted(Counter(kinds))
 
@@ -91,10 +76,9 @@ def tallied(count: int, kind: str = "") -> Tally:
 
 
 def holds(kinds: Mapping[str, tuple[int, int]]) -> Held:
-    """What a place holds that has so many of each kind, and their content in bytes.
-
-    The result is ``tally``, ``measured`` of the entries alone, and ``apart_bytes``, the content of
-    what is counted apart.
+    """What a place holds that has so many of each kind, and their content in bytes. The result is
+    ``tally``, ``measured`` of the entries alone, and ``apart_bytes``, the content of what is
+    counted apart.
     """
     counts = counted({kind: count for kind, (count, _) in kinds.items()})
     apart = sum(size for kind, (_, size) in kinds.items() if kind in COUNTED_APART)
@@ -104,9 +88,8 @@ def holds(kinds: Mapping[str, tuple[int, int]]) -> Held:
 
 def measured(count: int, *, on_disk: bool) -> Measured:
     """So many bytes by what they are: content, which is what files hold and a copy carries, or room
-    on the disk, of all that is named, a file with several names once.
-
-    Content is told of what a place holds and what is copied, room of what comes free.
+    on the disk, of all that is named, a file with several names once. Content is told of what a
+    place holds and what is copied, room of what comes free.
     """
     if on_disk:
         return {"bytes": count, "disk_bytes": count}
@@ -114,10 +97,8 @@ def measured(count: int, *, on_disk: bool) -> Measured:
 
 
 class Problem(Exception):
-    """Something the user should know of: a code and what it is about, never prose.
-
-    The words for a code are in ``torchkeeper.client.words.problems``, on the side that talks to
-    people.
+    """Something the user should know of: a code and what it is about, never prose. The words for a
+    code are in ``torchkeeper.client.words.problems``, on the side that talks to people.
     """
 
     def __init__(self, code: str, **params: str | int | float | None) -> None:

@@ -1,4 +1,9 @@
-"""FX graph entries: a pickled CompiledFxGraph (torch/_inductor/output_code.py)."""
+"""Entries of graphs, and names for those: pickled CompiledFxGraphs (torch/_inductor/output_code.py)
+and AOTAutogradResults, which name the FX graphs they need, or hold them themselves if bundled.
+
+Source of the latter: torch/_functorch/_aot_autograd/aot_autograd_result.py (2.9 to 2.13); older
+versions call the class AOTAutogradCacheEntry.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts import code, graphs, inert
+from torchkeeper.artifacts import code, inert
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 _VERSION = re.compile(r"^# torch version: (\S{1,80})$", re.MULTILINE)
 _CUDA = re.compile(r"^# torch cuda version: (\S{1,40})$", re.MULTILINE)
@@ -33,6 +38,38 @@ _OF_GRAPH_TOO = (
     "triton_kernel_source_codes",
     "user_defined_triton_source",
 )
+
+_FILE = re.compile(r"# File: (.{1,400}?):(\d+) in ([\w.<>]{1,200}), code: ?(.{0,200})")
+_ORIGINAL = re.compile(r"Original ATen: \[([^\]\n]{0,4000})\]")
+_CALL = re.compile(r"torch\.ops\.\w+\.(\w+)")
+#: A fused kernel is named after the ops in it; a digit tells it from others alike.
+_FUSED = re.compile(r"^\w*?_fused_(\w{1,120}?)_\d+ = async_compile", re.MULTILINE)
+#: The ops in such a name; of several words those that aten has, else a word each.
+_WORD = re.compile(
+    r"_?(?:scaled_dot_product_\w+?attention(?:_for_cpu)?(?:_backward)?"
+    r"|native_(?:layer|group|batch)_norm(?:_legit(?:_no_training)?)?(?:_backward)?"
+    r"|embedding_dense_backward|max_pool2d_with_indices(?:_backward)?|(?:log_)?softmax"
+    r"(?:_backward_data)?|(?:leaky_relu|hardswish|hardtanh|gelu|silu|threshold|tanh|sigmoid|elu)"
+    r"_backward|leaky_relu|index_put|var_mean|convert_element_type|lift_fresh_copy|unsafe_view"
+    r"|select_backward|slice_backward|as_strided|full_like|_to_copy"
+    r"|[a-z0-9]+)"
+)
+_SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
+
+#: Frames of torch's own wrappers, which say nothing about the user's program.
+_WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_call_impl"})
+#: Ops that only move or convert values.
+PLUMBING = frozenset(
+    {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
+    | {"slice", "select", "getitem", "detach", "alias", "copy", "full", "empty", "full_like"}
+    | {"unsafe_view", "select_backward", "slice_backward", "zeros", "ones", "as_strided", "split"}
+    | {"cat", "unbind", "lift_fresh_copy", "unsafe"}
+    | {"_unsafe_view", "contiguous", "convert_element_type", "_to_copy", "scalar_tensor", "iota"}
+)
+#: Ops that nearly every graph has; named last.
+_TRIVIAL = frozenset({"add", "sub", "mul", "div", "sum", "mean", "where", "le", "gt", "eq", "neg"})
+#: Ops by which people know a graph; named first.
+_HEAVY = re.compile(r"mm$|^b?addbmm|conv|attention|embedding|linear|lstm|gru|einsum|sort|topk|fft")
 
 
 def facts(data: bytes, full: bool) -> Facts:
@@ -60,8 +97,8 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     runnable = inert.text(state.get("runnable_graph_str")) or ""
     kwargs = state.get("fx_kwargs")
     backward = isinstance(kwargs, dict) and kwargs.get("is_backward") is True
-    ops = graphs.main_ops(source, graph or runnable)
-    found = graphs.function(graph)
+    ops = main_ops(source, graph or runnable)
+    found = function(graph)
     factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
     torch, cuda = _first(_VERSION, runnable), _first(_CUDA, runnable)
     # What torch calls "cuda" was a GPU of AMD's: by the kernels, the system that its key is made of
@@ -74,8 +111,9 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     artifacts = bundle[:1000] if isinstance(bundle, list) else []
     hashes = [inert.fields(item).get("kernel_hash") for item in artifacts]
     names, every = code.names(source)
+    counts = [value.strip() for _, name, value in factors if name == "cpp_runtime_thread_count"]
     facts: Facts = {
-        "name": graphs.title(found, ops, "backward" if backward else None),
+        "name": title(found, ops, "backward" if backward else None),
         "torch": torch,
         "device": ",".join(devices) or None,
         "compile_s": inert.seconds(state.get("_time_taken_ns")),
@@ -94,19 +132,80 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
             "torch_git": _first(_GIT, runnable),
             "cuda": None if cuda == "None" else cuda,
             "gpus": sorted(set(_GPU.findall(runnable)))[:16],
-            "threads": _threads(factors),
+            "threads": next((int(one[:9]) for one in counts if one.isdigit()), None),
         },
     }
     if full:
         given = [value for _, name, value in factors if name.startswith("example_inputs[")]
         facts["function"] = " at ".join(found) if found else None
-        facts["ops"] = graphs.main_ops(source, graph or runnable, 40)
+        facts["ops"] = main_ops(source, graph or runnable, 40)
         facts["inputs"] = given
         facts["guards"] = inert.text(state.get("guards_expr"))
         facts["graph"] = graph or runnable
         facts["source"] = source
         facts["factors"] = factors
     return facts
+
+
+def aot_facts(data: bytes, full: bool) -> Facts:
+    """Of an AOTAutograd entry: name, compile_s, fx_keys (keys of the FX graphs it needs, forward
+    first), group and prints as of ``facts``; torch and device only where the entry holds its graphs
+    itself. With ``full`` also its texts and key factors. Raises as ``facts`` does.
+    """
+    obj = inert.load(data)
+    if not inert.class_name(obj).endswith(("AOTAutogradResult", "AOTAutogradCacheEntry")):
+        raise TypeError(f"a pickle of {inert.class_name(obj)}")
+    state = inert.fields(obj)
+    halves = [inert.fields(state.get(half)) for half in ("compiled_fw", "compiled_bw")]
+    infos = [half.get("fx_graph_cache_info") for half in halves]
+    # torch before 2.8 kept the key alone, as fx_graph_cache_key.
+    keys = [
+        info[0] if isinstance(info, tuple) and info else half.get("fx_graph_cache_key")
+        for info, half in zip(infos, halves, strict=True)
+    ]
+    forward = inert.text(state.get("aot_forward_graph_str")) or ""
+    times = [inert.seconds(state.get(f"{way}_time_taken_ns")) for way in ("forward", "backward")]
+    taken = [time for time in times if time is not None]
+    direction = "forward and backward" if halves[1] else None
+    found: Facts = {
+        "name": title(function(forward), main_ops("", forward), direction),
+        "direction": direction,
+        "compile_s": sum(taken) if taken else None,
+        "fx_keys": [key for key in keys if isinstance(key, str)],
+    }
+    factors = [
+        key_factors(info[1] if isinstance(info, tuple) and len(info) > 1 else None)
+        # Of what is bundled, the graph itself tells.
+        or key_factors(inert.fields(half.get("result")).get("_fx_graph_cache_debug_lines"))
+        for half, info in zip(halves, infos, strict=True)
+        if half
+    ]
+    found["group"] = group(factors)
+    found["prints"] = prints(factors)
+    for half in halves:
+        if bundled := inert.fields(half.get("result")):
+            inner = from_state(bundled, full=False)
+            found["torch"], found["device"] = inner["torch"], inner["device"]
+            found["made_in"] = inner["made_in"]
+            if inner["libs"] is not None:
+                found["libs"] = inner["libs"]
+            found["kernels"] = found.get("kernels", []) + inner["kernels"]
+            found["code_names"] = found.get("code_names", []) + inner["code_names"]
+            found["triton_keys"] = found.get("triton_keys", []) + inner["triton_keys"]
+            own_key = inner["code_key"]
+            found["code_keys"] = found.get("code_keys", []) + ([own_key] if own_key else [])
+            if inner["widths"] is not None:
+                # Both halves are of one compile.
+                either = (found.get("widths") or inner["widths"]).split()
+                found["widths"] = " ".join(w for w in inner["widths"].split() if w in either)
+            found["opaque"] = found.get("opaque") or inner["opaque"]
+    if full:
+        found["ops"] = main_ops("", forward, 40)
+        found["guards"] = inert.text(state.get("guards_expr"))
+        found["graph"] = forward
+        found["backward_graph"] = inert.text(state.get("aot_backward_graph_str"))
+        found["factors"] = [factor for some in factors for factor in some]
+    return found
 
 
 def key_factors(lines: Any) -> list[tuple[str, str, str]]:
@@ -154,8 +253,45 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return match[1] if match else None
 
 
-def _threads(factors: list[tuple[str, str, str]]) -> int | None:
-    for _, name, value in factors:
-        if name == "cpp_runtime_thread_count" and value.strip().isdigit():
-            return int(value.strip()[:9])
+def function(graph: str) -> tuple[str, str] | None:
+    """The user's function a graph came from, and ``file:line``, or None. From the ``# File: … in
+    …`` comments that torch/fx/graph.py writes into readable graphs.
+    """
+    for match in _FILE.finditer(graph):
+        path, line, name = match[1], match[2], match[3]
+        if name not in _WRAPPERS and "/site-packages/torch/" not in path:
+            return name, f"{path.rpartition('/')[2]}:{line}"
     return None
+
+
+def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
+    """The ops by which a person knows a graph: heavy ones first, no plumbing. Original ATen names
+    from the comments in generated code (torch/_inductor/utils.py, get_kernel_metadata) and the
+    names of fused kernels where there are any, else the calls in the graph.
+    """
+    said = [op for match in _ORIGINAL.finditer(source) for op in match[1].split(",")]
+    names = [op.strip().rpartition("aten.")[2] for op in said]
+    if not source:
+        names = _CALL.findall(graph)
+    names += [op[0] for match in _FUSED.finditer(source) for op in _WORD.finditer(match[1])]
+    found = dict.fromkeys(map(short_op, names))
+    ops = [op for op in found if op and op not in PLUMBING]
+    # A sort keeps the order of what weighs the same.
+    ops.sort(key=lambda op: 0 if _HEAVY.search(op) else 2 if op in _TRIVIAL else 1)
+    return ops[:limit] or list(found)[:limit]
+
+
+def short_op(op: str) -> str:
+    """An op as people say it: ``_scaled_dot_product_flash_attention_for_cpu`` is attention."""
+    op = _SUFFIX.sub("", op)
+    if "scaled_dot_product" in op:
+        return "attention_backward" if op.endswith("backward") else "attention"
+    return op.strip("_") if op not in PLUMBING else op
+
+
+def title(found: tuple[str, str] | None, ops: list[str], direction: str | None) -> str | None:
+    """One line for a graph: ``forward: addmm, gelu (backward)``."""
+    if not found and not ops:
+        return None
+    line = ": ".join(filter(None, (found[0] if found else "", ", ".join(ops))))
+    return f"{line} ({direction})" if direction else line

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torchkeeper.artifacts import beside, scratch, triton
+from torchkeeper.artifacts import beside, triton
 from torchkeeper.artifacts.entry import Problem
 
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
@@ -31,21 +31,20 @@ JOURNAL = ".torchkeeper-journal-"
 #: The folder of precompiled C++ headers (_HEADER_DIR in torch/_inductor/codecache.py).
 HEADERS = "precompiled_headers"
 
-_FX_KEY = re.compile(scratch.FX)
-_AOT_KEY = re.compile(scratch.AOT)
+_FX_KEY = re.compile(beside.FX)
+_AOT_KEY = re.compile(beside.AOT)
 #: The digest that a payload is named after; of AOTAutograd's, older versions had one file of a key.
 _PAYLOAD = re.compile(r"[a-z2-7]{51}")
 _AOT_PAYLOAD = re.compile(r"[a-z2-7]{51}|entry")
 #: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
 _AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{51,52}")
-_PGO_FILE = re.compile(rf"code_state_({scratch.PROFILE_KEY})\.pkl", re.ASCII)
+_PGO_FILE = re.compile(rf"code_state_({beside.PROFILE_KEY})\.pkl", re.ASCII)
 _PGO_KEY = re.compile(
-    rf"(?={scratch.PROFILE_KEY}$)[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*",
-    re.ASCII,
+    rf"(?={beside.PROFILE_KEY}$)[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*", re.ASCII
 )
 _TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
 _DEVICE = re.compile(triton.DEVICE, re.ASCII)
-_HEADER = re.compile(rf"{HEADERS}/({scratch.CODE}\.h(?:\.gch|\.pch)?)")
+_HEADER = re.compile(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
 #: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
 #: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
 #: and where AOTInductor builds eager kernels.
@@ -67,36 +66,37 @@ _EAGER_ITEM = re.compile(
 )
 #: The lists themselves.
 _EAGER_LIST = re.compile(
-    rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({scratch.OPERATOR})\.json", re.ASCII
+    rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\.json", re.ASCII
 )
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
-_VLLM_FILES = frozenset(
+VLLM_FILES = frozenset(
     {VLLM_FACTORS, "vllm_compile_cache.py", "computation_graph.py", "transformed_code.py"}
 )
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
-_ARTIFACT = re.compile(scratch.PIECE, re.ASCII)
+_ARTIFACT = re.compile(beside.PIECE, re.ASCII)
 #: The key of vLLM's own files where no folder names the part of the model.
 VLLM = "vllm"
-_RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
+#: What vLLM calls the folder of one of its processes.
+RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
 #: Where vLLM has what it writes for a part of a model, or, in older versions, for all of it; and a
 #: model that it had compiled ahead.
 _VLLM_FOLDER = re.compile(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?(?:[^/]+/)?"
-    rf"{_RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?",
+    rf"{RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?",
     re.ASCII,
 )
 _VLLM_AHEAD = re.compile(
-    rf"(?:torch_compile_cache/)?(?:torch_aot_compile/)?{scratch.HEX64}/{_RANK.pattern}/"
+    rf"(?:torch_compile_cache/)?(?:torch_aot_compile/)?{beside.HEX64}/{RANK.pattern}/"
 )
 #: The end of the path of a place that lies among these.
 _AMONG = re.compile(
-    rf"(?:^|/)({scratch.HEX64}|[^/]+/{_RANK.pattern}(?:/(?!inductor_cache$|triton_cache$)[^/]+)?)$"
+    rf"(?:^|/)({beside.HEX64}|[^/]+/{RANK.pattern}(?:/(?!inductor_cache$|triton_cache$)[^/]+)?)$"
 )
 #: The file of a precompiled function (DiskDynamoStore._write_to_local_cache); of torch 2.8 two.
 PRECOMPILED = "entry"
-_PRECOMPILED = re.compile(rf"dynamo/({scratch.HEX64})/(?:{PRECOMPILED}|dynamo|backends)")
+_PRECOMPILED = re.compile(rf"dynamo/({beside.HEX64})/(?:{PRECOMPILED}|dynamo|backends)")
 #: The file of an AOTAutograd entry in torch before 2.8, which opens no other and so has one for
 #: each key (AOTAutogradCache._lookup in torch/_functorch/_aot_autograd/autograd_cache.py).
 ONLY = "entry"
@@ -122,21 +122,6 @@ class Located:
 def is_code_stem(name: str) -> bool:
     """Whether PyTorch names generated code so: the key of its text (CODE_CACHE_KEY_STRATEGY)."""
     return beside.CODE_STEM.fullmatch(name) is not None
-
-
-def is_shard(name: str) -> bool:
-    """Whether PyTorch keeps generated code in folders of such names."""
-    return beside.SHARD.fullmatch(name) is not None
-
-
-def is_vllm(name: str) -> bool:
-    """Whether vLLM writes a file of this name beside the caches of a graph."""
-    return name in _VLLM_FILES
-
-
-def is_rank(name: str) -> bool:
-    """Whether vLLM calls the folder of one of its processes so."""
-    return _RANK.fullmatch(name) is not None
 
 
 def among(root: str) -> str:
@@ -178,9 +163,7 @@ def file_name(kind: str, sha256_hex: str, pieces: Iterable[bytes]) -> str:
     """The name that the torch which made a payload gives its file, by the bytes of it, where
     nothing else tells: a server and a mega-cache know no names, nor did bundles at first.
     """
-    if kind == "aotautograd" and _is_only(pieces):
-        return ONLY
-    return payload_name(sha256_hex)
+    return ONLY if kind == "aotautograd" and _is_only(pieces) else payload_name(sha256_hex)
 
 
 def _is_only(pieces: Iterable[bytes]) -> bool:
@@ -221,7 +204,7 @@ def canonical(path: str) -> str:
     parts = alone.split("/")
     name = parts[-1]
     compiled = _ARTIFACT.fullmatch(name) or name == VLLM_MODEL  # by vLLM: a piece, or a whole model
-    own = is_vllm(name) or compiled or beside.locate(alone, parts)
+    own = name in VLLM_FILES or compiled or beside.locate(alone, parts)
     if own or (inner and not inner.endswith(_PLAIN_INNER)):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
@@ -231,12 +214,12 @@ def _locate(path: str) -> Located | None:
     parts = path.split("/")
     if found := _locate_code(path, parts) or _locate_payload(path, parts):
         return found
-    if scratch.is_leftover(path, parts):
+    if beside.is_leftover(path, parts):
         # A lock is named after what it guards, and so shown with it.
         return Located("lock", parts[-1].removesuffix(".lock"), path)
-    if scratch.is_bisected(path):
+    if beside.BISECTED.fullmatch(path):
         return Located("lock", parts[0], parts[0])
-    if scratch.is_temporary(parts[0]):
+    if beside.TEMPORARY.fullmatch(parts[0]):
         # The cache of a compile without caches, whose kernels are below ``triton``: all of it goes
         # when its program ends.
         found = _locate("/".join(parts[1:]))
@@ -253,7 +236,7 @@ def kernel_folder(folder: str) -> str | None:
     by them all (``triton.own``). "" where a whole kernel is being written.
     """
     inside = folder[len(inner_cache(folder + "/")) :]
-    if scratch.is_bundled(inside):
+    if beside.BUNDLED.fullmatch(inside):
         return ""
     parts = inside.split("/")
     return parts[-1] if triton.is_folder(parts) else None
@@ -281,9 +264,7 @@ def _locate_payload(path: str, parts: list[str]) -> Located | None:
 
 
 def _locate_generic(path: str, parts: list[str]) -> Located | None:
-    """GEMM choices, and files of the caches of torch/_inductor/cache.py. The folder of such a cache
-    may be a place of its own.
-    """
+    """GEMM choices, and caches of torch/_inductor/cache.py, whose folder may be the place."""
     if parts[0] == "cache" and len(parts) == 2 and _HEX64.fullmatch(parts[1]):
         return Located("autotune", parts[1], path)
     if parts == [MEMOIZED]:
@@ -294,21 +275,20 @@ def _locate_generic(path: str, parts: list[str]) -> Located | None:
 
 def _locate_vllm(path: str, above: str) -> Located | None:
     """vLLM has a folder for each part of a model; older versions have the files in that of a rank.
-
     A whole model that it had compiled ahead is ``torch_aot_compile/<hash>/rank_i_j/model``
     (vllm/compilation/decorators.py), of which the folder of the hash may be the place.
     """
     folder, slash, name = path.rpartition("/")
     if _ARTIFACT.fullmatch(name) and folder.count("/") <= 4:
         return Located("precompile", name, path)
-    if name != VLLM_MODEL and name not in _VLLM_FILES and not scratch.is_atomic(name):
+    if name != VLLM_MODEL and name not in VLLM_FILES and not beside.ATOMIC.fullmatch(name):
         return None
     whole = above + folder + slash
     if name == VLLM_MODEL:
         return Located("precompile", path, path) if _VLLM_AHEAD.fullmatch(whole) else None
     if not _VLLM_FOLDER.fullmatch(whole):
         return None
-    if scratch.is_atomic(name):
+    if beside.ATOMIC.fullmatch(name):
         return Located("lock", name, path)
     return Located("code", folder or VLLM, folder + slash + VLLM)
 
@@ -320,14 +300,12 @@ def _locate_code(path: str, parts: list[str]) -> Located | None:
     if stem := beside.code_stem(folder, name):
         return Located("code", stem, f"{folder}/{stem}")
     stem = name.removesuffix(".best_config")
-    tuned = stem != name and beside.SHARD.fullmatch(folder) and _AUTOTUNE_STEM.fullmatch(stem)
+    tuned = stem != name and beside.ANY_SHARD.fullmatch(folder) and _AUTOTUNE_STEM.fullmatch(stem)
     return Located("autotune", stem, path) if tuned else None
 
 
 def eager_library(conf: str, kernel_path: str) -> str | None:
-    """Where the library is that an item of ``aoti_eager/<ns>/<device>/<op>.json`` names. None for a
-    path that no item has.
-    """
+    """The path of a library that an item of the list ``conf`` names; None for what none names."""
     parts = kernel_path.split("/")
     if parts[0] != "lib" or not 2 <= len(parts) <= 8 or not all(map(_WORD.fullmatch, parts)):
         return None
@@ -340,11 +318,9 @@ def _refused(kind: str, name: str) -> Problem:
 
 def payload_path(kind: str, key: str, sha256_hex: str, name: str = "") -> str:
     """Where a payload of one file goes; ``name``: that of its file where it comes from, or as of
-    ``file_name``. Raises Problem("name-refused").
-
-    An autotune key is ``<xx>/<stem>.best_config``, as in a mega-cache
-    (_artifact_key_from_local_cache_key in torch/_inductor/runtime/autotune_cache.py), or
-    ``cache/<hash of system>``.
+    ``file_name``. Raises Problem("name-refused"). An autotune key is ``<xx>/<stem>.best_config``,
+    as in a mega-cache (_artifact_key_from_local_cache_key in
+    torch/_inductor/runtime/autotune_cache.py), or ``cache/<hash of system>``.
     """
     if kind == "fxgraph" and _FX_KEY.fullmatch(key):
         return f"fxgraph/{key[1:3]}/{key}/{payload_name(sha256_hex)}"
@@ -362,7 +338,7 @@ def payload_path(kind: str, key: str, sha256_hex: str, name: str = "") -> str:
         stem = name.removesuffix(".best_config")
         if shard == "cache" and _HEX64.fullmatch(name):
             return key
-        if beside.SHARD.fullmatch(shard) and _AUTOTUNE_STEM.fullmatch(stem) and name != stem:
+        if beside.ANY_SHARD.fullmatch(shard) and _AUTOTUNE_STEM.fullmatch(stem) and name != stem:
             return key
     raise _refused(kind, key)
 
@@ -388,9 +364,7 @@ def code_path(shard: str, name: str) -> str:
 
 
 def triton_path(device: str | None, key: str, name: str) -> str:
-    """Where a file of a Triton kernel goes, below ``triton/<device>``, or the root with None.
-    Raises Problem("name-refused").
-    """
+    """The path of a kernel's file, of the root's with None. Raises Problem("name-refused")."""
     if triton.is_key(key) and _TRITON_FILE.fullmatch(name) and triton.is_file(name):
         if device is None:
             return f"{key}/{name}"

@@ -4,9 +4,6 @@ PyTorch records every ``TORCH*`` environment variable in an FX graph, a Redis UR
 included (torch/_dynamo/debug_utils.py, generate_config_string and save_graph_repro), and source
 lines and paths besides. Bytes are searched as they are: texts in a pickle lie there whole, those of
 a pickle in a pickle, too.
-
-Each pattern is bounded, and is only tried where a fixed text of it stands, so that the time taken
-grows with the size alone, whatever the bytes.
 """
 
 from __future__ import annotations
@@ -162,16 +159,14 @@ def _named(data: bytes, at: int, end: int) -> Iterator[Leak | Fact]:
         start -= 1
     while end < len(data) and end - at < 64 and data[end] in _NAME:
         end += 1
-    kept = _kept(data, start, at, end)
-    begin, stop, value = kept or (start, end, _set(data, start, end))
+    begin, stop, value = _kept(data, start, at, end) or (start, end, _set(data, start, end))
     name = data[begin:stop].decode("ascii")
     if value is None or not (kind := _tells(name)):
         return
     text = data[value[0] : value[1]]
     if text.lower() == name.lower().encode() or not _is_value(text, 4):
         return
-    constant = name.isupper()
-    if kind == "maybe" and not (_is_random(text) or (constant and _is_one(text))):
+    if kind == "maybe" and not (_is_random(text) or (name.isupper() and _is_one(text))):
         return
     yield Leak("named", name, *value, f"{name} = …")
 
@@ -186,10 +181,9 @@ def _tells(name: str) -> str | None:
 
 
 def _kept(data: bytes, first: int, at: int, last: int) -> tuple[int, int, tuple[int, int]] | None:
-    """Where a name that is a whole text of a pickle begins and ends, and the text after it.
-
-    first, last: how far there are letters around what stands at ``at``: the byte before a text is
-    its length, which may be a letter, and so may the opcode behind it.
+    """Where a name that is a whole text of a pickle begins and ends, and the text after it. first,
+    last: how far there are letters around what stands at ``at``: the byte before a text is its
+    length, which may be a letter, and so may the opcode behind it.
     """
     for start in range(first, min(first + 2, at + 1)):
         if start >= 2 and data[start - 2] in b"\x8cCU":
@@ -247,8 +241,7 @@ def _is_random(text: bytes) -> bool:
     """Whether it looks like what a machine made up: long, of many letters and digits."""
     if len(text) < 16 or not _is_one(text) or not text.isascii():
         return False
-    counts = Counter(text)
-    bits = -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values())
+    bits = -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
     return bits > 3.2 and not any(byte in b"/\\ ()[]{}" for byte in text)
 
 
@@ -301,8 +294,7 @@ def _line(data: bytes, at: int, _end: int) -> Iterator[Leak | Fact]:
 
 def shown(data: bytes) -> str:
     """Bytes as a text that can be shown."""
-    said = data.decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "�" for c in said)[:200]
+    return "".join(c if c.isprintable() else "�" for c in data.decode("utf-8", "replace"))[:200]
 
 
 #: What is tried where a fixed text stands: from the bytes, where it begins and where it ends.

@@ -1,6 +1,6 @@
 """Secrets and private facts in a stream of bytes, found piece by piece, in bounded memory; and
 where else a secret that was found stands, in whatever spelling. Also many texts found at once,
-about as fast as one of them.
+about as fast as one of them; and where the texts of a pickle lie, which alone can hold a secret.
 
 The time taken grows with the size alone, whatever the bytes: each pattern is bounded, and is only
 tried where a fixed text of it stands (artifacts.leakforms).
@@ -14,8 +14,9 @@ import functools
 import html
 import itertools
 import json
+import pickletools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
@@ -46,12 +47,11 @@ _ENOUGH = 6
 
 
 class Sieve:
-    """Finds texts, however their letters are written.
-
-    texts: in lower case, and for each whether it counts in any case; if not, it need only be found
-    where its gram stands as it is given. tables: for each table the sets that share it, and of each
-    set the grams, those of texts that count in any case in lower case. A text is found by the first
-    gram that is in it. Those without any make a set of their own.
+    """Finds texts, however their letters are written. texts: in lower case, and for each whether it
+    counts in any case; if not, it need only be found where its gram stands as it is given. tables:
+    for each table the sets that share it, and of each set the grams, those of texts that count in
+    any case in lower case. A text is found by the first gram that is in it. Those without any make
+    a set of their own.
     """
 
     def __init__(
@@ -144,10 +144,8 @@ _LONGEST = 64
 
 
 class Scanner:
-    """Finds what is in one stream.
-
-    own: names of this user and this machine, and whether each is a "user" or a "host": private
-    facts, wherever they stand.
+    """Finds what is in one stream. own: names of this user and this machine, and whether each is a
+    "user" or a "host": private facts, wherever they stand.
     """
 
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
@@ -287,8 +285,7 @@ class Echoes:
             for needle in _needles(one)
         }
         self._needles = needles
-        longest = max(map(len, needles), default=0)
-        self._margin = 2 * longest + 16
+        self._margin = 2 * max(map(len, needles), default=0) + 16
         # The longest first: an escaped one may begin with a plain one.
         ordered = sorted(needles, key=len, reverse=True)
         self._any = re.compile(b"|".join(map(re.escape, ordered))) if ordered else None
@@ -307,17 +304,14 @@ class Echoes:
             end = len(window) - (self._margin if piece is not None else 0)
             here = done - at
             while (match := self._any.search(window, max(here, 0))) and match.start() < end:
-                echo = self._echo(window, match)
+                needle = self._needles[match[0]]
+                echo = _recoded(window, match, needle) if needle.form == "base64" else None
+                echo = echo or Echo(match.start(), FILL * len(match[0]), needle.form)
                 yield echo._replace(start=echo.start + at)
                 here = match.end()
             done = at + max(here, end, 0)
             kept = max(done - at - self._margin, 0)
             window, at = window[kept:], at + kept
-
-    def _echo(self, window: bytes, match: re.Match[bytes]) -> Echo:
-        needle = self._needles[match[0]]
-        plain = Echo(match.start(), FILL * len(match[0]), needle.form)
-        return plain if needle.form != "base64" else _recoded(window, match, needle) or plain
 
 
 def _recoded(window: bytes, match: re.Match[bytes], needle: _Needle) -> Echo | None:
@@ -376,3 +370,87 @@ def _escaped(text: str, value: bytes) -> Iterator[bytes]:
 
 
 _WEB = bytes.maketrans(b"+/", b"-_")
+
+
+# Where the texts of a pickle lie in its bytes, without making anything of them.
+
+#: Pickles that lie in texts of pickles are looked into so deep.
+_MAX_DEPTH = 8
+#: Opcodes between two calls of ``check``.
+_STRIDE = 1 << 14
+
+_SIZES = {
+    ord(opcode.code): 0 if opcode.arg is None else opcode.arg.n for opcode in pickletools.opcodes
+}
+#: What a size below zero stands for: a text, after its length in so many bytes.
+_LENGTHS = {
+    pickletools.TAKEN_FROM_ARGUMENT1: 1,
+    pickletools.TAKEN_FROM_ARGUMENT4: 4,
+    pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+    pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+}
+#: Such arguments that are numbers.
+_NUMBERS = frozenset(b"\x8a\x8b")
+_STOP = ord(".")
+_PROTO = 0x80
+
+
+class Extent(NamedTuple):
+    """Where a text is."""
+
+    start: int
+    end: int
+
+
+def _is_pickle(data: bytes, start: int, end: int) -> bool:
+    """Whether bytes begin and end as a pickle that says its protocol, which all do since 2."""
+    begins = end - start > 3 and data[start] == _PROTO and 2 <= data[start + 1] <= 5
+    return begins and data[end - 1] == _STOP
+
+
+def texts_of_pickle(data: bytes, check: Callable[[], None]) -> Iterator[Extent]:
+    """The texts of a pickle, in order, and after one that is a pickle itself those in it. Ends
+    where the bytes are no pickle any more. ``check`` is called now and then.
+    """
+    open_ = [Extent(0, len(data))]
+    while open_:
+        at, end = open_.pop()
+        inner: list[Extent] = []
+        for extent in _flat(data, at, end, check):
+            yield extent
+            if len(open_) + len(inner) < _MAX_DEPTH * 1000 and _is_pickle(data, *extent):
+                inner.append(extent)
+        open_ += reversed(inner)
+
+
+def _flat(data: bytes, at: int, end: int, check: Callable[[], None]) -> Iterator[Extent]:
+    steps = 0
+    while at < end:
+        steps += 1
+        if steps % _STRIDE == 0:
+            check()
+        opcode = data[at]
+        size = _SIZES.get(opcode)
+        at += 1
+        if size is None or opcode == _STOP:
+            return
+        if size >= 0:
+            at += size
+        elif size == pickletools.UP_TO_NEWLINE:
+            # Names of a module and a class are two lines.
+            for _ in range(2 if opcode in b"ci" else 1):
+                newline = data.find(b"\n", at, end)
+                if newline < 0:
+                    return
+                if opcode in b"SV":
+                    yield Extent(at, newline)
+                at = newline + 1
+        else:
+            width = _LENGTHS[size]
+            length = int.from_bytes(data[at : at + width], "little")
+            at += width
+            if at + length > end:
+                return
+            if opcode not in _NUMBERS:
+                yield Extent(at, at + length)
+            at += length

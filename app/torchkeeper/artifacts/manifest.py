@@ -60,10 +60,9 @@ class ListedFile:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry the manifest promises. ``files`` is empty for payloads in the mega-cache.
-
-    built: how its object was made, where that is known. name: that of a payload's file where the
-    manifest tells it, or "".
+    """An entry the manifest promises. ``files`` is empty for payloads in the mega-cache. built: how
+    its object was made, where that is known. name: that of a payload's file where the manifest
+    tells it, or "".
     """
 
     kind: str
@@ -138,27 +137,24 @@ def _built_text(built: Build | None) -> str:
 
 def begin(data: bytes) -> Manifest:
     """The manifest in a bundle, every field checked. Its entries are read one by one, as all at
-    once take several times the memory.
-
-    Raises, also while they are read, Problem("bundle-damaged", why=…) and
-    Problem("bundle-newer", version=…).
+    once take several times the memory. Raises, also while they are read, Problem("bundle-damaged",
+    why=…) and Problem("bundle-newer", version=…).
     """
     whole, listed = _parts(data)
     if whole.get("format") != FORMAT:
         raise Problem("bundle-damaged", why="Its manifest is of another format")
     version = whole.get("format_version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if type(version) is not int or version < 1:
         raise Problem("bundle-damaged", why="Its manifest has no format version")
     if version > VERSION:
         raise Problem("bundle-newer", version=version)
     made_in = whole.get("made_in")
     if listed is None or not isinstance(made_in, (dict, type(None))):
         raise Problem("bundle-damaged", why="Its manifest lacks a field")
-    made_by = whole.get("made_by")
-    made_by = made_by[:80] if isinstance(made_by, str) else "?"
-    native = origin_from(whole.get("native"))
-    said = whole.get("mega_cache")
+    by, said = whole.get("made_by"), whole.get("mega_cache")
+    made_by = by[:80] if isinstance(by, str) else "?"
     mega_cache = said if isinstance(said, str) and _SHA256.fullmatch(said) else None
+    native = origin_from(whole.get("native"))
     return Manifest(made_by, origin(made_in), map(_entry, listed), native, mega_cache)
 
 
@@ -231,7 +227,7 @@ def origin(made_in: object) -> MadeIn | None:
     )
     gpus, threads = made_in.get("gpus"), made_in.get("threads")
     listed = gpus[:16] if isinstance(gpus, list) else []
-    is_count = isinstance(threads, int) and not isinstance(threads, bool) and 0 < threads < 1 << 20
+    is_count = type(threads) is int and 0 < threads < 1 << 20
     return {
         "torch": torch,
         "torch_git": torch_git,

@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# What secrets look like: the tokens that services give out, and the names of what holds one.
-#
 # One list for all who look: ``artifacts.leaks`` finds them in payloads, where a false alarm costs
 # somebody's time, ``client.secrets`` hides them in texts that are written down, where a miss costs
 # more. So a token has two lengths, from which on it is taken for one.
@@ -20,9 +18,8 @@ from typing import NamedTuple
 class Form(NamedTuple):
     """A kind of token: who gives it out, what it begins with (a regular expression without groups),
     the characters after that, and how many of them make one for ``found`` and for ``hidden``.
-
-    checked: what the characters must be like besides, a lookahead. begins: texts of which one is
-    at the beginning of each, in lower case, by which they are found fast.
+    checked: what the characters must be like besides, a lookahead. begins: texts of which one is at
+    the beginning of each, in lower case, by which they are found fast.
     """
 
     issuer: str

@@ -53,9 +53,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def artifacts(stream: BinaryIO, report: Report | None = None) -> list[Artifact]:
-    """The artifacts of a mega-cache. Payloads are not read, only summed up. Raises
-    Problem("mega-cache-damaged", why=…).
-    """
+    """The artifacts; payloads are only summed up. Raises Problem("mega-cache-damaged", why=…)."""
     report = report or Report()
     return list(walk(stream, _check_sum(stream, report), report))
 
@@ -142,10 +140,9 @@ def _text_size(text: str) -> int:
 
 
 class Writer:
-    """Writes a mega-cache to the end of a stream that can be read, sought and truncated.
-
-    Counts, sizes and the checksum stand before what they describe, so they are filled in
-    afterwards: payloads are streamed, however large.
+    """Writes a mega-cache to the end of a stream that can be read, sought and truncated. Counts,
+    sizes and the checksum stand before what they describe, so they are filled in afterwards:
+    payloads are streamed, however large.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -182,9 +179,7 @@ class Writer:
         self._count += 1
 
     def close(self, report: Report | None = None) -> tuple[int, int]:
-        """Complete the file; returns the CRC-32 of all of it, and its size in bytes. The stream
-        stays open, at its end.
-        """
+        """Complete the file, which stays open, at its end; returns its CRC-32 and its bytes."""
         report = report or Report()
         self._end_section()
         self._stream.seek(self._start + 4)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts import inert
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 #: Pickles in one another are read so deep; so many in all, one after the other in one text, and so
 #: many objects are looked through.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts import inert
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 _PREFIX = 4
 #: Versions of OnDiskCache that there have been.
@@ -39,9 +39,7 @@ def facts(data: bytes) -> Facts:
 
 
 def memoized(data: bytes) -> Facts:
-    """name: how many calls a program's memoizers remembered at its end, and of what. Raises
-    ValueError or TypeError for what is no such list.
-    """
+    """name: how many calls memoizers remembered, and of what. Raises ValueError or TypeError."""
     collections = json.loads(data).get("collections")
     if not isinstance(collections, dict):
         raise TypeError("not what a memoizer writes")

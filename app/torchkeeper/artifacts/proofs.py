@@ -11,18 +11,17 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torchkeeper.artifacts import ondisk, scratch, triton
+from torchkeeper.artifacts import beside, ondisk, triton
 
 #: How many bytes of a file tell what it is.
 HEAD = 4096
 
 
 class Proof(NamedTuple):
-    """What tells: the first bytes of the file, and what must be in a folder.
-
-    folder: a path in which ``*`` is any folder; name: of a file in it, or of a folder, or "" where
-    the file itself tells; head: how that file begins. private: the folder lets nobody but its owner
-    in, and nothing in it is called ``name``. also: another, which has to tell the same.
+    """What tells: the first bytes of the file, and what must be in a folder. folder: a path in
+    which ``*`` is any folder; name: of a file in it, or of a folder, or "" where the file itself
+    tells; head: how that file begins. private: the folder lets nobody but its owner in, and nothing
+    in it is called ``name``. also: another, which has to tell the same.
     """
 
     head: Callable[[bytes], object] | None = None
@@ -57,7 +56,7 @@ _HEADS: dict[str, Callable[[bytes], object]] = {
     r"[0-9a-f]{32}": ondisk.is_value,
     r"memoizer_cache\.json": _begins(r'\s*\{\s*"(?:collections|cache_size)"'),
     # CacheBase.get_system and update_local_cache (codecache.py).
-    rf"cache/{scratch.HEX64}": _begins(
+    rf"cache/{beside.HEX64}": _begins(
         r'\s*\{\s*"system":\s*\{\s*(?:\}|"(?:device|version|hash)":)'
     ),
     # CUTLASS's operations (codegen/cutlass/serialization.py) and cache (compiler.py of CUTLASS,
@@ -76,22 +75,22 @@ _HEADS: dict[str, Callable[[bytes], object]] = {
     r"cache_key_factors\.json": _begins(
         r'\s*(?:\{\s*"(?:code|compiler|config|env)(?:_\w{1,20})?"|\{?\s*$)'
     ),
-    rf"{scratch.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model": _begins(
+    rf"{beside.HEX64}/rank_\d+_\d+/model|rank_\d+_\d+/model|model": _begins(
         r"\x80[\x04\x05].*(?:signature|torch\._(?:dynamo|inductor|functorch)|vllm\.)"
     ),
     # CompiledArtifact.save (torch/_inductor/standalone_compile.py): a checksum in newer versions,
     # the length of a header or of torch's key as eight bytes, and that.
-    scratch.PIECE: _begins(r"\0*$|(?:.{4})?\0{7}[\x13-\x40]"),
+    beside.PIECE: _begins(r"\0*$|(?:.{4})?\0{7}[\x13-\x40]"),
     r"modelinfos/[^/]+\.json": _begins(r'\s*\{\s*(?:"(?:hash|modelinfo)"|\}?\s*$)'),
     r"gpu_p2p_access_cache_for_[0-9,]+\.json": _begins(r'\s*\{\s*(?:"\d+->\d+"|\}?\s*$)'),
     # write_kernel_autotune_defs_header (codegen/wrapper.py).
     r"tmp[a-z0-9_]{8}\.py": _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b"),
     # A profile (torch/_dynamo/pgo.py) and a precompiled function (package.py): whatever PyTorch
     # would unpickle there.
-    rf"dynamo/{scratch.PROFILE}(?:\.tmp)?": _begins_or_torn(*_PICKLE),
-    rf"dynamo/{scratch.HEX64}/(?:entry|dynamo|backends)": _begins_or_torn(*_PICKLE),
+    rf"dynamo/{beside.PROFILE}(?:\.tmp)?": _begins_or_torn(*_PICKLE),
+    rf"dynamo/{beside.HEX64}/(?:entry|dynamo|backends)": _begins_or_torn(*_PICKLE),
     # What could not be fused, by the names of its nodes (write_text in codecache.py).
-    rf"{scratch.SHARD}/{scratch.CODE}[^/]*\.txt": _begins_or_torn(
+    rf"{beside.SHARD}/{beside.CODE}[^/]*\.txt": _begins_or_torn(
         *(b"%s%d" % (name, n) for name in (b"op", b"buf") for n in range(10))
     ),
     # What of an operator is compiled, for which inputs (torch/_inductor/aoti_eager.py).
@@ -124,8 +123,8 @@ _HEAD = [(re.compile(rf"(?:.*/)?(?:{end})", re.ASCII), begins) for end, begins i
 #: Of a hundred thousand paths nearly all end in none of these.
 _ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(_HEADS)})", re.ASCII)
 _SURE_LOCK = re.compile(
-    rf"(?:.*/)?(?:locks/(?:{scratch.CODE}|g\+\+)|{scratch.CODE}\.debug|memoizer_cache|"
-    rf"inductor_on_disk_cache/locks/[0-9a-f]{{4}}|{scratch.PROFILE})\.lock"
+    rf"(?:.*/)?(?:locks/(?:{beside.CODE}|g\+\+)|{beside.CODE}\.debug|memoizer_cache|"
+    rf"inductor_on_disk_cache/locks/[0-9a-f]{{4}}|{beside.PROFILE})\.lock"
 )
 _VALUE_LOCK = re.compile(r"((?:.*/)?)(?:locks/([0-9a-f]{4})|dir)\.lock")
 _LIBRARY_LOCK = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\.lock")
@@ -136,23 +135,22 @@ _STAGE = re.compile(rf"((?:.*/)?{triton.COMMON}/)[^/]+\.(?:npubin|mubin|mcfatbin
 _EAGER = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)[^/]+\.json")
 _TRANSFORMED = re.compile(r"((?:.*/)?)transformed_code\.py")
 #: A cache of a compile without caches has no graphs, and mkdtemp lets nobody else in.
-_FRESH = re.compile(rf"(?:.*/)?{scratch.RANDOM}/", re.ASCII)
-_DUMPED = re.compile(rf"((?:.*/)?{scratch.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re.ASCII)
+_FRESH = re.compile(rf"(?:.*/)?{beside.RANDOM}/", re.ASCII)
+_DUMPED = re.compile(rf"((?:.*/)?{beside.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re.ASCII)
 
 
 def wanted(path: str) -> list[Proof]:
-    """What may tell of a file, of which one is enough; nothing where its path tells all.
-
-    path: one that ``layout.locate`` knows.
+    """What may tell of a file, of which one is enough; nothing where its path tells all. path: one
+    that ``layout.locate`` knows.
     """
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
         head = next(begins for end, begins in _HEAD if end.fullmatch(path))
         if match := _DUMPED.fullmatch(path):
-            return [Proof(head, also=Proof(folder=match[1], name=rf"{scratch.CODE}\.py"))]
+            return [Proof(head, also=Proof(folder=match[1], name=rf"{beside.CODE}\.py"))]
         if match := _EAGER.fullmatch(path):
-            return [Proof(head), Proof(folder=f"{match[1]}lib/*/", name=rf"{scratch.CODE}\..*so")]
+            return [Proof(head), Proof(folder=f"{match[1]}lib/*/", name=rf"{beside.CODE}\..*so")]
         return [Proof(head)]
     if match := _TRANSFORMED.fullmatch(path):
         return [Proof(_begins(r"\{\("), match[1], r"vllm_compile_cache\.py")]
@@ -174,9 +172,8 @@ def wanted(path: str) -> list[Proof]:
 
 
 def fits(path: str, head: bytes) -> bool:
-    """Whether a file that begins so may be what its path says, for all that it tells itself.
-
-    head: its first ``HEAD`` bytes, or all where it has fewer.
+    """Whether a file that begins so may be what its path says, for all that it tells itself. head:
+    its first ``HEAD`` bytes, or all where it has fewer.
     """
     telling = [proof.head for proof in wanted(path) if proof.head and not proof.name]
     return not telling or any(tells(head) for tells in telling)

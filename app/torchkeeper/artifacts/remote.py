@@ -57,9 +57,8 @@ class Remote(NamedTuple):
 
 class Value(NamedTuple):
     """A value as it was read: the payload, or why there is none, as a code for
-    ``client.words.problems``.
-
-    compile_s: seconds that compiling took, or None where that is not said.
+    ``client.words.problems``. compile_s: seconds that compiling took, or None where that is not
+    said.
     """
 
     payload: bytes | None
@@ -93,10 +92,9 @@ def may_be_kernels(redis_key: str) -> bool:
 
 
 class TritonKeys:
-    """Triton's redis keys in one format, which has ``{key}`` and ``{filename}`` in it.
-
-    ``{{`` stands for a brace, as in the tags of Redis. In a format that lacks one of the two no key
-    is recognised, and none can be made.
+    """Triton's redis keys in one format, which has ``{key}`` and ``{filename}`` in it. ``{{``
+    stands for a brace, as in the tags of Redis. In a format that lacks one of the two no key is
+    recognised, and none can be made.
     """
 
     def __init__(self, form: str = TRITON_FORMAT) -> None:
@@ -128,13 +126,6 @@ class TritonKeys:
         return "".join({KEY: key, FILE: filename}.get(part, part) for part in self._parts)
 
 
-def kind_of(redis_key: str) -> str | None:
-    """The kind of a redis key of PyTorch's, ``unknown`` among them; None for others' keys."""
-    if match := _KEY.fullmatch(redis_key):
-        return match.lastgroup
-    return "unknown" if redis_key.startswith(PREFIX) else None
-
-
 def locate(redis_key: str) -> Remote | None:
     """What a redis key of PyTorch's is: a payload, or ``unknown``; None for others' keys."""
     if match := _KEY.fullmatch(redis_key):
@@ -143,10 +134,9 @@ def locate(redis_key: str) -> Remote | None:
 
 
 def redis_key(kind: str, key: str) -> str | None:
-    """Where PyTorch looks for a payload, or None for kinds and keys that no Redis holds.
-
-    A PGO key may be given as it is in the name of a file. Autotune results have one only under the
-    key that they have in a Redis.
+    """Where PyTorch looks for a payload, or None for kinds and keys that no Redis holds. A PGO key
+    may be given as it is in the name of a file. Autotune results have one only under the key that
+    they have in a Redis.
     """
     if kind != "autotune" and kind not in _IDS:
         return None
@@ -191,9 +181,8 @@ def decode(kind: str, value: bytes) -> Value:
 
 
 class Decoder:
-    """Decodes a value of PyTorch's that comes in pieces, for one that is too large to hold.
-
-    Only values as PyTorch writes them are understood; others are "value-not-json".
+    """Decodes a value of PyTorch's that comes in pieces, for one that is too large to hold. Only
+    values as PyTorch writes them are understood; others are "value-not-json".
     """
 
     _HEAD = b'{"data": "'
@@ -244,9 +233,8 @@ class Decoder:
 
 
 def envelope(kind: str, compile_s: float | None) -> tuple[bytes, bytes]:
-    """What PyTorch writes before and after the base64 of a payload, byte for byte.
-
-    FX graphs: FxGraphCache._save_graph; AOTAutograd: AOTAutogradCache.save; PGO profiles:
+    """What PyTorch writes before and after the base64 of a payload, byte for byte. FX graphs:
+    FxGraphCache._save_graph; AOTAutograd: AOTAutogradCache.save; PGO profiles:
     put_remote_code_state, without a time. ``compile_s`` is the entry's own, 0 where it is None.
     """
     if kind == "pgo":

@@ -11,10 +11,9 @@ class Cancelled(Exception):
 
 
 class Report:
-    """Where work reports to. This one listens to nothing; an engine's sends what it is told.
-
-    Every function that can take long takes one, calls ``check`` at least every few
-    milliseconds of work, and lets ``Cancelled`` pass through after cleaning up.
+    """Where work reports to. This one listens to nothing; an engine's sends what it is told. Every
+    function that can take long takes one, calls ``check`` at least every few milliseconds of work,
+    and lets ``Cancelled`` pass through after cleaning up.
     """
 
     def progress(self, done: int, total: int | None, unit: str) -> None:

@@ -1,4 +1,6 @@
-"""What is told of entries, of how much there is, and of secrets in them, as types of JSON.
+"""What is told of entries, of how much there is, and of secrets in them, as types of JSON; and what
+a payload tells of itself: the facts of an entry, which the modules of the kinds read
+(``artifacts.facts``) and ``stores.reader`` checks.
 
 Nothing is loaded for them at a start: who makes or reads such JSON imports its type under
 TYPE_CHECKING; the messages of an engine (``engine.messages``) are made of them.
@@ -8,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal, TypedDict
+
+from torchkeeper.artifacts.builds import MadeIn
 
 
 class Tally(TypedDict):
@@ -106,7 +110,6 @@ class Secret(Where):
 
 class Private(Where):
     """What one may not want to tell, as of ``leakforms.Fact``, and where it was found first.
-
     entries, times: in how many entries it is, and how often.
     """
 
@@ -117,10 +120,8 @@ class Private(Where):
 
 
 class Leaks(TypedDict):
-    """How many secrets were found in how many entries.
-
-    redacted: of how many entries they were replaced; fixed: of how many they cannot be. private:
-    the most frequent first.
+    """How many secrets were found in how many entries. redacted: of how many entries they were
+    replaced; fixed: of how many they cannot be. private: the most frequent first.
     """
 
     secrets: int
@@ -128,3 +129,81 @@ class Leaks(TypedDict):
     redacted: int
     fixed: int
     private: list[Private]
+
+
+#: Facts that only join entries with each other.
+JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", "code_keys"}
+                    | {"code_names", "role", "opaque", "group", "warp", "widths", "own_key"}
+                    | {"libs", "prints"})  # fmt: skip
+
+
+class Facts(TypedDict, total=False):
+    """What an entry tells; each kind has some of it, and with ``full`` also its texts. problem: a
+    code; why: what was wrong. strange: what its pickle names that PyTorch never does. The rest is
+    told where it is read: ``fxgraph``, ``code``, ``triton``, ``dynamo``, ``autotune``,
+    ``aoti_eager``, ``ondisk``, ``named``. What is an object here nobody has checked when it comes
+    from a reader: whoever takes it looks at it.
+    """
+
+    problem: str | None
+    why: str | None
+    strange: list[str]
+    globals: list[str]
+    name: str | None
+    torch: str | None
+    device: str | None
+    compile_s: float | None
+    made_in: MadeIn | None
+    code_key: str | None
+    code_keys: list[str]
+    code_names: list[str]
+    fx_keys: list[str]
+    triton_keys: list[str]
+    own_key: str | None
+    kernels: list[tuple[str, str]]
+    group: str | None
+    prints: list[str]
+    widths: str | None
+    libs: str | None
+    opaque: bool | None
+    direction: str | None
+    digest: str | None
+    role: str | None
+    instructions: str | None
+    requires: list[str] | None
+    triton: str | None
+    warp: int | None
+    python: str | None
+    gpu: str | None
+    # Graphs.
+    function: object
+    ops: object
+    inputs: object
+    guards: object
+    graph: object
+    backward_graph: object
+    source: object
+    factors: object
+    # Code and kernels.
+    hashes: object
+    sources: object
+    metadata: object
+    helper: object
+    missing: object
+    op: object
+    library: object
+    # Precompiled functions, profiles, autotune results, values of generic caches.
+    variants: object
+    graphs: object
+    backend: object
+    format: object
+    functions: object
+    modules: object
+    config: object
+    versions: object
+    choices: object
+    prefix: object
+    version: object
+    # What pickles name.
+    pickles: object
+    more: object

@@ -23,12 +23,10 @@ _ARMOUR = re.compile(
 
 
 class Signature(NamedTuple):
-    """What is known of who made a bundle.
-
-    status: "none"; "trusted", by one who is in the allowed signers; "unknown", by another key;
-    "unchecked", where there is no ssh-keygen. signer: their name in the allowed signers. key: as a
-    line of ``authorized_keys`` has it, and its fingerprint. manifest: the sha256 of the manifest,
-    empty for a mega-cache, which has none.
+    """What is known of who made a bundle. status: "none"; "trusted", by one who is in the allowed
+    signers; "unknown", by another key; "unchecked", where there is no ssh-keygen. signer: their
+    name in the allowed signers. key: as a line of ``authorized_keys`` has it, and its fingerprint.
+    manifest: the sha256 of the manifest, empty for a mega-cache, which has none.
     """
 
     status: str

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts import builds
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 #: What the drivers of Triton's backends build for themselves (driver.py of triton/backends), and
 #: for which backend.
@@ -99,9 +99,8 @@ def _stem(name: str) -> str:
 def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
     """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON; of a
     launcher or a driver's helper, which ``helper`` says it is, only the name and the backend.
-
-    texts: the JSON files and objects by name; names: all files of the folder.
-    Raises ValueError for a JSON file that is not JSON.
+    texts: the JSON files and objects by name; names: all files of the folder. Raises ValueError for
+    a JSON file that is not JSON.
     """
     objects = {n: texts[n] for n in sorted(texts) if n.endswith(".so")}
     texts = {n: d for n, d in texts.items() if n not in objects}
@@ -189,11 +188,10 @@ def paths(data: bytes) -> list[str]:
 
 
 def group_for(data: bytes, folder: str) -> bytes:
-    """A group file with its children's paths moved to ``folder``, or relative with ``""``.
-
-    They come in order, as in a Redis, so that the same kernel is the same in every place.
-    Triton takes a kernel from its cache only if the paths in this file exist
-    (FileCacheManager.get_group). Raises ValueError or TypeError for what is no group file.
+    """A group file with its children's paths moved to ``folder``, or relative with ``""``. They
+    come in order, as in a Redis, so that the same kernel is the same in every place. Triton takes a
+    kernel from its cache only if the paths in this file exist (FileCacheManager.get_group). Raises
+    ValueError or TypeError for what is no group file.
     """
     group = _object(data)
     prefix = folder.rstrip("/") + "/" if folder else ""

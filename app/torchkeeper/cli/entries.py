@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import UNREAD, Entry, entry_from_json
-from torchkeeper.artifacts.payload import JOINING
+from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import asking
 from torchkeeper.client.engines import interpreters, knowing

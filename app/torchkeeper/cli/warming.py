@@ -26,7 +26,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, WARM
 from torchkeeper.stores.preconditions import space
 from torchkeeper.warm.options import MOST_JOBS
-from torchkeeper.warm.recipes.sections import MOST_SECONDS
+from torchkeeper.warm.recipes.recipe import MOST_SECONDS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyResult, ExportResult, TargetResult

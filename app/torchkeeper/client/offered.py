@@ -11,7 +11,7 @@ from torchkeeper.artifacts import layout
 from torchkeeper.client.kept import whole
 from torchkeeper.client.paths import what
 from torchkeeper.client.recipes.files import MOST_BYTES, is_entered, is_interpreters, is_name
-from torchkeeper.warm.recipes.sections import KINDS
+from torchkeeper.warm.recipes.recipe import KINDS
 
 #: Names in a folder that are looked at before it is taken for a place.
 _MOST = 4000

@@ -256,8 +256,7 @@ def _header() -> Header:
         config.patch({"cpp.vec_isa_ok": True}),
     ):
         try:
-            for make in header.makers(codecache, config):
-                make()
+            header.look_for_headers(codecache, config)
         except Exception as e:  # noqa: BLE001  # of another torch, or without openssl
             return {**found, "said": said_of(e)}
     states = []

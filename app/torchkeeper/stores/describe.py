@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from torchkeeper.artifacts import alone, builds, code
+from torchkeeper.artifacts import aoti_eager, builds, code
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
     PORTABLE,
@@ -35,7 +35,7 @@ from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader, Reading, held
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
     from torchkeeper.stores.items import Source
 
 #: A source is read this far: enough for names, and a 100 MB constant in it does no harm.
@@ -250,7 +250,7 @@ def _load(
     files = item.files
     if item.about:
         # Of a file that lists several, what it says of this one stands for it.
-        name = alone.text_path(item.path).rpartition("/")[2]
+        name = aoti_eager.text_path(item.path).rpartition("/")[2]
         parts.append((name, hashlib.sha256(item.about).hexdigest()))
         contents[name] = item.about
         files = [file for file in files if file.path != item.path.partition(MARK)[0]]
@@ -426,7 +426,7 @@ def _joined(item: Item, facts: Facts, known: _Known) -> _About:
 
 
 # Entries that a folder keeps in one list, each on its own, as every other place has them: eager
-# kernels. The text of an item stands where its list would (artifacts.alone).
+# kernels. The text of an item stands where its list would (artifacts.aoti_eager).
 
 
 class Singly:
@@ -439,7 +439,7 @@ class Singly:
 
     def of(self, one: Described) -> Described:
         """An entry on its own, at its paths in a cache of PyTorch alone; others as they are. Raises
-        Problem as ``alone.checked`` and ``alone.paths``.
+        Problem as ``aoti_eager.checked`` and ``aoti_eager.paths``.
         """
         item = one.item
         if not item.about:
@@ -447,10 +447,10 @@ class Singly:
         path = homes(item)[0]
         files = [File(path, len(item.about), sha256=hashlib.sha256(item.about).hexdigest())]
         for file in _libraries(item):
-            _, home = alone.paths(item.path, file.path)
+            _, home = aoti_eager.paths(item.path, file.path)
             files.append(file._replace(path=home))
             self._files[home] = file
-        alone.checked(item.about, path, [file.path for file in files[1:]])
+        aoti_eager.checked(item.about, path, [file.path for file in files[1:]])
         self._texts[path] = item.about
         made = Item(item.kind, item.key, path, files, sha256=one.entry.sha256)
         entry = one.entry._replace(size=made.size, files=len(files))
@@ -464,13 +464,13 @@ class Singly:
 
 def homes(item: Item) -> list[str]:
     """Where the text of an item lies, and the files of its library, in a cache of PyTorch alone.
-    Raises Problem as ``alone.paths``, and "name-refused" for an item without a library.
+    Raises Problem as ``aoti_eager.paths``, and "name-refused" for an item without a library.
     """
     if not item.about:
         # What has come from elsewhere is so already; what is a list, nobody could take apart.
-        alone.located([file.path for file in item.files])
+        aoti_eager.located([file.path for file in item.files])
         return [file.path for file in item.files]
-    pairs = [alone.paths(item.path, file.path) for file in _libraries(item)]
+    pairs = [aoti_eager.paths(item.path, file.path) for file in _libraries(item)]
     if not pairs:
         raise Problem("name-refused", kind=item.kind, name=item.path[:200])
     return [pairs[0][0], *(library for _, library in pairs)]

@@ -14,7 +14,7 @@ from io import BytesIO, RawIOBase
 from operator import attrgetter
 from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
-from torchkeeper.artifacts import alone, aoti_eager, triton
+from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS, Problem
@@ -330,7 +330,7 @@ def _parts(item: Item, files_in: FilesIn, source: Source) -> list[Item]:
         files = _library(conf.path, one, files_in)
         if not parts or not files:
             files = [conf, *files]
-        said = alone.alone(f"{namespace}::{item.key}", device, one)
+        said = aoti_eager.alone(f"{namespace}::{item.key}", device, one)
         parts.append(Item(item.kind, item.key + mark, item.path + mark, files, said))
     return parts or [item]
 

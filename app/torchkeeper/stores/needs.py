@@ -19,7 +19,7 @@ from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 #: What an entry is known by: its kind and key; of a C++ kernel also "kernel" and its digest.
 Name = tuple[str, str]

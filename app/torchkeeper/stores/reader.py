@@ -22,7 +22,7 @@ from torchkeeper.stores import processes
 from torchkeeper.stores.items import File, Item, Source, batches
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 
 # How long one look at a place may take: it earns time with every file that it meets, by what that

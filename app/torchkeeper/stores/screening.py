@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from torchkeeper.artifacts import layout, opcodes
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.leakforms import Fact, Leak
-from torchkeeper.artifacts.leaks import FILL, Echoes, Scanner
+from torchkeeper.artifacts.leaks import FILL, Echoes, Extent, Scanner, texts_of_pickle
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.items import CHUNK, MARK, File, Source, Taken, portable_stream
@@ -350,7 +350,7 @@ class Screen:
         fixed = _is_fixed(item, file) or len(leaks) >= _MAX_LEAKS
         data = _whole(file, source) if file and not fixed and item.kind in _PICKLES else None
         if data is not None:
-            leaks = _within(leaks, list(opcodes.texts(data, self._report.check)))
+            leaks = _within(leaks, list(texts_of_pickle(data, self._report.check)))
         texts = data if data is not None else _whole(file, source) if file else item.about
         grouped: dict[tuple[str, str, bytes], list[Leak]] = {}
         for leak in leaks:
@@ -457,7 +457,7 @@ def _distinct(items: list[Item]) -> list[Item]:
     return list(found.values())
 
 
-def _within(leaks: Iterable[Leak], extents: Sequence[opcodes.Extent]) -> list[Leak]:
+def _within(leaks: Iterable[Leak], extents: Sequence[Extent]) -> list[Leak]:
     """Secrets without what comes after the text that they are in: opcodes may look like text."""
     found = []
     for leak in leaks:

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import cast
 
-from torchkeeper.artifacts.graphs import PLUMBING
+from torchkeeper.artifacts.fxgraph import PLUMBING
 from torchkeeper.verdict import constants, tensors
 from torchkeeper.verdict.probed import ComparedTold, ComparisonTold, FactorTold, GraphDifferenceTold
 from torchkeeper.verdict.tensors import Changed, Field

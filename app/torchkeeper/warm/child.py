@@ -35,7 +35,8 @@ Tell = Callable[..., None]
 _HOME: list[str] = []
 #: Seconds that a process may take to end once it has told its result.
 LEAVE = 3.0
-_MORE: queue.SimpleQueue[Sent] = queue.SimpleQueue()
+#: What the engine sends after its first line.
+MORE: queue.SimpleQueue[Sent] = queue.SimpleQueue()
 
 
 def serve(work: Callable[[Any, Tell], Mapping[str, object]]) -> NoReturn:
@@ -58,10 +59,8 @@ def serve(work: Callable[[Any, Tell], Mapping[str, object]]) -> NoReturn:
 
     job, rest = _request(requests)
     after: processes.After = job.get("after", {})
-    tidy = functools.partial(processes.start, after)
-    arguments = (requests, rest, tidy)
-    watch = threading.Thread(target=_watch, args=arguments, name="engine-watch", daemon=True)
-    watch.start()
+    arguments = (requests, rest, functools.partial(processes.start, after))
+    threading.Thread(target=_watch, args=arguments, name="engine-watch", daemon=True).start()
     faulthandler.enable()
     status = 1
     try:
@@ -86,11 +85,6 @@ def home() -> str | None:
     return _HOME[0] if _HOME else None
 
 
-def more() -> Sent:
-    """The next that the engine sends; waits for it."""
-    return _MORE.get()
-
-
 def _request(handle: int) -> tuple[Any, bytes]:
     """The first line, and what came after it."""
     line = b""
@@ -111,7 +105,7 @@ def _watch(handle: int, rest: bytes, tidy: Callable[[], None]) -> None:
         while True:
             *lines, rest = rest.split(b"\n")
             for line in lines:
-                _MORE.put(json.loads(line))
+                MORE.put(json.loads(line))
             data = os.read(handle, 1 << 16)
             if not data:
                 break

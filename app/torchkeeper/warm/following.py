@@ -28,7 +28,7 @@ from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.processes import give_way
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.shapes import Became, Proof, Summed, WarmCell
-from torchkeeper.warm.traces import phases
+from torchkeeper.warm.traces.graphs import checked_phases
 
 #: Seconds between two looks at whether the user wants an end.
 TURN = 0.04
@@ -131,13 +131,50 @@ def carry_out(
     codes: Codes,
     failed: Callable[[Collection[int]], None],
 ) -> R:
-    """Follow a job to its end, and end all that it started; returns its result. failed: hears the
-    ids of all its processes, which are gone, before anything is raised. Raises Problem, and passes
-    Cancelled on.
+    """Relay what a job tells to its end, and end all that it started; returns its result. failed:
+    hears the ids of all its processes, which are gone, before anything is raised. Raises Problem,
+    as Problem(codes.timeout) after ``limit_s``, and passes Cancelled on.
     """
+    assert process.stdout and process.stderr
+    started, leave = time.monotonic(), 0.0
+    answers, printed = bytearray(), bytearray()
+
+    def say(text: str) -> None:
+        report.finding(log=text)
+
     with process:
         try:
-            follow(process, limit_s, state, report, tell, codes)
+            with selectors.DefaultSelector() as selector:
+                for pipe, buffer, hear in (
+                    (process.stdout, answers, lambda line: take(line, state, tell)),
+                    (process.stderr, printed, lambda line: log(line, state, say)),
+                ):
+                    os.set_blocking(pipe.fileno(), False)
+                    selector.register(pipe, selectors.EVENT_READ, (buffer, hear))
+                while True:
+                    report.check()
+                    for key, _ in selector.select(TURN):
+                        if not pump(key.fd, *key.data):
+                            selector.unregister(key.fileobj)
+                    now = time.monotonic()
+                    if process.poll() is not None:
+                        # Whatever it said is in the pipes; a child of its may hold them for ever.
+                        for key in list(selector.get_map().values()):
+                            while pump(key.fd, *key.data) and select_now(key.fd):
+                                pass
+                        break
+                    if not selector.get_map():
+                        time.sleep(TURN)  # it closed both pipes, and lives on
+                    if state.result is not None or state.problem or state.failed:
+                        leave = leave or now + EXIT
+                        if now > leave:
+                            break
+                    elif limit_s is not None and now > started + limit_s:
+                        raise Problem(codes.timeout, limit_s=limit_s)
+            if printed:
+                log(bytes(printed), state, say)
+            if process.poll() is None:
+                processes.end(process)
             status = process.wait()
         except BaseException:
             failed(processes.end(process))
@@ -146,54 +183,8 @@ def carry_out(
         pids = processes.end(process)
         if state.result is None:
             failed(pids)
-            raise why_not(state, status, report, codes)
+            raise why_not(state, status, say, codes)
         return state.result
-
-
-def follow(
-    process: subprocess.Popen[bytes],
-    limit_s: float | None,
-    state: State[R],
-    report: Report,
-    tell: Tell,
-    codes: Codes,
-) -> None:
-    """Relay until it has ended. Raises Cancelled, Problem(codes.timeout) after ``limit_s``."""
-    assert process.stdout and process.stderr
-    started = time.monotonic()
-    leave: float | None = None
-    answers, printed = bytearray(), bytearray()
-    with selectors.DefaultSelector() as selector:
-        for pipe, buffer, hear in (
-            (process.stdout, answers, lambda line: take(line, state, tell)),
-            (process.stderr, printed, lambda line: log(line, state, report)),
-        ):
-            os.set_blocking(pipe.fileno(), False)
-            selector.register(pipe, selectors.EVENT_READ, (buffer, hear))
-        while True:
-            report.check()
-            for key, _ in selector.select(TURN):
-                if not pump(key.fd, *key.data):
-                    selector.unregister(key.fileobj)
-            now = time.monotonic()
-            if process.poll() is not None:
-                # Whatever it said is in the pipes; a child of its may hold them open for ever.
-                for key in list(selector.get_map().values()):
-                    while pump(key.fd, *key.data) and select_now(key.fd):
-                        pass
-                break
-            if not selector.get_map():
-                time.sleep(TURN)  # it closed both pipes, and lives on
-            if state.result is not None or state.problem or state.failed:
-                leave = leave or now + EXIT
-                if now > leave:
-                    break
-            elif limit_s is not None and now > started + limit_s:
-                raise Problem(codes.timeout, limit_s=limit_s)
-    if printed:
-        log(bytes(printed), state, report)
-    if process.poll() is None:
-        processes.end(process)
 
 
 def select_now(handle: int) -> bool:
@@ -219,7 +210,7 @@ def pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
     return bool(data)
 
 
-def log(line: bytes, state: State[R], report: Report) -> None:
+def log(line: bytes, state: State[R], say: Callable[[str], None]) -> None:
     """Take a line of a process's log: it is told, up to a bound, and the last are kept."""
     text = line.decode(errors="backslashreplace").rstrip()
     if not text:
@@ -228,17 +219,17 @@ def log(line: bytes, state: State[R], report: Report) -> None:
     state.tail.append(text)
     state.lines += 1
     if state.lines <= LOG_LINES:
-        report.finding(log=text)
+        say(text)
 
 
-def why_not(state: State[R], status: int, report: Report, codes: Codes) -> Problem:
+def why_not(state: State[R], status: int, say: Callable[[str], None], codes: Codes) -> Problem:
     """The problem of a job without a result; its last words go to the log."""
     if state.problem:
         return state.problem
     unsent = min(state.lines - LOG_LINES, _TAIL)
     if unsent > 0:
         for text in list(state.tail)[-unsent:]:
-            report.finding(log=text)
+            say(text)
     why = state.failed or last_words(list(state.tail))
     if status < 0:
         signal = processes.signal_name(-status)
@@ -264,8 +255,7 @@ def take(line: bytes, state: State[R], tell: Tell) -> None:
     name and a value. Strangers' code runs there: a line that is not as promised is passed over.
     """
     try:
-        answer = json.loads(line)
-        [(what, value)] = answer.items()
+        [(what, value)] = json.loads(line).items()
         if what == "problem":
             state.problem = Problem(str(value["code"])[:LOG_LINE], **value["params"])
         elif what == "failed":
@@ -289,8 +279,7 @@ def finite(value: Any) -> float:
 def tell_swept(report: Report, swept: list[sweep.Swept]) -> None:
     """The finding that something half-written was removed, if something was."""
     if swept:
-        paths = [item.path for item in swept[:_SWEPT]]
-        report.finding(swept={"count": len(swept), "paths": paths})
+        report.finding(swept={"count": len(swept), "paths": [item.path for item in swept[:_SWEPT]]})
 
 
 # What is told of cells on the wire, before and after it was checked.
@@ -318,7 +307,7 @@ def graph_of(value: Any) -> GraphTold:
         "name": line(value["name"]),
         "outcome": line(value["outcome"]),
         "seconds": None if seconds is None else finite(seconds),
-        "phases": phases.checked(value.get("phases") or []),
+        "phases": checked_phases(value.get("phases") or []),
     }
     if reason:
         told["reason"] = line(reason)
@@ -328,6 +317,11 @@ def graph_of(value: Any) -> GraphTold:
 def done_of(value: Any) -> Became:
     """What a cell came to, as a process told it. Raises as ``graph_of``."""
     proof, autograd = value["proof"], value["autograd"]
+    told: Proof | None = None
+    if proof is not None:
+        told = {"found": int(proof["found"]), "of": int(proof["of"])}
+        if why := proof.get("why"):
+            told["why"] = line(why)
     return {
         "graphs": int(value["graphs"]),
         "hits": int(value["hits"]),
@@ -335,18 +329,10 @@ def done_of(value: Any) -> Became:
         "bypasses": int(value["bypasses"]),
         "autograd": {"hits": int(autograd["hits"]), "misses": int(autograd["misses"])},
         "seconds": finite(value["seconds"]),
-        "proof": None if proof is None else _proof_of(proof),
+        "proof": told,
         "device": line(value["device"]),
         "threads": int(value["threads"]),
     }
-
-
-def _proof_of(value: Any) -> Proof:
-    """What a proof found, and why not all where it says so."""
-    told: Proof = {"found": int(value["found"]), "of": int(value["of"])}
-    if why := value.get("why"):
-        told["why"] = line(why)
-    return told
 
 
 def line(value: object) -> str:

@@ -14,7 +14,6 @@ kernel up to the point where it would be built.
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib.util
 import inspect
 import os
@@ -24,7 +23,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, TypedDict
 
@@ -37,8 +36,6 @@ from torchkeeper.warm.child import Tell, importing_torch, serve
 from torchkeeper.warm.options import PRECOMPILE
 from torchkeeper.warm.processes import After
 from torchkeeper.warm.shapes import Device, Header
-
-# What there is to compile for, and with: devices as torch sees them, and the C++ compiler.
 
 
 def choose_device(torch: Any, wanted: str | None) -> tuple[str, Device]:
@@ -122,20 +119,13 @@ class Request(TypedDict):
     after: After
 
 
-class Result(TypedDict):
-    """The folder that was chosen, and the headers that are in it now."""
-
-    folder: str
-    headers: list[Header]
-
-
 def main() -> None:
     """Run and exit: 0 done, 1 told why not."""
     serve(run)
 
 
-def run(job: Request, tell: Tell) -> Result:
-    """Build the headers that are not there. Raises Problem."""
+def run(job: Request, tell: Tell) -> dict[str, object]:
+    """Build the headers that are not there; returns the folder and those in it. Raises Problem."""
     into = job["into"]
     with importing_torch():
         import torch  # noqa: TID251
@@ -154,14 +144,12 @@ def run(job: Request, tell: Tell) -> Result:
     before = sweep.snapshot(folder)
     tell(folder={"path": folder, "marks": before, "swept": swept})
 
-    making = list(makers(codecache, config))
     headers: list[Header] = []
 
     def look() -> None:
         headers.clear()
-        for done, make in enumerate(making):
-            tell(progress=[done, len(making)])
-            make()
+        tell(progress=[0, 1])
+        look_for_headers(codecache, config)
 
     with _watched(codecache, tell, headers), _failures(folder):
         try:
@@ -174,36 +162,32 @@ def run(job: Request, tell: Tell) -> Result:
             sweep.sweep(folder, before, {os.getpid()})
             forget(cpu_vec_isa)
             look()
-    tell(progress=[len(making), len(making)])
+    tell(progress=[1, 1])
     return {"folder": folder, "headers": headers}
 
 
-def makers(codecache: Any, config: Any) -> Iterator[Callable[[], object]]:
-    """What makes PyTorch look for each header that programs with these settings look for. Loading a
+def look_for_headers(codecache: Any, config: Any) -> None:
+    """Have PyTorch look for each header that programs with these settings look for. Loading a
     kernel asynchronously precompiles headers at once, and hands the kernel's own build to a
     function, which here leaves it. Kernels of the usual wrapper in Python look for one header;
     those of autotuned templates (``CppCodeCache``) for none; where the wrapper is in C++ they are
     part of it (``CppWrapperCpu.generate`` in codegen/cpp_wrapper_cpu.py), and that looks for its
     own, or for two if it is built separately.
     """
-    if not getattr(config, "cpp_wrapper", False):
+    more: dict[str, object] = {}
+    if getattr(config, "cpp_wrapper", False):
+        load = codecache.CppWrapperCodeCache.load_async
+        separate = bool(getattr(config, "cpp_wrapper_build_separate", False))
+        wanted = {
+            "optimized_code": "// nothing\n" if separate else None,
+            "needs_vec_isa": not separate,
+            "kernel_needs_vec_isa": True if separate else None,
+        }
+        known = inspect.signature(load).parameters
+        more = {name: value for name, value in wanted.items() if name in known}
+    else:
         load = codecache.CppPythonBindingsCodeCache.load_async
-        yield functools.partial(load, "// nothing\n", submit_fn=_leave)
-        return
-    load = codecache.CppWrapperCodeCache.load_async
-    separate = bool(getattr(config, "cpp_wrapper_build_separate", False))
-    wanted = {
-        "optimized_code": "// nothing\n" if separate else None,
-        "needs_vec_isa": not separate,
-        "kernel_needs_vec_isa": True if separate else None,
-    }
-    known = inspect.signature(load).parameters
-    more = {name: value for name, value in wanted.items() if name in known}
-    yield functools.partial(load, "// nothing\n", submit_fn=_leave, **more)
-
-
-def _leave(_: object) -> None:
-    """The kernel's build, which is not wanted."""
+    load("// nothing\n", submit_fn=lambda _: None, **more)
 
 
 @contextlib.contextmanager

@@ -14,13 +14,14 @@ import os
 import random
 import time
 import traceback
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.warm import sources
-from torchkeeper.warm.child import Tell, chain, importing_torch, more, said, serve
+from torchkeeper.warm.child import MORE, Tell, chain, importing_torch, said, serve
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.global_state import put_back
 from torchkeeper.warm.header import check_compiler, check_place, choose_device
@@ -40,26 +41,21 @@ _OFF = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 _UNWRITTEN = "fxgraph_cache_write_error"
 
 
-class Result(TypedDict):
-    """What the job has been: ``torch`` is its version, "" where it was not needed."""
-
-    torch: str
-
-
 def main() -> None:
     """Run one job and exit: 0 done, 1 told why not."""
     serve(run)
 
 
-def run(job: Request, tell: Tell) -> Result:
-    """Compile the cells that are sent, until there is an end. ``threads`` of the job have to have
-    had an effect. A mega-cache is code: only one that another job saved is loaded. Raises Problem
-    where no cell at all can be compiled here; else each cell tells its own.
+def run(job: Request, tell: Tell) -> dict[str, str]:
+    """Compile the cells that are sent, until there is an end; returns the version of ``torch``, ""
+    where it was not needed. ``threads`` of the job have to have had an effect. A mega-cache is
+    code: only one that another job saved is loaded. Raises Problem where no cell at all can be
+    compiled here; else each cell tells its own.
     """
     torch: Any = None
     told: Device | None = None
     settled = False
-    while "cell" in (sent := more()):
+    while "cell" in (sent := MORE.get()):
         cell = Cell.from_json(sent["cell"])
         if torch is None and cell.source not in WITHOUT_TORCH:
             torch = _torch(job)
@@ -120,7 +116,7 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
         from torch._dynamo.utils import counters  # noqa: TID251
 
         counters.clear()
-        graphs = Graphs(lambda graph: tell(graph={**graph.to_json(), "cell": cell.index}))
+        graphs = Graphs(lambda graph: tell(graph={**asdict(graph), "cell": cell.index}))
         logger = logging.getLogger(LOGGER)
         logger.addHandler(graphs)
         try:
@@ -205,8 +201,7 @@ def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
     autograd = counts["autograd"]
     # Of graphs that AOTAutograd's entries hold themselves, those alone are counted
     # (bundled_autograd_cache in torch/_functorch/config.py).
-    looked_up = counts["hits"] + counts["misses"] + autograd["hits"]
-    if work.proof is not None or looked_up:
+    if work.proof is not None or counts["hits"] + counts["misses"] + autograd["hits"]:
         return
     if counts["bypasses"]:
         raise Problem("nothing-cached", cell=cell.name, bypasses=counts["bypasses"])
@@ -251,17 +246,14 @@ def _save(torch: Any, path: str) -> None:
         file.write(saved[0])
 
 
-def _named(variables: tuple[str, ...]) -> str:
-    """The one of the variables that is set, else the first: the config may come from elsewhere."""
-    return next((name for name in variables if name in os.environ), variables[0])
-
-
 def _check_settings(torch: Any) -> None:
     """What the user turned off stays off, and compiling for nothing helps nobody."""
-    if getattr(torch._dynamo.config, "disable", False) or os.environ.get(_OFF[1], "0") == "1":
-        raise Problem("compile-disabled", variable=_named(_OFF))
-    config = torch._inductor.config
-    if getattr(config, "force_disable_caches", False):
-        raise Problem("caches-disabled", variable=_named(_FORCE))
-    if not getattr(config, "fx_graph_cache", True):
-        raise Problem("caches-disabled", variable=_named(_FX))
+    config, off = torch._inductor.config, getattr(torch._dynamo.config, "disable", False)
+    for refused, code, names in (
+        (off or os.environ.get(_OFF[1], "0") == "1", "compile-disabled", _OFF),
+        (getattr(config, "force_disable_caches", False), "caches-disabled", _FORCE),
+        (not getattr(config, "fx_graph_cache", True), "caches-disabled", _FX),
+    ):
+        if refused:
+            # None is set where the config comes from elsewhere.
+            raise Problem(code, variable=next((x for x in names if x in os.environ), names[0]))

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -78,9 +79,6 @@ def prepare(params: Preparing, report: Report) -> Prepared:
     home = tempfile.mkdtemp(prefix="torchkeeper-prepare-")
     state = _Work()
 
-    def tell(what: str, value: Any) -> None:
-        _tell(what, value, state, report)
-
     def clean_up(pids: Collection[int]) -> None:
         if state.folder is not None and state.before is not None:
             tell_swept(report, sweep.sweep(state.folder, state.before, pids))
@@ -89,6 +87,7 @@ def prepare(params: Preparing, report: Report) -> Prepared:
     try:
         request: Request = {"into": target.folder, "after": {"scratch": home}}
         process = following.launch("warm.header", request, environment(target, home), home)
+        tell = partial(_tell, state, report)
         result = following.carry_out(process, limit, state, report, tell, _CODES, clean_up)
     finally:
         shutil.rmtree(home, ignore_errors=True)
@@ -139,7 +138,7 @@ def _make_writable(folder: str) -> list[str]:
     return missing[::-1]
 
 
-def _tell(what: str, value: Any, state: _Work, report: Report) -> None:
+def _tell(state: _Work, report: Report, what: str, value: Any) -> None:
     """Take what the process tells. Raises whatever it may where that is not as promised."""
     if what == "progress":
         report.progress(int(value[0]), int(value[1]), "headers")

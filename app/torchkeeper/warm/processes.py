@@ -109,11 +109,7 @@ def family(leader: int, mark: str | None = None) -> set[int]:
     """The live processes of a leader's group and session, or with the mark, and their children."""
     table = _table()
     if table is None:
-        try:
-            os.killpg(leader, 0)
-        except (ProcessLookupError, PermissionError):
-            return set()
-        return {leader}
+        return {leader} if _lives(leader) else set()
     found = {pid for pid, (_, group, session) in table.items() if leader in (pid, group, session)}
     if mark is not None:
         found |= marked(mark) & set(table)
@@ -167,9 +163,8 @@ def available() -> int | None:
 
 def cores() -> int:
     """How many this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    told = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if told else os.cpu_count() or 1
 
 
 def busy() -> bool:
@@ -218,8 +213,6 @@ def end(process: subprocess.Popen[bytes], grace: float = GRACE) -> set[int]:
     return seen
 
 
-# Commands of users: which of them Python runs, and what one is called.
-
 _PYTHON = re.compile(r"python[0-9.]*")
 
 
@@ -235,9 +228,7 @@ def under(python: str, command: Sequence[str]) -> list[str] | None:
     first = command[0]
     if is_python(first):
         return [python, *command[1:]]
-    if first in ("-m", "-c") or first.endswith(".py"):
-        return [python, *command]
-    return None
+    return [python, *command] if first in ("-m", "-c") or first.endswith(".py") else None
 
 
 def file_of(command: Sequence[str]) -> str | None:

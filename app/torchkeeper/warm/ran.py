@@ -21,14 +21,11 @@ from torchkeeper.stores.copying import duplicate
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.verdict.probed import CauseTold
-from torchkeeper.warm import supervise
+from torchkeeper.warm import supervise, sweep
 from torchkeeper.warm.options import JUDGED
-from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.shapes import Proof, Summed, VerifiedGraph
 from torchkeeper.warm.traces.graphs import DECIDED
 
-# Which of the caches in a place a program uses, and that it uses no other.
-#
 # A program is led to one (TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR). A folder of vLLM's holds
 # those of several programs, its ranks; each has two beside each other, that of PyTorch and that of
 # Triton.
@@ -205,7 +202,7 @@ def run(
         env["TORCH_TRACE"] = trace
     prove = name in JUDGED and cell.source in PROVED
     asked: supervise.Request = {**(more or {}), "prove": True} if prove else more or {}
-    before = objects(cache)
+    before = files(cache, ".so")
     try:
         result = supervise.run(job, env, home, heard, more=asked)
     except Problem as problem:
@@ -214,44 +211,32 @@ def run(
             about = {"place": job.place, "signal": signal, "step": problem.params.get("step")}
             raise Problem("verify-crashed", **about) from problem
         raise
-    after = objects(cache)
+    after = files(cache, ".so")
     built = sorted(path for path in after if after[path] != before.get(path))
     for path in built[:MAX_BUILT] if name in JUDGED else ():
         heard.finding(built={"path": path})
     [row] = result["cells"]
-    ran = Ran(result, list(heard.graphs.values()), built)
-    return _proved(ran, cell, row["proof"]) if prove and row["proof"] else ran
-
-
-def _proved(ran: Ran, cell: Cell, proof: Proof) -> Ran:
-    """A run that was a proof, told as lookups: what was found is a hit."""
+    if not prove or not (proof := row["proof"]):
+        return Ran(result, list(heard.graphs.values()), built)
+    # A run that was a proof is told as lookups: what was found is a hit.
     found, of = proof["found"], proof["of"]
-    ran.proof = proof
-    ran.result = {**ran.result, "graphs": of, "hits": found, "misses": of - found}
+    result = {**result, "graphs": of, "hits": found, "misses": of - found}
     outcome = "hit" if found == of else "miss"
-    ran.graphs = [{"id": cell.source, "name": cell.name[:_MAX_NAME], "outcome": outcome}]
+    graph: VerifiedGraph = {"id": cell.source, "name": cell.name[:_MAX_NAME], "outcome": outcome}
     if why := proof.get("why"):
-        ran.graphs[0]["why"] = {"code": "said", "text": why}
-    return ran
+        graph["why"] = {"code": "said", "text": why}
+    return Ran(result, [graph], built, proof)
 
 
-def objects(folder: str) -> dict[str, tuple[int, int, int]]:
-    """The shared objects below a folder, by their path in it: inode, size, time of last change."""
-    return files(folder, ".so")
-
-
-def files(folder: str, ending: str = "") -> dict[str, tuple[int, int, int]]:
-    """The files below a folder, as ``objects``, less locks."""
-    found = {}
-    for above, _, names in os.walk(folder):
-        for name in names:
-            if name.endswith(ending) and not name.endswith(".lock"):
-                path = os.path.join(above, name)
-                with contextlib.suppress(OSError):
-                    status = os.lstat(path)
-                    mark = (status.st_ino, status.st_size, status.st_mtime_ns)
-                    found[os.path.relpath(path, folder)] = mark
-    return found
+def files(folder: str, ending: str = "") -> dict[str, sweep.Mark]:
+    """The files below a folder that end so, less locks and what is gone, by their path in it."""
+    paths = [os.path.join(above, name) for above, _, names in os.walk(folder) for name in names]
+    marks = {
+        os.path.relpath(path, folder): sweep.mark(path)
+        for path in paths
+        if path.endswith(ending) and not path.endswith(".lock")
+    }
+    return {path: mark for path, mark in marks.items() if any(mark)}
 
 
 # What the runs of a verification are made on: the copy of the target, and folders for temporary
@@ -275,7 +260,7 @@ class Ground:
     scratch: str
     several: bool
     explain: Explain | None
-    marks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    marks: dict[str, sweep.Mark] = field(default_factory=dict)
 
     def temporary(self, name: str) -> str:
         """The folder for temporary files of a run."""
@@ -297,7 +282,12 @@ class Ground:
             remove(os.path.join(self.scratch, name))
         if not self.several:
             return
-        for above, kept in _left(self.temporary(name)):
+        temporary = self.temporary(name)
+        inside = os.listdir(temporary) if os.path.isdir(temporary) else []
+        own = [one for one in inside if os.path.isdir(os.path.join(temporary, one, HEADERS))]
+        # Folders that are not taken away whole, each with what stays.
+        left = [(temporary, own)] if os.path.isdir(temporary) else []
+        for above, kept in [*left, *((os.path.join(temporary, one), [HEADERS]) for one in own)]:
             with os.scandir(above) as entries:
                 going = [one for one in entries if one.name not in kept]
             for one in going:
@@ -306,15 +296,3 @@ class Ground:
                 else:
                     with contextlib.suppress(OSError):
                         os.unlink(one.path)
-
-
-def _left(temporary: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The folders in a temporary folder that are not taken away whole, each with what stays."""
-    if not os.path.isdir(temporary):
-        return []
-    own = tuple(
-        name
-        for name in os.listdir(temporary)
-        if os.path.isdir(os.path.join(temporary, name, HEADERS))
-    )
-    return [(temporary, own), *((os.path.join(temporary, name), (HEADERS,)) for name in own)]

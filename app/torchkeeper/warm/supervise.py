@@ -95,8 +95,7 @@ def warm(params: Warming, report: Report) -> Warmed:
     # Where the processes have the headers that PyTorch precompiles.
     folder_of_user = places.default_folder()
     if job.settings and (temporary := job.settings.get("TMPDIR")):
-        user = os.path.basename(folder_of_user)
-        folder_of_user = os.path.join(os.path.abspath(temporary), user)
+        folder_of_user = os.path.join(os.path.abspath(temporary), os.path.basename(folder_of_user))
     headers = os.path.join(folder_of_user, HEADERS)
     roots = [root for root in (job.place, headers) if root == job.place or os.path.isdir(root)]
     for root in roots:
@@ -122,11 +121,10 @@ def warm(params: Warming, report: Report) -> Warmed:
                 os.rmdir(job.place)  # nothing came of it
     added = Counter(kind for kind, _ in _entries(job.place, report) - before)
     counts = tally(added.elements())
-    kinds = {kind: number for kind, number in added.items() if kind not in COUNTED_APART}
     return {
         **result,
         "added": counts["entries"],
-        "kinds": kinds,
+        "kinds": {kind: number for kind, number in added.items() if kind not in COUNTED_APART},
         "locks": counts["locks"],
         "headers": counts["headers"],
         "unknown": counts["unknown"],
@@ -158,7 +156,7 @@ def run(
         report.finding(cells=rows[begin : begin + _CELLS])
     crew = Crew(job.cells, Means(most, start, gone, "save" in asked, job.each), report)
     crew.work()
-    if crew.failed:
+    if any(row["state"] == "failed" for row in crew.rows.values()):
         gone((), False)
     return following.summed(crew.rows.values(), crew.torch)
 
@@ -217,9 +215,7 @@ def unbuildable(cell: Cell, place: str) -> Problem | None:
 
 
 def uncompilable(cell: Cell) -> Problem | None:
-    """That no C++ compiler is found for a cell, as ``devices.check_compiler`` finds it with torch.
-    A script may name one of its own.
-    """
+    """That ``header.check_compiler`` would find none for a cell; a script may name its own."""
     if cell.source == "script" or not _for_cpu(cell):
         return None
     env = {**os.environ, **cell.environment}

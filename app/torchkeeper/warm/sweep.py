@@ -133,12 +133,12 @@ def sweep(
     cannot be told from theirs stays until they have ended. Returns what was removed.
     """
     swept: list[Swept] = []
-    new = []
-    for found in _walk(root):
-        old = before.get(found.path)
-        # A folder's time changes with its files, so for those only being there counts.
-        if old is None or (not found.folder and old != mark(found.path)):
-            new.append(found)
+    # A folder's time changes with its files, so for those only being there counts.
+    new = [
+        found
+        for found in _walk(root)
+        if found.path not in before or not (found.folder or before[found.path] == mark(found.path))
+    ]
     kernels, nameless = [], []
     for found in new:
         temporary = _TRITON_TEMPORARY.fullmatch(found.name)

@@ -23,7 +23,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -171,14 +171,6 @@ _FOR_ALL = frozenset({
 _CELLS = 200
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What to verify, checked. runs: in the order of RUNS."""
-
-    job: supervise.Job
-    runs: tuple[str, ...]
-
-
 def verify(params: Verifying, report: Report, explain: Explain | None = None) -> Verified:
     """Run recipes on a copy of nothing but the folder ``place``; findings ``run={"name"}``, those
     of ``warm``, and ``built={"path"}``. Where the only cache is one in the folder, as in that of a
@@ -193,10 +185,10 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
     Raises Problem as ``supervise.run``, ``caches.led_to`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.
     """
-    asked = checked(params)
-    source = Folder(asked.job.place)
+    job, runs = checked(params)
+    source = Folder(job.place)
     items = source.items(report)
-    led = led_to(source.place, items, {cell.source for cell in asked.job.cells})
+    led = led_to(source.place, items, {cell.source for cell in job.cells})
     try:
         scratch = tempfile.mkdtemp(prefix="torchkeeper-verify-", dir=params.get("scratch"))
     except OSError as e:
@@ -206,15 +198,15 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
         free = space(scratch).free
         if free is not None and free < room(items) + _WORK:
             raise _no_room(scratch, room(items), free)
-        several = len(asked.job.cells) > 1
-        return _all_cells(asked, Ground(source, items, led, scratch, several, explain), report)
+        ground = Ground(source, items, led, scratch, len(job.cells) > 1, explain)
+        return _all_cells(job, runs, ground, report)
     finally:
         remove(scratch)
 
 
-def checked(params: Verifying) -> Asked:
-    """What a request asks for. Raises Problem("bad-request" | "recipe-unknown" | "verify-server").
-    Without ``runs`` all are asked for; the mega run takes the cold one along, which it needs.
+def checked(params: Verifying) -> tuple[supervise.Job, set[str]]:
+    """The job of a request, and its runs. Raises Problem("bad-request" | "recipe-unknown" |
+    "verify-server"). Without ``runs`` all are asked for; mega takes cold along, which it needs.
     """
     place = params["place"]
     if not scheme_of(place).verifiable:
@@ -228,7 +220,7 @@ def checked(params: Verifying) -> Asked:
         raise Problem("bad-request", field="scratch")
     if "mega" in runs:
         runs.add("cold")
-    return Asked(job, tuple(name for name in RUNS if name in runs))
+    return job, runs
 
 
 def runs_of(cell: Cell, runs: Iterable[str], several: bool) -> list[str]:
@@ -249,8 +241,8 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
     return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
 
 
-def _all_cells(asked: Asked, ground: Ground, report: Report) -> Verified:
-    cells, rows = asked.job.cells, list["VerifiedCell"]()
+def _all_cells(job: supervise.Job, runs: Iterable[str], ground: Ground, report: Report) -> Verified:
+    cells, rows = job.cells, list["VerifiedCell"]()
     done: list[dict[str, Ran]] = []
     if ground.several:
         queued = [told_of(cell) for cell in cells]
@@ -259,22 +251,23 @@ def _all_cells(asked: Asked, ground: Ground, report: Report) -> Verified:
         os.makedirs(ground.temporary(""))
         # Where a run may look for a precompiled header.
         devices = [one.device for one in cells if one.source != "triton" and not one.portable]
-        if any((one or asked.job.device or "cpu").startswith("cpu") for one in devices):
-            _prepare(ground.temporary(""), asked.job.limit_s, report)
+        if any((one or job.device or "cpu").startswith("cpu") for one in devices):
+            _prepare(ground.temporary(""), job.limit_s, report)
     for number, cell in enumerate(cells):
         if ground.several:
             report.progress(number, len(cells), "cells")
             report.finding(cell={"index": cell.index, "state": "compiling"})
         problem: Fault | None = None
-        runs: dict[str, Ran] = {}
+        made: dict[str, Ran] = {}
         try:
-            _runs(asked, cell, ground, report, runs)
+            one = replace(job, cells=(cell,), jobs=1)
+            _runs(one, runs_of(cell, runs, ground.several), ground, report, made)
         except Problem as e:
             if not ground.several or e.code in _FOR_ALL:
                 raise
             problem = {"code": e.code, "params": e.params}
-        rows.append(of_cell(cell, runs, problem))
-        done.append(runs)
+        rows.append(of_cell(cell, made, problem))
+        done.append(made)
         if ground.several:
             report.finding(cell={**rows[-1], "state": "failed" if problem else "done"})
     if ground.several:
@@ -282,19 +275,16 @@ def _all_cells(asked: Asked, ground: Ground, report: Report) -> Verified:
     return told(done, rows)
 
 
-def _runs(asked: Asked, cell: Cell, ground: Ground, report: Report, done: dict[str, Ran]) -> None:
-    """Make the runs of a cell; ``done`` has them, as far as it came."""
-    scratch = ground.scratch
+def _runs(
+    job: supervise.Job, names: Sequence[str], ground: Ground, report: Report, done: dict[str, Ran]
+) -> None:
+    """Make the runs of a job's one cell; ``done`` has them, as far as it came."""
+    [cell], scratch = job.cells, ground.scratch
     mega = os.path.join(scratch, "mega-cache")
-    job = replace(asked.job, cells=(cell,), jobs=1)
-    names = runs_of(cell, asked.runs, ground.several)
     for name in names:
         # A run on another device, or of what is portable, has no header to prepare.
-        if (
-            name == "prepared"
-            and "warm" in done
-            and (cell.portable or done["warm"].result["device"] != "cpu")
-        ):
+        warmed = done.get("warm") if name == "prepared" else None
+        if warmed and (cell.portable or warmed.result["device"] != "cpu"):
             continue
         report.finding(run={"name": name, **({"cell": cell.index} if ground.several else {})})
         home, temporary = os.path.join(scratch, name), ground.temporary(name)

@@ -24,7 +24,7 @@ from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import TURN, Codes, State, done_of, graph_of, line, told_of
 from torchkeeper.warm.recipes.expanding import REFERENCES, Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
-from torchkeeper.warm.shapes import Became, Device, WarmCell
+from torchkeeper.warm.shapes import Became, Device
 
 #: Where a GPU shows that torch may prefer to the CPU, without torch being asked.
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dri")
@@ -54,18 +54,6 @@ class Sent(TypedDict, total=False):
 
     cell: Mapping[str, object]
     end: bool
-
-
-class Tagged(Report):
-    """Says of a line of a log which cell it belongs to."""
-
-    def __init__(self, report: Report, worker: Worker) -> None:
-        self._report, self._worker = report, worker
-
-    def finding(self, **what: Any) -> None:
-        if self._worker.cell is not None:
-            what["cell"] = self._worker.cell.index
-        self._report.finding(**what)
 
 
 def send(worker: Worker, what: Sent) -> None:
@@ -125,13 +113,9 @@ class Queue:
         self.default = UNKNOWN if accelerator() else "cpu"
         self.alone: set[int] = set()
         self._most = most
-        # Seconds: of a start, and of a cell in a process that had compiled before.
-        self._start: float | None = None
+        #: Seconds: of a start, and of a cell in a process that had compiled before.
+        self.start_s: float | None = None
         self._cell: float | None = None
-
-    def started(self, seconds: float) -> None:
-        """A process took so long until it had begun."""
-        self._start = seconds
 
     def ended(self, seconds: float, first: bool) -> None:
         """A cell took so long; first: of its process, which is slower."""
@@ -160,12 +144,11 @@ class Queue:
     def _worth(self, at_work: Sequence[Worker]) -> bool:
         if processes.busy():
             return False
-        late = time.monotonic() - LONG
-        if any(worker.begun and late > worker.clock for worker in at_work):
+        if any(worker.begun and time.monotonic() - LONG > worker.clock for worker in at_work):
             return True
-        if self._start is None or self._cell is None:
+        if self.start_s is None or self._cell is None:
             return False
-        return len(self.cells) * self._cell / len(at_work) > WORTH * self._start
+        return len(self.cells) * self._cell / len(at_work) > WORTH * self.start_s
 
     def next(self, worker: Worker | None, workers: Sequence[Worker]) -> Cell | None:
         """The first cell that a process can take, or a new one: no two use a GPU at a time."""
@@ -262,11 +245,6 @@ class Crew:
             self._selector.close()
 
     @property
-    def failed(self) -> list[WarmCell]:
-        """The rows of the cells that have."""
-        return [row for row in self.rows.values() if row["state"] == "failed"]
-
-    @property
     def _alone(self) -> bool:
         """Whether there is but one cell, whose failure is that of the whole."""
         return self._total == 1 and not self._means.each
@@ -328,7 +306,12 @@ class Crew:
             self._selector.unregister(pipe)
 
     def _log(self, worker: Worker, said: bytes) -> None:
-        following.log(said, worker.state, Tagged(self._report, worker))
+        following.log(said, worker.state, partial(self._say, worker))
+
+    def _say(self, worker: Worker, text: str) -> None:
+        """Tell a line of a log, and which cell it belongs to."""
+        cell = {} if worker.cell is None else {"cell": worker.cell.index}
+        self._report.finding(log=text, **cell)
 
     def _hear(self, worker: Worker, what: str, value: Any) -> None:
         """Take what a process tells. Raises whatever it may where that is not as promised."""
@@ -347,7 +330,7 @@ class Crew:
         elif what == "begun":
             begun, worker.begun, worker.clock = worker.clock, True, time.monotonic()
             if worker.fresh:
-                self._queue.started(worker.clock - begun)
+                self._queue.start_s = worker.clock - begun
             if value["default"]:
                 self._queue.default = line(value["default"])
                 if worker.device == UNKNOWN:
@@ -371,8 +354,7 @@ class Crew:
                 worker.cell, worker.fresh = None, False
                 self._progress()
         elif what == "cell":
-            code = line(value["problem"]["code"])
-            problem = Problem(code, **value["problem"]["params"])
+            problem = Problem(line(value["problem"]["code"]), **value["problem"]["params"])
             assert worker.process.stderr
             self._read(worker, worker.process.stderr, drain=True)
             self._failed(worker, problem)
@@ -427,7 +409,8 @@ class Crew:
             if limit is not None and not worker.begun:
                 limit = max(limit, STARTUP)
             if limit is not None and now > worker.clock + limit:
-                self._stop(worker, Problem(CODES.timeout, limit_s=cell.seconds))
+                self._end([worker])
+                self._failed(worker, Problem(CODES.timeout, limit_s=cell.seconds))
             elif cell.memory is not None and now > worker.looked + _LOOK:
                 worker.looked = now
                 if used := processes.memory(process.pid, cell.memory):
@@ -436,18 +419,14 @@ class Crew:
     def _too_large(self, worker: Worker, cell: Cell, used: int) -> None:
         if worker.fresh or cell.index in self._queue.alone:
             about = {"limit_mb": (cell.memory or 0) // 10**6, "used_mb": used // 10**6}
-            self._stop(worker, Problem("cell-memory", **about))
+            self._end([worker])
+            self._failed(worker, Problem("cell-memory", **about))
             return
         # What others left in the process is not its own: once more, in one of its own.
         self._queue.alone.add(cell.index)
         self._queue.cells.insert(0, cell)
         worker.cell = None
         self._gone(worker)
-
-    def _stop(self, worker: Worker, problem: Problem) -> None:
-        """End a process, whose cell has failed with this."""
-        self._end([worker])
-        self._failed(worker, problem)
 
     def _gone(self, worker: Worker) -> None:
         """It has ended, or is to: what it was at has failed, and what it left is cleaned up."""
@@ -456,8 +435,8 @@ class Crew:
         if state.problem:
             raise state.problem
         if worker.cell is not None or (worker.leaving and state.result is None):
-            tagged = Tagged(self._report, worker)
-            why = following.why_not(state, worker.process.poll() or 0, tagged, CODES)
+            say = partial(self._say, worker)
+            why = following.why_not(state, worker.process.poll() or 0, say, CODES)
             if worker.cell is not None:
                 self._failed(worker, why)
             elif self._means.saves:

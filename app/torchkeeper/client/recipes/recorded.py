@@ -19,7 +19,7 @@ from torchkeeper.client.recipes.references import Unnamed, reference
 from torchkeeper.client.secrets import hidden, is_secret
 from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
-from torchkeeper.warm.recipes.compiling import MODES
+from torchkeeper.warm.recipes.items import MODES
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Item as Told

@@ -186,7 +186,7 @@ def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
 
 # The phases of a graph's compile in words; the same in the window and on the command line.
 
-#: What each phase is called, as a graph goes through them (warm/traces/phases.py).
+#: What each phase is called, as a graph goes through them (warm/traces/graphs.py).
 NAMES: dict[str, Text] = {
     "dynamo": "dynamo",
     "pre_grad": "pre-grad",

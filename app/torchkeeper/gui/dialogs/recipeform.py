@@ -18,7 +18,7 @@ from torchkeeper.gui.pages.recipes import forming
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import caption, tip
-from torchkeeper.warm.recipes.compiling import MODES
+from torchkeeper.warm.recipes.items import MODES
 from torchkeeper.warm.recipes.recipe import without_faults
 
 if TYPE_CHECKING:

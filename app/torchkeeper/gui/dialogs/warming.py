@@ -32,7 +32,7 @@ from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.rules import About, about_of, check
-from torchkeeper.warm.recipes.sections import MOST_SECONDS
+from torchkeeper.warm.recipes.recipe import MOST_SECONDS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import TargetParams, TargetResult

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from torchkeeper.artifacts import alone, layout, manifest, megacache
+from torchkeeper.artifacts import aoti_eager, layout, manifest, megacache
 from torchkeeper.artifacts.builds import Build, Builder, Claims, MadeIn, Native
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
@@ -237,7 +237,7 @@ class Bundle(Store):
                 files.append(File(path, file.size, sha256=file.sha256))
                 found[path] = layout.locate(path)
             if entry.kind == "aoti_eager":
-                found = dict.fromkeys(found, alone.located(list(found)))
+                found = dict.fromkeys(found, aoti_eager.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}
             if len(homes) != 1 or len(found) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])

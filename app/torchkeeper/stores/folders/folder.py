@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts.beside import WHOLE
 from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured, tally
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
-from torchkeeper.artifacts.scratch import is_whole
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners
@@ -111,7 +111,7 @@ class Folder(Root, Store):
             raise Problem("link-in-place", path=path)
         here = os.path.join(self.root, path)
         below = path if os.path.isdir(here) and not os.path.islink(here) else "/".join(parts[:-1])
-        every = path == below and is_whole(path)
+        every = path == below and WHOLE.fullmatch(path)
         files = self._files_below(path) if every else self._files_in(below)
         items = group(files, among(self.root), Proving(self.root))
         report.check()

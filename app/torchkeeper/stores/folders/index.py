@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 #: To be raised whenever facts change their meaning.
 VERSION = 14

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from torchkeeper.artifacts import alone, aoti_eager, builds, layout, proofs, triton
+from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import merging
@@ -91,9 +91,9 @@ class Target:
         """What is to be done for an entry.
 
         Raises Problem("key-taken" | "link-in-place"), as ``deliver`` for what is offered, as
-        ``alone.checked`` and ``merging.lacks`` for what goes into a list, and why it must not be
-        placed (``Named.why_not``) where it is not there, and OSError for what cannot be read in the
-        folder.
+        ``aoti_eager.checked`` and ``merging.lacks`` for what goes into a list, and why it must not
+        be placed (``Named.why_not``) where it is not there, and OSError for what cannot be read in
+        the folder.
         """
         plan = self._plan(item, offered, pouring)
         why = offered.why_not(item) if plan.new and isinstance(offered, Named) else None
@@ -141,7 +141,7 @@ class Target:
             raise Problem("kernel-unloadable", why="it is larger than any that PyTorch writes")
         deliver(offered, item, file, pouring, lambda data: text.append(bytes(data)))
         library = [one.path for one in item.files if one is not file]
-        made = alone.checked(b"".join(text), item.path, library).item
+        made = aoti_eager.checked(b"".join(text), item.path, library).item
         path = os.path.join(self.root, inner + item.path.partition(MARK)[0])
         missing_folders(os.path.dirname(path), self.root)
         there = merging.listed(path)
@@ -209,10 +209,10 @@ def _style(root: str, items: Iterable[Item]) -> str:
         names = set()
     if names & _INDUCTOR:
         return "inductor"
-    if names & {"inductor_cache", "triton_cache"} or layout.is_rank(os.path.basename(root)):
+    if names & {"inductor_cache", "triton_cache"} or layout.RANK.fullmatch(os.path.basename(root)):
         return "vllm"
     kinds, homes = {item.kind for item in items}, {item.path for item in items}
-    if kinds - {"triton"} or any(map(layout.is_shard, names)):
+    if kinds - {"triton"} or any(map(beside.ANY_SHARD.fullmatch, names)):
         return "inductor"
     if any(map(triton.is_key, names)):
         return "triton"

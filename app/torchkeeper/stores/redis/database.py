@@ -354,7 +354,8 @@ class Database:
         asked: list[bytes] = []
         for key in keys:
             path = key.decode("utf-8", "surrogateescape")
-            kind = remote.kind_of(path)
+            found = remote.locate(path)
+            kind = found.kind if found else None
             if kind is None or len(key) > remote.MAX_KEY:
                 if len(key) > remote.MAX_KEY or not self.triton.locate(path):
                     self.others += 1

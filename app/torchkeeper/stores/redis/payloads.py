@@ -27,7 +27,7 @@ from torchkeeper.stores.redis.database import PIECE, Database
 from torchkeeper.stores.store import Memory
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 #: Bytes of values that are fetched at once; a single one may be larger.
 BATCH_BYTES = 16 << 20

@@ -11,8 +11,15 @@ from typing import Any, TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes import items, values
-from torchkeeper.warm.recipes.recipe import MOST_CELLS, MOST_SIZE, Recipe, axes_of, many, weight
-from torchkeeper.warm.recipes.sections import ALL_AXES
+from torchkeeper.warm.recipes.recipe import (
+    ALL_AXES,
+    MOST_CELLS,
+    MOST_SIZE,
+    Recipe,
+    axes_of,
+    many,
+    weight,
+)
 from torchkeeper.warm.recipes.tables import Called, Item, Settings
 
 #: What can be compiled: the names of the modules of ``warm.sources``, as a recipe says them.
@@ -148,20 +155,10 @@ def _cell(recipe: Recipe, item: Item, way: Way, name: str) -> Cell:
     if ways.get("options") and ways.get("mode") == "default":
         del ways["mode"]  # torch.compile refuses a mode with options, even this one
     sizes = {axis: value for axis, value in way.items() if axis not in ALL_AXES}
-    made, variables = _item(recipe, item, way, sizes, ways.get("dtype")), dict(recipe.environment)
-    return Cell(
-        0,
-        recipe.name,
-        name,
-        recipe.source,
-        made,
-        recipe.folder,
-        sizes=sizes,
-        environment=variables,
-        seconds=recipe.seconds,
-        memory=recipe.memory,
-        **ways,
-    )
+    made = _item(recipe, item, way, sizes, ways.get("dtype"))
+    about, limits = (recipe.name, name, recipe.source, made, recipe.folder), recipe.seconds
+    cell = Cell(0, *about, sizes=sizes, environment=dict(recipe.environment), **ways)
+    return replace(cell, seconds=limits, memory=recipe.memory)
 
 
 def _item(

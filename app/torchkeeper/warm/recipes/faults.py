@@ -101,8 +101,7 @@ class Faults:
         if isinstance(value, str) and value in known:
             return True
         near = nearest(value, known) if isinstance(value, str) else ""
-        names = ", ".join(known)
-        return self.add(where, expected, shown(value), near=near, known=names)
+        return self.add(where, expected, shown(value), near=near, known=", ".join(known))
 
     def matching(
         self, value: object, pattern: re.Pattern[str], where: Where, expected: str
@@ -131,12 +130,10 @@ class Faults:
         """A value that means the same everywhere: texts, numbers, switches; lists, tables."""
         if deep > DEEPEST:
             return self.add(where, "shallower", most=DEEPEST)
-        if isinstance(value, bool):
+        if isinstance(value, (bool, float)):
             return True
         if isinstance(value, int):
             return abs(value) <= LARGEST or self.add(where, "number", shown(value))
-        if isinstance(value, float):
-            return True
         if isinstance(value, str):
             good = len(value) <= LONGEST and "\0" not in value
             return good or self.add(where, "plain", shown(value))

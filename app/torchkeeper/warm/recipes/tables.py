@@ -10,7 +10,7 @@ Kind = Literal["callable", "script", "exported", "eager", "triton"]
 
 
 class Settings(TypedDict, total=False):
-    """How something is compiled (``compiling``). options: Inductor's."""
+    """How something is compiled (``items``). options: Inductor's."""
 
     mode: str
     dynamic: bool

@@ -25,7 +25,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 MOST_DIMENSIONS, MOST_ELEMENTS = 64, 2**36
 
 _TENSOR = ("shape", "dtype", "device", "fill", "low", "high", "requires_grad")
-#: What a table says an input is, by the key that decides; a dtype or a device is one alone.
+#: What a table says an input is, by the key that decides.
 _FORMS = ("shape", "list", "tuple", "none", "size", "layout")
 
 
@@ -44,9 +44,9 @@ def look(
     if deep > DEEPEST:
         faults.add(where, "shallower", most=DEEPEST)
         return
-    form = next((name for name in _FORMS if name in value), None)
-    if form is None and len(value) == 1:
-        form = next((name for name in ("dtype", "device") if name in value), None)
+    # A dtype or a device is one alone.
+    forms = (*_FORMS, "dtype", "device") if len(value) == 1 else _FORMS
+    form = next((name for name in forms if name in value), None)
     known = (*_TENSOR, *_FORMS[1:]) if form is None else (form,)
     if not faults.keys(value, _TENSOR if form == "shape" else known, where):
         return

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.warm.child import Tell
 from torchkeeper.warm.recipes.expanding import SOURCES, Cell
 from torchkeeper.warm.shapes import Autograd, Proof
-
-#: How a source tells what it does, as ``child.Tell``.
-Tell = Callable[..., None]
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,5 @@ def make(cell: Cell, device: str, tell: Tell) -> Work:
     if cell.source not in SOURCES:
         raise Problem("recipe-unknown", recipe=cell.source)
     name = modules.get(cell.source, cell.source)
-    module = importlib.import_module(f"torchkeeper.warm.sources.{name}")
-    work: Work = module.make(cell, device, tell)
+    work: Work = importlib.import_module(f"{__name__}.{name}").make(cell, device, tell)
     return work

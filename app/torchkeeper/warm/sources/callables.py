@@ -17,7 +17,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.tables import Called
-from torchkeeper.warm.sources import Work, inputs, running
+from torchkeeper.warm.sources import Work, running
 from torchkeeper.warm.sources.running import blamed
 
 
@@ -93,8 +93,7 @@ def named(name: str, folder: str | None) -> Any:
 def _module(name: str, folder: str | None) -> Any:
     above = folder or os.getcwd()
     file = os.path.join(above, name) if name.endswith(".py") else None
-    home = os.path.dirname(os.path.abspath(file)) if file else above
-    for one in (above, home):
+    for one in (above, os.path.dirname(os.path.abspath(file)) if file else above):
         if one not in sys.path:
             sys.path.insert(0, one)
     importlib.invalidate_caches()
@@ -141,7 +140,7 @@ def called(what: Callable[..., Any], args: Mapping[str, object], cell: Cell, dev
 
     given: dict[str, object] = {**cell.sizes, "device": torch.device(device)}
     if cell.dtype:
-        given["dtype"] = inputs.dtype(cell.dtype)
+        given["dtype"] = running.dtype(cell.dtype)
     try:
         signature = inspect.signature(what)
     except (TypeError, ValueError):
@@ -195,7 +194,7 @@ def _placed(what: Any, cell: Cell, device: str) -> Any:
     if not isinstance(what, torch.nn.Module):
         return what
     what = what.to(device)
-    return what.to(inputs.dtype(cell.dtype)) if cell.dtype else what
+    return what.to(running.dtype(cell.dtype)) if cell.dtype else what
 
 
 def _moved(given: Any, cell: Cell, device: str) -> Any:
@@ -203,7 +202,7 @@ def _moved(given: Any, cell: Cell, device: str) -> Any:
     import torch  # noqa: TID251
     from torch.utils import _pytree  # noqa: TID251
 
-    kind = inputs.dtype(cell.dtype) if cell.dtype else None
+    kind = running.dtype(cell.dtype) if cell.dtype else None
 
     def move(one: Any) -> Any:
         if not isinstance(one, torch.Tensor):

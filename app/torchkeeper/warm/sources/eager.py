@@ -27,9 +27,7 @@ from torchkeeper.verdict.commands import instead
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.shapes import Proof
-from torchkeeper.warm.sources import Counted, Step, Work, inputs
-
-# Operators of PyTorch by their names, and their inputs as its dispatcher passes them on.
+from torchkeeper.warm.sources import Counted, Step, Work, running
 
 
 def found(op: str) -> tuple[str, str, Any]:
@@ -48,8 +46,7 @@ def found(op: str) -> tuple[str, str, Any]:
     if overload not in known:
         near = ", ".join(f"{name}.{one}" for one in known[:20])
         raise Problem("name-missing", name=overload, module=module, near=near)
-    function = getattr(packet, overload)
-    return space, name if overload == "default" else f"{name}.{overload}", function
+    return space, name if overload == "default" else f"{name}.{overload}", getattr(packet, overload)
 
 
 def in_order(
@@ -168,17 +165,14 @@ class _Operator:
         self.name: str = cell.item["op"]
         self.space, self.overloaded, self.function = found(self.name)
         self.device = device.partition(":")[0]
-        args, keywords = inputs.of(cell.item, device)
+        args, keywords = running.inputs_of(cell.item, device)
         self.args, self.keywords = in_order(self.function, args, keywords)
         for value in (*self.args, *self.keywords.values()):
             check_type(value)
-        self._check_inputs()
-
-    def _check_inputs(self) -> None:
-        """Run it as it is: compiling would say the same at greater length."""
         import torch  # noqa: TID251
 
         try:
+            # As it is: compiling would say the same at greater length.
             with torch.no_grad():
                 self.function(*self.args, **self.keywords)
         except (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError) as e:
@@ -234,25 +228,20 @@ class _Operator:
         if not self.kept():
             raise Problem("eager-failed", op=self.name, why=self._why_not_kept(path))
         if why := self.runs():
-            self._withdraw()
+            # One that cannot be used may spoil all of the list. Of torch 2.13 that is any with a
+            # list of tensors: the types in it stay texts when it is loaded, and registering the
+            # operator fails (kernel_holder.cpp).
+            listed, wanted = str(self._list()), self._described()
+            spoilt = [one for one in merging.listed(listed) if one.get("meta_info") == wanted]
+            merging.take(listed, spoilt)
             why = f"PyTorch compiled it, but cannot use it: {why}"
             raise Problem("eager-failed", op=self.name, why=why)
-
-    def _withdraw(self) -> None:
-        """Take it off PyTorch's list again: one that cannot be used may spoil all of the list. Of
-        torch 2.13 that is any with a list of tensors: the types in it stay texts when it is loaded,
-        and registering the operator fails (kernel_holder.cpp).
-        """
-        listed, wanted = str(self._list()), self._described()
-        spoilt = [one for one in merging.listed(listed) if one.get("meta_info") == wanted]
-        merging.take(listed, spoilt)
 
     def _list(self) -> Any:
         """The path of PyTorch's list."""
         from torch._inductor import aoti_eager  # noqa: TID251
 
-        folder = aoti_eager.aoti_eager_cache_dir(self.space, self.device)
-        return folder / f"{self.overloaded}.json"
+        return aoti_eager.aoti_eager_cache_dir(self.space, self.device) / f"{self.overloaded}.json"
 
     def _why_not_kept(self, path: str) -> str:
         """Why PyTorch does not find what it has just compiled."""

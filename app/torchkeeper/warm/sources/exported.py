@@ -29,7 +29,11 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     except Exception as e:
         traceback.print_exc()
         raise Problem("exported-unreadable", file=file, why=said(e)) from e
-    if _elsewhere(program, device):
+    held = [*program.state_dict.values(), *program.constants.values()]
+    if program.example_inputs is not None:
+        held += running.tensors(program.example_inputs)
+    kinds = {one.device.type for one in held if isinstance(one, torch.Tensor)}
+    if kinds - {torch.device(device).type}:
         from torch.export import passes  # noqa: TID251
 
         program = passes.move_to_device_pass(program, device)
@@ -44,14 +48,3 @@ def make(cell: Cell, device: str, _: Any) -> Work:
             given = what, list(example[0]), dict(example[1])
             calls = [running.Call(*given, cell.backward, cell.grad, autocast=cell.autocast)]
     return running.work(cell, device, calls)
-
-
-def _elsewhere(program: Any, device: str) -> bool:
-    """Whether what it holds is on another kind of device."""
-    import torch  # noqa: TID251
-
-    held = [*program.state_dict.values(), *program.constants.values()]
-    if program.example_inputs is not None:
-        held += running.tensors(program.example_inputs)
-    kinds = {one.device.type for one in held if isinstance(one, torch.Tensor)}
-    return bool(kinds - {torch.device(device).type})

@@ -20,17 +20,18 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torchkeeper.artifacts import triton as cached
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.verdict.commands import variable
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.tables import Item
 from torchkeeper.warm.shapes import Proof
-from torchkeeper.warm.sources import Counted, Step, Work, unfound
+from torchkeeper.warm.sources import Counted, Step, Work
 
 # How Triton sees an argument: ``specialize_impl`` in triton/runtime/jit.py,
 # ``get_tensor_specialization`` of its backends.
@@ -146,8 +147,7 @@ def unlike(asked: str, made: Any) -> bool:
 
 def _dtype(name: str) -> _Dtype:
     bits = re.search(r"\d+", name)
-    size = _BYTES.get(bits[0] if bits else "", 1)
-    return _Dtype(name, size, name.startswith(("fp", "bf")))
+    return _Dtype(name, _BYTES.get(bits[0] if bits else "", 1), name.startswith(("fp", "bf")))
 
 
 def _descriptor(kind: str, block: list[int]) -> Any:
@@ -339,7 +339,7 @@ def _compile(function: Any, launch: _Launch, target: Any, cache: str, item: Item
     if after.keys() & own and all(after.get(name) == before.get(name) for name in own):
         return ""
     metadata = json.loads(json.dumps(compiled.metadata._asdict(), default=vars))
-    return unfound.why(cache, function.__name__, before, metadata)
+    return why_unfound(cache, function.__name__, before, metadata)
 
 
 def _marks(cache: str) -> Marks:
@@ -394,3 +394,55 @@ def _where(error: BaseException, function: Any) -> str:
                     return f"{file}:{known.starting_line_number + above + line - 1}: {text}"
             return f"{file}: {text}"
     return f"{file}:{first}"
+
+
+# Why Triton did not find a kernel in its cache.
+
+#: Kernels of the name that are read, and bytes of their JSON.
+_MOST_READ, _MOST_BYTES = 200, 1 << 20
+#: What Triton writes of itself and of the options that are in the hash (CompiledKernel in
+#: triton/compiler/compiler.py), and what people call it.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
+_TOLD = {"triton_version": "Triton", "device": "the target", **{name: name for name in _OPTIONS}}
+
+
+def why_unfound(cache: str, name: str, there: Collection[str], wanted: Mapping[str, object]) -> str:
+    """What the nearest kernel of a name is for instead, in a line. there: the folders of the
+    kernels that were there, in ``cache``. wanted: Triton's metadata of what was looked for.
+    """
+    own = _told(wanted)
+    found: list[list[str]] = []
+    for folder in sorted(there):
+        try:
+            with open(os.path.join(cache, folder, f"{name[:150]}.json"), "rb") as file:
+                told = json.loads(file.read(_MOST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if not isinstance(told, dict):
+            continue
+        told = _told(told)
+        found.append([
+            f"{called} {told[key]} instead of {own[key]}"
+            for key, called in _TOLD.items()
+            if key in told and key in own and told[key] != own[key]
+        ])  # fmt: skip
+        if len(found) >= _MOST_READ:
+            break
+    if not found:
+        return f"No kernel of the name {name} was there"
+    nearest = min(found, key=len)
+    if not nearest:
+        return (
+            f"A kernel of the name {name} was there for the same target and options: its source, "
+            "the signature, a constant, or an environment variable of Triton's is another"
+        )
+    return f"The nearest that was there is for {', '.join(nearest)}"
+
+
+def _told(metadata: Mapping[str, object]) -> Mapping[str, object]:
+    about: dict[str, object] = {**metadata, "device": cached.device(metadata)}
+    return {
+        key: about[key]
+        for key in _TOLD
+        if key in about and isinstance(about[key], (str, int, type(None)))
+    }

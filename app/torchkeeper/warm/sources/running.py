@@ -1,5 +1,5 @@
-"""Compiling a model or a function in a cell's way, and calling it as often as the cell says; whose
-fault an exception of that is.
+"""Compiling a model or a function in a cell's way, and calling it as often as the cell says, with
+the inputs that a recipe describes; whose fault an exception of that is.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import chain, said
+from torchkeeper.warm.header import choose_device
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.tables import Called
-from torchkeeper.warm.sources import Step, Work, inputs
-
-# Whose fault an exception of a cell is, and where in the user's own code it was raised.
+from torchkeeper.warm.sources import Step, Work
 
 #: The user's frames in what Dynamo says (torch/_dynamo/exc.py: format_error_msg), innermost last.
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+), in ', re.M)
@@ -119,13 +118,13 @@ class Call:
 
 
 def calls(cell: Cell, device: str, what: Callable[[Called], Any]) -> list[Call]:
-    """The calls of the cell's item, of what ``what`` returns. Raises as ``inputs.of``."""
+    """The calls of the cell's item, of what ``what`` returns. Raises as ``inputs_of``."""
     made = []
     several: Sequence[Called] = cell.item.get("calls", (cell.item,))
     for one in several:
         grad, backward = one.get("grad", cell.grad), one.get("backward", cell.backward)
         more = one.get("training", cell.training), one.get("autocast", cell.autocast)
-        made.append(Call(what(one), *inputs.of(one, device), backward, grad, *more))
+        made.append(Call(what(one), *inputs_of(one, device), backward, grad, *more))
     return made
 
 
@@ -170,13 +169,12 @@ def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
     def cast() -> Any:
         if call.autocast is None:
             return run(*call.inputs, **call.keywords)
-        with torch.autocast(torch.device(device).type, dtype=inputs.dtype(call.autocast)):
+        with torch.autocast(torch.device(device).type, dtype=dtype(call.autocast)):
             return run(*call.inputs, **call.keywords)
 
     if not call.backward:
         held = call.what.parameters() if isinstance(call.what, torch.nn.Module) else ()
-        given = tensors((call.inputs, call.keywords))
-        needs = any(t.requires_grad for t in (*held, *given))
+        needs = any(t.requires_grad for t in (*held, *tensors((call.inputs, call.keywords))))
         with torch.set_grad_enabled(call.grad and torch.is_grad_enabled() and not needs):
             cast()
         return
@@ -185,8 +183,7 @@ def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
     if not outputs:
         raise Problem("no-gradient", cell=cell.name)
     # Real: there is no gradient of a complex number.
-    total = sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs)
-    total.backward()
+    sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs).backward()
 
 
 def compiled(cell: Cell, what: Any) -> Any:
@@ -240,3 +237,84 @@ def tensors(value: Any) -> Iterator[Any]:
     from torch.utils import _pytree  # noqa: TID251
 
     yield from (one for one in _pytree.tree_leaves(value) if isinstance(one, torch.Tensor))
+
+
+# Inputs: tensors of a shape, and plain values. A description is a number, a text or a table
+# (``checked`` in warm/recipes/recipe.py has held its form): ``{shape, dtype, device, fill, low,
+# high, requires_grad}``, ``{dtype}``, ``{device}``, ``{layout}``, ``{list}``, ``{tuple}``,
+# ``{none = true}``.
+
+#: Devices that every torch has.
+_EVERYWHERE = ("cpu", "meta")
+
+
+def inputs_of(item: Called, device: str) -> tuple[list[Any], Mapping[str, Any]]:
+    """An item's inputs, on ``device`` if they name none. Raises "input-type", "device-missing"."""
+    inputs = [_made(one, device) for one in item.get("inputs", ())]
+    return inputs, {name: _made(one, device) for name, one in item.get("keywords", {}).items()}
+
+
+def _made(given: Any, device: str) -> Any:
+    """One input. Raises Problem("input-type", found=…) and Problem("device-missing", device=…)."""
+    if not isinstance(given, Mapping):
+        return given
+    if "shape" in given:
+        return _tensor(given, str(given.get("device") or device))
+    if "list" in given:
+        return [_made(one, device) for one in given["list"]]
+    if "tuple" in given:
+        return tuple(_made(one, device) for one in given["tuple"])
+    if "none" in given:
+        return None
+    if "dtype" in given:
+        return dtype(given["dtype"])
+    if "device" in given:
+        return _device(str(given["device"]))
+    if "layout" in given:
+        return _named(given["layout"], "layout")
+    raise Problem("input-type", found=str(dict(given))[:200])
+
+
+def dtype(name: str) -> Any:
+    """The torch.dtype of a name, such as "bfloat16". Raises Problem("input-type")."""
+    return _named(name, "dtype")
+
+
+def _named(name: Any, kind: str) -> Any:
+    import torch  # noqa: TID251
+
+    found = getattr(torch, str(name).removeprefix("torch."), None)
+    if not isinstance(found, getattr(torch, kind)):
+        raise Problem("input-type", found=str(name)[:200])
+    return found
+
+
+def _device(name: str) -> Any:
+    import torch  # noqa: TID251
+
+    try:
+        return torch.device(name)
+    except RuntimeError as e:
+        raise Problem("device-missing", device=name) from e
+
+
+def _tensor(given: Mapping[str, Any], device: str) -> Any:
+    import torch  # noqa: TID251
+
+    kind = dtype(given["dtype"])
+    shape, fill = given["shape"], given["fill"]
+    if _device(device).type not in _EVERYWHERE:
+        choose_device(torch, device)
+    if fill == "randint":
+        tensor = torch.randint(given["low"], given["high"], shape, device=device).to(kind)
+    elif fill in ("zeros", "ones"):
+        tensor = getattr(torch, fill)(shape, dtype=kind, device=device)
+    else:
+        # Types of 8 bits have no random numbers of their own.
+        wide = kind if kind.itemsize > 1 else torch.float32
+        tensor = getattr(torch, fill)(shape, dtype=wide, device=device)
+        low = given.get("low", 0)
+        if fill == "rand" and ("low" in given or "high" in given):
+            tensor = tensor * (given.get("high", low + 1) - low) + low
+        tensor = tensor.to(kind)
+    return tensor.requires_grad_() if given.get("requires_grad") else tensor

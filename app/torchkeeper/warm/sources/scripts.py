@@ -1,4 +1,5 @@
-"""A script or any other command, run as the user runs it; what it compiles is heard from its trace.
+"""A script or any other command, run as the user runs it; what it compiles is heard from its trace,
+while it writes that.
 
 It runs as a child of the job, in the same environment, so that what it compiles goes where all
 else does. The job itself needs no torch for it.
@@ -7,14 +8,17 @@ else does. The job itself needs no torch for it.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from typing import IO
 
 from torchkeeper.artifacts.entry import Problem
@@ -27,8 +31,7 @@ from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.shapes import Counts
 from torchkeeper.warm.sources import Counted, Step, Work
 from torchkeeper.warm.traces import trace
-from torchkeeper.warm.traces.graphs import Graph
-from torchkeeper.warm.traces.tail import Tail
+from torchkeeper.warm.traces.graphs import Graph, Graphs
 
 _TRACE = "TORCH_TRACE"
 #: Seconds between two looks at the trace.
@@ -37,6 +40,9 @@ _TURN = 0.3
 _LAST = 1.0
 #: Characters of the line that says why a script failed.
 _LINE = 500
+#: Bytes of a file that are read at a time, and of all files until nobody follows any more.
+_PIECE = 8 << 20
+_MOST = 1 << 30
 
 
 def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
@@ -55,12 +61,11 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     counts: Counted = {}
 
     def one(graph: Graph) -> None:
-        tell(graph={**graph.to_json(), "cell": cell.index})
+        tell(graph={**asdict(graph), "cell": cell.index})
 
     def run() -> None:
         with _traced() as (where, before):
-            tail = Tail(where, one, cell.name, before)
-            code, why = _run(argv, folder, where, tail)
+            code, why = _run(argv, folder, where, Tail(where, one, cell.name, before))
             if code:
                 status = f"exit code {code}" if code > 0 else processes.signal_name(-code)
                 raise Problem("script-failed", command=name, status=status, why=why)
@@ -74,8 +79,7 @@ def _traced() -> Iterator[tuple[str, frozenset[str]]]:
     """A folder for the trace, or the user's own, and the files that are there already."""
     own = os.environ.get(_TRACE)
     if own:
-        before = frozenset(trace.files_in(own)) if os.path.isdir(own) else frozenset[str]()
-        yield own, before
+        yield own, frozenset(trace.files_in(own)) if os.path.isdir(own) else frozenset[str]()
         return
     # A script that is ended takes this process with it.
     folder = tempfile.mkdtemp(prefix="torchkeeper-trace-", dir=home())
@@ -91,8 +95,7 @@ def _run(argv: list[str], folder: str, where: str, tail: Tail) -> tuple[int, str
     try:
         process = subprocess.Popen(argv, cwd=folder, env=env, stderr=subprocess.PIPE)
     except OSError as e:
-        why = e.strerror or str(e)
-        raise Problem("command-unusable", command=argv[0], why=why) from e
+        raise Problem("command-unusable", command=argv[0], why=e.strerror or str(e)) from e
     assert process.stderr
     said: deque[str] = deque(maxlen=1)
     # What it leaves behind may hold the pipe open; that ends when the job does.
@@ -133,3 +136,92 @@ def _counted(where: str, before: frozenset[str], name: str) -> Counts:
         "bypasses": outcomes.count("bypass"),
         "autograd": {"hits": lookups.count("hit"), "misses": lookups.count("miss")},
     }
+
+
+@dataclass
+class _File:
+    """A file that is being written. rest: the record that may not be whole yet."""
+
+    at: int = 0
+    rest: bytearray = field(default_factory=bytearray)
+    of_process: dict[str, Graphs] = field(default_factory=dict)
+
+
+class Tail:
+    """Tells of the graphs in a folder of traces. Whatever the files hold, it raises nothing.
+    Several processes have the same ids; those of the second one say so, and of each after it.
+    """
+
+    def __init__(
+        self, folder: str, tell: Callable[[Graph], None], step: str, without: Collection[str] = ()
+    ) -> None:
+        """step: what a graph is called whose function has no name. without: files of others."""
+        self._folder, self._tell, self._step = folder, tell, step
+        self._without = frozenset(without)
+        self._files: dict[str, _File] = {}
+        self._processes = 0
+        self._read = 0
+
+    def look(self) -> None:
+        """Tell what is new since the last time."""
+        try:
+            paths = [path for path in trace.files_in(self._folder) if path not in self._without]
+        except Problem:
+            return  # PyTorch makes the folder, and a file in it, when it first writes there
+        for path in paths[: trace.MAX_FILES]:
+            with contextlib.suppress(OSError):
+                self._follow(path, self._files.setdefault(path, _File()))
+
+    def end(self) -> None:
+        """Nobody writes any more: what came last is whole."""
+        for file in self._files.values():
+            self._hear(file, len(file.rest))
+
+    def _follow(self, path: str, file: _File) -> None:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return
+            while self._read < _MOST and (data := os.pread(handle, _PIECE, file.at)):
+                file.at += len(data)
+                self._read += len(data)
+                file.rest += data
+                self._take(file)
+        finally:
+            os.close(handle)
+
+    def _take(self, file: _File) -> None:
+        """Hear the records that are whole: a line without a tab begins the next one."""
+        end = len(file.rest)
+        while (end := file.rest.rfind(b"\n", 0, end)) >= 0:
+            after = file.rest[end + 1 : end + 2]
+            if after and after != b"\t":
+                break
+        if end < 0:
+            if len(file.rest) > trace.MAX_LINE:
+                file.rest.clear()
+            return
+        self._hear(file, end + 1)
+
+    def _hear(self, file: _File, end: int) -> None:
+        lines = io.BytesIO(bytes(file.rest[:end]))
+        del file.rest[:end]
+        for one in trace.of(lines):
+            if one is not None and _tells(one):
+                if one.pid not in file.of_process:
+                    self._processes += 1
+                    graphs = file.of_process[one.pid] = Graphs(self._telling(self._processes))
+                    graphs.step = self._step
+                file.of_process[one.pid].hear(one.metadata, one.payload()[0])
+
+    def _telling(self, number: int) -> Callable[[Graph], None]:
+        if number == 1:
+            return self._tell
+        return lambda graph: self._tell(replace(graph, id=f"{graph.id}, process {number}"))
+
+
+def _tells(record: trace.Record) -> bool:
+    artifact = record.metadata.get("artifact")
+    if isinstance(artifact, dict):
+        return str(artifact.get("name")).startswith("fx_graph_cache_")
+    return "chromium_event" in record.metadata or "dynamo_start" in record.metadata

@@ -5,8 +5,16 @@ Records go to the logger ``torch.__trace`` (trace_structured in torch/_logging/_
 any handler is attached, with the fields ``metadata`` and ``payload``. A lookup in the FX graph
 cache is an artifact named ``fx_graph_cache_hit``, ``_miss`` or ``_bypass``
 (torch/_inductor/compile_fx.py; torch/_functorch/_aot_autograd/aot_autograd_result.py where an
-AOTAutograd entry asks for its graphs); ``phases`` knows of times. None of it is
-a promise of PyTorch: whatever is missing is left out, and nothing here may fail a compile.
+AOTAutograd entry asks for its graphs).
+
+While a trace is on, PyTorch writes a ``chromium_event`` where a part of a compile begins ("B") and
+where it ends ("E"), each in the parts around it (``dynamo_timed`` and ``ChromiumEventLogger`` in
+torch/_dynamo/utils.py; the names are given where each part is, mostly in torch/_inductor). Here a
+second belongs to the innermost part that was under way, so that phases do not overlap, and their
+sum is what the graph took from its beginning to its end.
+
+None of it is a promise of PyTorch: whatever is missing is left out, a name that is not known counts
+for the part that it is in, and nothing here may fail a compile.
 """
 
 from __future__ import annotations
@@ -17,11 +25,49 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from torchkeeper.warm.traces import phases
-from torchkeeper.warm.traces.phases import Compile, Event, Part, Phase
+#: The phases, in the order in which a graph goes through them.
+PHASES = ("dynamo", "pre_grad", "joint", "partition", "post_grad", "codegen", "build", "other")
+
+#: What each event is part of (torch/_dynamo/convert_frame.py; torch/_inductor/compile_fx.py,
+#: graph.py, scheduler.py, codegen/wrapper.py; codecache.py, cpp_builder.py, async_compile.py,
+#: output_code.py, triton_bundler.py). Tracing by AOTAutograd and looking into caches is "other".
+_PHASE = {
+    name: phase
+    for phase, names in (
+        ("dynamo", "dynamo entire_frame_compile bytecode_tracing build_guards"),
+        ("pre_grad", "_recursive_pre_grad_passes"),
+        ("joint", "_recursive_joint_graph_passes"),
+        ("partition", "min_cut_rematerialization_partition"),
+        ("post_grad", "_recursive_post_grad_passes"),
+        ("codegen", "GraphLowering.run GraphLowering.compile_to_fn code_gen GraphLowering.codegen"),
+        ("build", "compile_file PyCodeCache.load_by_key_path AotCodeCompiler.compile"),
+        ("build", "async_compile.wait async_compile.precompile reload_kernel_in_parent"),
+        ("build", "TritonBundler.read_and_emit TritonBundler.collect"),
+        ("other", "backend_compile create_aot_dispatcher_function inductor_compile"),
+        ("other", "compile_fx.<locals>.fw_compiler_base compile_fx.<locals>.bw_compiler"),
+        ("other", "fx_codegen_and_compile"),
+    )
+    for name in names.split()
+}
+#: Where a backward graph is compiled: with the forward one, or when it is first needed.
+_BACKWARD = ("entire_backward_compile", "compile_fx.<locals>.bw_compiler")
+#: Where a graph is compiled, looked up before. A graph may be so more than once, in itself.
+GRAPH = "inductor_compile"
+
+#: Seconds that one event may be after another; events that are deeper or more are passed over.
+_LONGEST = 7 * 86400.0
+_DEEPEST = 60
+_MOST_PARTS = 1000
+
+# JSON with the keys in this order; of what is between, which may be long, nothing is read.
+_HEAD = re.compile(r'\{\s*"name":\s*"([^"\\]{1,200})",\s*"ts":\s*(\d{1,17}(?:\.\d{1,9})?),')
+_KIND = re.compile(r'"ph":\s*"([BE])"')
+_TAIL = 200
+
+Phase = tuple[str, float]
 
 LOGGER = "torch.__trace"
 
@@ -32,9 +78,9 @@ _KEY = re.compile(r'"key":\s*"([a-z0-9]{1,80})"')
 _TAKEN = re.compile(r'"time_taken_ns":\s*(\d{1,18})')
 _REASON = re.compile(r'"cache_bypass_reason":\s*("(?:[^"\\]|\\.)*")')
 #: Characters of a reason that are told.
-_LONGEST = 300
+_LONGEST_REASON = 300
 #: Where a graph begins to be compiled; before, there may never be one.
-_BEGINS = ("backend_compile", phases.GRAPH)
+_BEGINS = ("backend_compile", GRAPH)
 #: Of a graph that is being compiled, one that was looked up in no cache, and all others.
 COMPILING, NOT_ASKED = "compiling", "none"
 DECIDED = ("hit", "miss", "bypass")
@@ -44,6 +90,110 @@ _PAUSE = 0.25
 _MOST_COMPILES = 10_000
 #: Names that say nothing; the step's name says more.
 NAMELESS = ("forward", "inner", "wrapper", "<lambda>", "<module>", "__call__", "_fn")
+
+
+class Event(NamedTuple):
+    """A part of a compile begins ("B") or ends ("E"); at: seconds since the epoch."""
+
+    kind: str
+    name: str
+    at: float
+
+
+def event(payload: object) -> Event | None:
+    """The event that the payload of a ``chromium_event`` tells of; None for any other."""
+    if not isinstance(payload, str):
+        return None
+    head, kind = _HEAD.match(payload), _KIND.findall(payload[-_TAIL:])
+    return Event(kind[-1], head[1], float(head[2]) / 1e6) if head and kind else None
+
+
+@dataclass
+class Part:
+    """What belongs to one graph of a compile. direction: "forward" or "backward"."""
+
+    direction: str
+    spent: dict[str, float] = field(default_factory=dict)
+    #: Whether a graph has been compiled, or looked up, in it.
+    has_graph: bool = False
+
+    def phases(self) -> tuple[Phase, ...]:
+        """Each phase and its seconds until now, those that took none left out."""
+        return tuple((name, self.spent[name]) for name in PHASES if self.spent.get(name))
+
+
+class _Open(NamedTuple):
+    """A part of a compile that is under way."""
+
+    name: str
+    phase: str
+    part: Part
+    in_graph: bool
+
+
+class Compile:
+    """What the events of one compile tell: those with its id, in order."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self._open: list[_Open] = []
+        self._at = 0.0
+
+    @property
+    def part(self) -> Part | None:
+        """The part that is under way; None where nothing is."""
+        return self._open[-1].part if self._open else None
+
+    def take(self, one: Event) -> None:
+        """Take the next event; an end without a beginning is passed over."""
+        if one.kind == "B":
+            self._spend(one.at)
+            if one.name == "dynamo":
+                self._open.clear()  # what was under way has failed
+            if len(self._open) < _DEEPEST:
+                self._open.append(self._begun(one.name))
+        elif any(one.name == being.name for being in self._open):
+            self._spend(one.at)
+            while self._open.pop().name != one.name:
+                pass
+
+    def _spend(self, at: float) -> None:
+        if self._open and 0 < at - self._at < _LONGEST:
+            top = self._open[-1]
+            top.part.spent[top.phase] = top.part.spent.get(top.phase, 0.0) + at - self._at
+        self._at = at
+
+    def _begun(self, name: str) -> _Open:
+        around = self._open[-1] if self._open else None
+        part = around.part if around else None
+        in_graph = around.in_graph if around else False
+        if name in _BACKWARD and (part is None or part.direction != "backward"):
+            part, in_graph = self._new("backward"), False
+        elif part is None:
+            part = self._new("forward")
+        elif name == GRAPH and part.has_graph and not in_graph:
+            part = self._new(part.direction)
+        if name == GRAPH:
+            part.has_graph = in_graph = True
+        phase = _PHASE.get(name) or (around.phase if around else "other")
+        return _Open(name, phase, part, in_graph)
+
+    def _new(self, direction: str) -> Part:
+        if len(self.parts) >= _MOST_PARTS:
+            return self.parts[-1]
+        self.parts.append(Part(direction))
+        return self.parts[-1]
+
+
+def checked_phases(value: Any) -> list[Phase]:
+    """Phases, ``[[name, seconds], …]``. Raises ValueError, TypeError, LookupError."""
+    found: dict[str, float] = {}
+    for name, seconds in value[: len(PHASES)]:
+        number = float(seconds)
+        if name not in PHASES or not 0 <= number < _LONGEST:
+            raise ValueError("not a phase")
+        found[name] = number
+    return [(name, found[name]) for name in PHASES if name in found]
 
 
 @dataclass(frozen=True)
@@ -61,10 +211,6 @@ class Graph:
     seconds: float | None
     phases: tuple[Phase, ...] = ()
     reason: str | None = None
-
-    def to_json(self) -> Mapping[str, object]:
-        """The graph as one flat JSON object."""
-        return asdict(self)
 
 
 @dataclass
@@ -112,7 +258,7 @@ class Graphs(logging.Handler):
             return
         # Compilers that run beside have no id: what they take is what the compile waits for.
         if "chromium_event" in metadata:
-            happened = phases.event(payload)
+            happened = event(payload)
             if happened and (compile_id := id_of(metadata)):
                 self._happened(compile_id, happened)
             return
@@ -121,8 +267,7 @@ class Graphs(logging.Handler):
         artifact = metadata.get("artifact")
         named = artifact.get("name") if isinstance(artifact, dict) else None
         if outcome := OUTCOME.fullmatch(str(named)):
-            found = payload if isinstance(payload, str) else ""
-            self._lookup(id_of(metadata), outcome[1], found)
+            self._lookup(id_of(metadata), outcome[1], payload if isinstance(payload, str) else "")
 
     def _of(self, compile_id: str) -> _Known:
         if compile_id not in self._compiles and len(self._compiles) >= _MOST_COMPILES:
@@ -141,7 +286,7 @@ class Graphs(logging.Handler):
                 known.parts[id(part)] = ident
                 graph = Graph(ident, self._named(known), COMPILING, None, part.phases())
                 self._say(graph, happened.at)
-        if not known.times.under_way:
+        if part is None:
             for ended in known.times.parts:
                 self._timed(known, ended, happened.at, True)
         elif before is not None:
@@ -163,8 +308,8 @@ class Graphs(logging.Handler):
             self._tell(graph)
 
     def _named(self, known: _Known) -> str:
-        nameless = not known.function or known.function in NAMELESS
-        return (nameless and self.step) or known.function
+        named = "" if known.function in NAMELESS else known.function
+        return named or self.step or known.function
 
     @staticmethod
     def _new_id(compile_id: str, known: _Known, direction: str) -> str:
@@ -198,8 +343,7 @@ class Graphs(logging.Handler):
 
 def _reason(payload: str) -> str | None:
     found = _REASON.search(payload)
-    said = str(json.loads(found[1])).strip() if found else ""
-    return said[:_LONGEST] or None
+    return (str(json.loads(found[1])).strip() if found else "")[:_LONGEST_REASON] or None
 
 
 def direction_of(place: int) -> str:

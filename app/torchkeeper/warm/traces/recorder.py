@@ -516,8 +516,7 @@ def _settings() -> list[str]:
     if torch.are_deterministic_algorithms_enabled():
         found.append("deterministic algorithms")
     for name in ("torch._inductor.config", "torch._dynamo.config", "torch._functorch.config"):
-        module = sys.modules.get(name)
-        for key, entry in getattr(module, "_config", {}).items():
+        for key, entry in getattr(sys.modules.get(name), "_config", {}).items():
             override = getattr(entry, "user_override", None)
             value = override.get() if override and hasattr(override, "get") else override
             unset = value is None or type(value) is object or "_UNSET" in repr(value)
@@ -564,8 +563,7 @@ def _tensors(values: Iterable[Any], deep: int = 0) -> Iterator[int]:
 
 def _start() -> None:
     """Watch for torch, and be the ``sitecustomize`` that the user has, if there is one."""
-    here = os.environ.get(HERE)
-    sys.path[:] = [path for path in sys.path if path != here]
+    sys.path[:] = [path for path in sys.path if path != os.environ.get(HERE)]
     if os.environ.get(FOLDER):
         sys.meta_path.insert(0, _Watch())
     from importlib.machinery import PathFinder

@@ -20,9 +20,16 @@ from typing import IO, Any
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.traces import phases
-from torchkeeper.warm.traces.graphs import NAMELESS, OUTCOME, direction_of, id_of
-from torchkeeper.warm.traces.phases import Compile, Part, Phase
+from torchkeeper.warm.traces.graphs import (
+    NAMELESS,
+    OUTCOME,
+    Compile,
+    Part,
+    Phase,
+    direction_of,
+    event,
+    id_of,
+)
 
 # The records of a file of PyTorch's structured trace, as they were written or not at all.
 # A record is a line with a prefix and JSON, and may have a payload: the lines after it, each with a
@@ -57,15 +64,9 @@ class Record:
         if expected is None:
             return "", True
         data = b"\n".join(self.lines)
-        digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
-        if self.size > MAX_LINE or digest != expected:
+        if self.size > MAX_LINE or hashlib.md5(data, usedforsecurity=False).hexdigest() != expected:
             return "", False
         return data.decode("utf-8", "replace"), True
-
-
-def records(file: IO[bytes], report: Report) -> Iterator[Record | None]:
-    """The records of a file in order; None for each line that is none and belongs to none."""
-    return of(_lines(file, report))
 
 
 def _lines(file: IO[bytes], report: Report) -> Iterator[bytes]:
@@ -80,7 +81,7 @@ def _lines(file: IO[bytes], report: Report) -> Iterator[bytes]:
 
 
 def of(lines: Iterable[bytes]) -> Iterator[Record | None]:
-    """The records that lines make, each with its end, if it has one; as ``records`` tells them."""
+    """The records of lines, in order; None for each line that is none and belongs to none."""
     current: Record | None = None
     whole = True
     for line in lines:
@@ -299,7 +300,7 @@ class _File:
         self._measured: set[int] = set()
 
     def read(self, file: IO[bytes], report: Report) -> None:
-        for record in records(file, report):
+        for record in of(_lines(file, report)):
             if record is None:
                 self._trace.odd += 1
                 continue
@@ -340,8 +341,7 @@ class _File:
             self._names[int(named[1])] = str(named[0])[:_MAX_TEXT]
         if not record.telling:
             return
-        process = self._rank or f"process {record.pid}"
-        where = process, id_of(metadata)[:80]
+        where = self._rank or f"process {record.pid}", id_of(metadata)[:80]
         if "chromium_event" in metadata:
             self._happened(where, record)
             return
@@ -384,7 +384,7 @@ class _File:
         # What has no id ran beside a compile, which waited for it.
         if not where[1] or self._kept.parts > _MAX_PARTS:
             return
-        happened = phases.event(record.payload()[0])
+        happened = event(record.payload()[0])
         if happened and (where in self._times or len(self._times) < MAX_GRAPHS):
             times = self._times.setdefault(where, Compile())
             before = len(times.parts)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torchkeeper.client.recipes import toml
 from torchkeeper.client.recipes.toml import Path
 from torchkeeper.warm.recipes.items import name_of
-from torchkeeper.warm.recipes.sections import ALL_AXES
+from torchkeeper.warm.recipes.recipe import ALL_AXES
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Called, Item, Settings, Tables

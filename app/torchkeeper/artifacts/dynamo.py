@@ -1,8 +1,9 @@
-"""Precompiled functions: what Dynamo made of a function, with its guards and compiled graphs.
+"""What Dynamo keeps: precompiled functions, with guards and compiled graphs, and PGO profiles.
 
-Source: torch/_dynamo/package.py (PrecompileCacheEntry, ``dynamo/<key>/entry``). What vLLM saves
-of a graph's pieces is in torch/_inductor/standalone_compile.py (CompiledArtifact.save), a whole
-model in torch/_dynamo/aot_compile.py (AOTCompiledFunction.serialize).
+Sources: torch/_dynamo/package.py (PrecompileCacheEntry, ``dynamo/<key>/entry``) and pgo.py (the
+pickled code state). What vLLM saves of a graph's pieces is in torch/_inductor/standalone_compile.py
+(CompiledArtifact.save), a whole model in torch/_dynamo/aot_compile.py
+(AOTCompiledFunction.serialize).
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts import inert
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.payload import Facts
+    from torchkeeper.artifacts.shapes import Facts
 
 _HEADERS = (b"CacheCompiledArtifact", b"AOTCompiledArtifact")
 
 
-def facts(data: bytes, full: bool) -> Facts:
+def precompiled(data: bytes, full: bool) -> Facts:
     """name: of the function; torch, device; python and gpu it needs; variants: how often it was
     compiled for other inputs, each with guards of its own; graphs: how many are compiled in it.
-
-    With ``full`` the code objects with file and line, and the modules it was traced through.
-    Raises as ``fxgraph.facts`` does.
+    With ``full`` the code objects with file and line, and the modules it was traced through. Raises
+    as ``fxgraph.facts`` does.
     """
     obj = inert.load(data)
     if inert.class_name(obj) != "PrecompileCacheEntry":
@@ -79,8 +79,7 @@ def _version(value: Any) -> str | None:
 
 
 def model(data: bytes, full: bool) -> Facts:
-    """Of a function or model that was compiled ahead as a whole: as ``facts``, without variants.
-
+    """Of a function or model compiled ahead as a whole: as ``precompiled``, without variants.
     backend: what it was compiled with. Of a pickle that is built otherwise, as other versions may
     do, only a name. Raises as ``fxgraph.facts`` does.
     """
@@ -104,12 +103,34 @@ def model(data: bytes, full: bool) -> Facts:
 
 
 def artifact(name: str, data: bytes) -> Facts:
-    """Of a piece of a graph that vLLM had compiled: its name and the class that reads it.
-
-    It starts with a checksum of 4 bytes and the name of the class, with its length as a uint64
+    """Of a piece of a graph that vLLM had compiled: its name and the class that reads it. It starts
+    with a checksum of 4 bytes and the name of the class, with its length as a uint64
     (torch/utils/_appending_byte_serializer.py, BytesWriter). Raises ValueError for anything else.
     """
     for header in _HEADERS:
         if data[4:].startswith(struct.pack(">Q", len(header)) + header):
             return {"name": name.replace("_", " "), "format": header.decode()}
     raise ValueError("not an artifact that torch saved")
+
+
+def profile(data: bytes, full: bool) -> Facts:
+    """As ``precompiled``, of a profile. name: its functions; ``full``: all, with file and line."""
+    obj = inert.load(data)
+    if inert.class_name(obj) not in ("defaultdict", "dict"):
+        raise TypeError(f"a pickle of {inert.class_name(obj)}")
+    pairs = obj.items if isinstance(obj, inert.Inert) else list(obj.items())
+    functions: list[tuple[str, str]] = []
+    for key, _ in pairs:
+        state = inert.fields(key)
+        args: tuple[Any, ...] = key.args if isinstance(key, inert.Inert) else ()
+        name = inert.text(state.get("name")) or (inert.text(args[2]) if len(args) > 2 else None)
+        file = inert.text(state.get("filename")) or (inert.text(args[0]) if args else None)
+        line = state.get("firstlineno", args[1] if len(args) > 1 else None)
+        if name:
+            functions.append((name, inert.place(file, line) if file else ""))
+    names = list(dict.fromkeys(name for name, _ in functions))
+    said = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    found: Facts = {"name": f"profile of {said}" if names else None}
+    if full:
+        found["functions"] = [f"{name} at {place}" for name, place in functions[:500]]
+    return found
