@@ -39,7 +39,7 @@ FLOORS = [
 ]
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
-    "widgets": "widgets theme idle taborder language pages.help",
+    "widgets": "widgets theme idle taborder pages.help",
     "models": """background desktop dialogs.environment jobs matrix.cells pages.profiles.drafts
         pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
@@ -50,7 +50,7 @@ GUI_FLOORS = {
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
         jobs.results pages.comparing.flow pages.guide pages.making places.servers
         remedies sidebar.deferred sidebar.taking verdicts.controller""",
-    "window": """app desktop.door inspector.inspecting navigator pages.help.page parts shell
+    "window": """app desktop.door inspector.inspecting navigator pages.help.page shell
         shots start window""",
 }
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}

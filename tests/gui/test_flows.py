@@ -207,7 +207,7 @@ def test_purges_to_the_trash_and_undoes(
     assert window.undo_bar.isVisible()
     assert "12 entries" in window.undo_bar.text.text()
     assert "moved to the trash" in window.undo_bar.text.text()
-    assert window.trash_label.text().startswith("Trash ")
+    assert window.trash_label.button.text().startswith("Trash ")
     undo, purged = window.actions_["undo"], window.undo_bar.text.text().partition(" moved")[0]
     settle(qtbot)
     assert undo.text() == f"Undo &purge of {purged}"
@@ -217,7 +217,7 @@ def test_purges_to_the_trash_and_undoes(
     idle(qtbot, window)
     assert window.entries.total == total
     assert not window.undo_bar.isVisible()
-    assert window.trash_label.text() == ""
+    assert window.trash_label.button.text() == ""
     assert tree(fixture_cache) == before
     settle(qtbot)
     assert undo.text() == "Undo &purge"
@@ -247,7 +247,7 @@ def test_purges_all_that_the_filter_shows_then_empties_the_trash(
     assert str(fixture_cache) in ask.detail.text()
     click(qtbot, ask.go)
     idle(qtbot, window)
-    assert window.trash_label.text() == ""
+    assert window.trash_label.button.text() == ""
     assert not window.actions_["undo"].isEnabled()
     assert not (fixture_cache / ".torchkeeper-trash").exists()
 
@@ -274,7 +274,7 @@ def test_removing_at_once_asks_a_second_time(
     idle(qtbot, window)
     assert window.entries.total == total - 1
     assert not window.undo_bar.isVisible()
-    assert window.trash_label.text() == ""
+    assert window.trash_label.button.text() == ""
 
 
 @pytest.mark.slow

@@ -291,7 +291,7 @@ def test_who_gave_up_waiting_has_opened_it_itself(
     caller.connect(seat.socket)
     caller.sendall(line)
     caller.close()
-    qtbot.waitUntil(lambda: not made._callers, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not made.callers, timeout=PATIENCE)
     qtbot.wait(300)
     assert window.place == str(fixture_cache) and window.places.row_of(str(tmp_path)) < 0
 

@@ -112,7 +112,7 @@ def test_a_server_that_is_added_is_listed_and_remembered(
     assert len(entries) == 12 and {e.kind for e in entries} >= {"fxgraph", "aotautograd"}
     assert window.stack.currentWidget() is window.table
     assert window.head.title.toolTip() == f"127.0.0.1:{port}/0"
-    assert window.trash_label.text() == ""
+    assert window.trash_label.button.text() == ""
     assert not window.listing.can_poll, "nobody looks at a server by himself"
     assert not window.actions_["undo"].isEnabled()
     assert settings.value("places/added") in (place, [place])

@@ -31,7 +31,7 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener, P
-from torchkeeper.gui.background.looked import Room
+from torchkeeper.gui.background.lookups import Room
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.doctor.page import DoctorPage

@@ -20,7 +20,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui import start
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.background.looked import At
+from torchkeeper.gui.background.lookups import At
 from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.window import Window
 

@@ -33,7 +33,7 @@ from tests.gui.conftest import PATIENCE
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.words import say, tongue
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.gui import language
+from torchkeeper.gui.app import translate
 from torchkeeper.gui.pages.table import PAGES
 from torchkeeper.gui.window import Window
 
@@ -78,7 +78,7 @@ def bracketed(collected: dict[str, Any], tmp_path_factory: pytest.TempPathFactor
 def spoken(qapp: QApplication, bracketed: Path) -> Iterator[None]:
     """That language is spoken."""
     before = set(qapp.findChildren(QTranslator))
-    assert language.install(qapp, QLocale("de_DE"), str(bracketed))
+    assert translate(qapp, QLocale("de_DE"), str(bracketed))
     yield
     tongue.use(None)
     for translator in set(qapp.findChildren(QTranslator)) - before:
@@ -200,7 +200,7 @@ def test_errors_and_figures_are_translated(spoken: None) -> None:
 
 
 def test_without_a_translation_it_is_english(qapp: QApplication, tmp_path: Path) -> None:
-    assert not language.install(qapp, QLocale("fr_FR"), str(tmp_path))
+    assert not translate(qapp, QLocale("fr_FR"), str(tmp_path))
     assert say.count(2, "entry", "entries") == "2 entries"
 
 

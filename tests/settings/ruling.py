@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.finding import About, Finding
+from torchkeeper.settings.rules import check
 
 
 def found(values: dict[str, str], code: str, about: About | None = None) -> Finding:

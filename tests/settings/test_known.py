@@ -14,7 +14,11 @@ import pytest
 from tests.settings.conftest import Torch
 from torchkeeper.settings.known import (
     BY_NAME,
+    GROUPS,
+    READINGS,
     SETTINGS,
+    TYPES,
+    Setting,
     at_least,
     decides,
     default,
@@ -22,7 +26,6 @@ from torchkeeper.settings.known import (
     there,
     value,
 )
-from torchkeeper.settings.setting import GROUPS, READINGS, TYPES, Setting
 
 TEXTS = ("1", "0", "", "true", "false", "yes", "No", "2", " 1")
 #: Where PyTorch and Triton read variables that are about what they keep.

@@ -24,8 +24,7 @@ from torchkeeper.engine.wire import MAX_LINE, encode
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting
-from torchkeeper.settings.process_origins import of_process
-from torchkeeper.settings.processes import root_of, running
+from torchkeeper.settings.processes import of_process, root_of, running
 from torchkeeper.settings.shapes import OfProcessTold, OriginTold, ProcessesTold
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -385,7 +384,7 @@ def test_another_users(start: Start, tmp_path: Path) -> None:
     # What is asked is read first: the other user need not see into the folder that it is in.
     ask = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
-        "from torchkeeper.settings.process_origins import of_process\n"
+        "from torchkeeper.settings.processes import of_process\n"
         "from torchkeeper.artifacts.entry import Problem\n"
         "os.setgroups([]); os.setresuid(65534, 65534, 65534)\n"
         "try: of_process(int(sys.argv[2]))\n"

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 import torchkeeper
 from tests.settings.ruling import mended
 from torchkeeper.client.words.findingwords import said
-from torchkeeper.settings.finding import SEVERITIES, Finding, worst
+from torchkeeper.settings.finding import SEVERITIES, About, Finding, worst
 from torchkeeper.settings.known import BY_NAME, SETTINGS
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import check
 
-CHECKS = Path(torchkeeper.__file__).parent / "settings" / "checks"
+RULES = [Path(torchkeeper.__file__).parent / "settings" / name for name in ("rules.py", "texts.py")]
 #: Texts that rules are about, and others.
 TEXTS = (
     "",
@@ -133,7 +133,7 @@ def test_each_rule_is_shown_by_what_torch_does() -> None:
     """Every code of a rule is in a test with real torch, or the code of a rule would be a claim."""
     codes = {
         str(node.args[0].value)
-        for path in CHECKS.glob("*.py")
+        for path in RULES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.finding import About
+from torchkeeper.settings.rules import check
 
 #: What torch then does takes a second for each; the rules of caches and servers stand for these.
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ import pytest
 from tests.redis_server import Server, free_port, serving
 from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
-from torchkeeper.settings.checks.about import REMOTES
-from torchkeeper.settings.known import at_least
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.finding import About
+from torchkeeper.settings.known import REMOTES, at_least
+from torchkeeper.settings.rules import check
 from torchkeeper.warm.ran import alone
 
 I = "TORCHINDUCTOR_"  # noqa: E741

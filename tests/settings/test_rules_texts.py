@@ -10,9 +10,10 @@ from tests.settings.ruling import codes, found, mended
 from tests.settings.test_known import named_in
 from tests.settings.test_rules_remote import GRAPHS as REMOTE
 from tests.settings.test_rules_remote import keys, named
-from torchkeeper.settings.checks.texts import looks, meant_by
+from torchkeeper.settings.finding import About
 from torchkeeper.settings.known import BY_NAME
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import check
+from torchkeeper.settings.texts import looks, meant_by
 
 #: What torch then does takes a second for each; the rules of caches and servers stand for these.
 pytestmark = pytest.mark.slow

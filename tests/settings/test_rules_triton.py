@@ -9,7 +9,7 @@ import pytest
 from tests.redis_server import Server
 from tests.settings.conftest import Torch
 from tests.settings.ruling import codes, found, mended
-from torchkeeper.settings.rules import About
+from torchkeeper.settings.finding import About
 
 #: What torch then does takes a second for each; the rules of caches and servers stand for these.
 pytestmark = pytest.mark.slow

@@ -35,7 +35,7 @@ from torchkeeper.engine.messages.findings import Finding
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
-from torchkeeper.gui.background.looked import At, PastJobs, Revealed, Room
+from torchkeeper.gui.background.lookups import At, PastJobs, Revealed, Room
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import Listed

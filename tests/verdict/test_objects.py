@@ -8,7 +8,7 @@ import pytest
 
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.verdict.objects import why_not, why_not_library
+from torchkeeper.verdict.native import why_not, why_not_library
 from torchkeeper.verdict.probed import Env
 
 KERNEL = "None {cxx} i -O3 -march=native -I{torch}/include -mavx2 -mfma -o o.so"

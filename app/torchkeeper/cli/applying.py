@@ -11,7 +11,7 @@ from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.profiles import profile
 from torchkeeper.client.profiles.chosen import found
 from torchkeeper.client.profiles.profile import Profile
-from torchkeeper.settings.rules import About, about_of
+from torchkeeper.settings.finding import About, about_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import WarmParams

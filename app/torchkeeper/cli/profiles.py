@@ -16,9 +16,9 @@ from torchkeeper.client.profiles.formats import Read
 from torchkeeper.client.profiles.profile import Profile, check_name
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.settings.finding import worst
+from torchkeeper.settings.finding import About, worst
 from torchkeeper.settings.masks import taken
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import check
 
 #: What the environment of this shell is called.
 HERE = "this shell"

@@ -18,8 +18,7 @@ from torchkeeper.client.recipes.recording import Proof
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, WARM
-from torchkeeper.settings.checks.about import URL
-from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.known import BY_NAME, URL
 
 if TYPE_CHECKING:
     from torchkeeper.client.recipes.recording import Note

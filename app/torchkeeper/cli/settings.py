@@ -9,8 +9,8 @@ from torchkeeper.cli import findings, output, profiles
 from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
+from torchkeeper.settings.finding import About, about_of
 from torchkeeper.settings.known import SETTINGS, default
-from torchkeeper.settings.rules import About, about_of
 from torchkeeper.settings.rules import check as rules
 
 

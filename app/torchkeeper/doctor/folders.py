@@ -19,8 +19,8 @@ from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import COUNTED_APART, Problem
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.doctor.mounts import Mount
-from torchkeeper.settings.checks.folders import UNQUOTED
 from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.stores import places
 from torchkeeper.stores.folders import journal, owners
 from torchkeeper.stores.folders.in_use import users

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchkeeper.doctor.check import MachineLook
-from torchkeeper.settings.checks.folders import UNQUOTED
-from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.rules import About, about_of, check
+from torchkeeper.settings.finding import About, Finding, about_of
+from torchkeeper.settings.rules import check
+from torchkeeper.settings.texts import UNQUOTED
 
 _FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
 from torchkeeper.settings import held
-from torchkeeper.settings.process_origins import of_process
-from torchkeeper.settings.processes import running
+from torchkeeper.settings.processes import of_process, running
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import environments as msg
@@ -27,5 +26,5 @@ def processes(_: Session, __: msg.ProcessesParams, report: Report) -> msg.Proces
 def process_settings(
     _: Session, params: msg.ProcessSettingsParams, ___: Report
 ) -> msg.ProcessSettingsResult:
-    """``process_settings``: as ``process_origins.of_process``."""
+    """``process_settings``: as ``processes.of_process``."""
     return of_process(params["pid"])

@@ -19,7 +19,7 @@ from torchkeeper.stores.bundles.parts import has_object
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.offering import Named
 from torchkeeper.verdict import machine
-from torchkeeper.verdict.objects import why_not, why_not_library
+from torchkeeper.verdict.native import why_not, why_not_library
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as msg

@@ -1,4 +1,4 @@
-"""Starts the window."""
+"""Starts the window, in the language of the session where there is a translation into it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ import traceback
 from functools import partial
 from types import TracebackType
 
-from PySide6.QtCore import QLocale, QObject, QSettings, QSocketNotifier, Qt, Signal
+from PySide6.QtCore import (
+    QCoreApplication,
+    QLocale,
+    QObject,
+    QSettings,
+    QSocketNotifier,
+    Qt,
+    Signal,
+)
 from PySide6.QtWidgets import QApplication, QWidget
 
 import torchkeeper
 from torchkeeper.client import handover
 from torchkeeper.client.engines.process import Ahead
 from torchkeeper.client.handover import Seat
-from torchkeeper.client.words import say
+from torchkeeper.client.words import say, tongue
 from torchkeeper.gui import NAME, theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.theme import Look, Theme
@@ -95,14 +103,42 @@ def application(*, dressed: bool = True) -> QApplication:
     say.use_names(True)
     # It is written in English: then there is nothing to load.
     if Look.current is None and not QLocale().name().startswith(("en", "C")):
-        from torchkeeper.gui import language
-
-        language.install(app)
+        translate(app)
     if Look.current is None:
         if dressed:
             app.setWindowIcon(theme.app_icon())
         Look(app, _kept_theme(), dressed=dressed)
     return app
+
+
+def translate(app: QCoreApplication, locale: QLocale | None = None, folder: str = "") -> bool:
+    """Have everything translated, by a ``folder`` or our resources; whether it can be. The files
+    are of the name and the language, made by packaging/translations.
+    """
+    from importlib.resources import as_file, files
+
+    from PySide6.QtCore import QLibraryInfo, QTranslator
+
+    locale = locale or QLocale()
+    own = QTranslator(app)
+    if folder:
+        found = own.load(locale, NAME, "_", folder)
+    else:
+        with as_file(files("torchkeeper.resources") / "translations") as ours:
+            found = own.load(locale, NAME, "_", str(ours))
+    if not found:
+        return False
+    qt = QTranslator(app)
+    if qt.load(locale, "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+        app.installTranslator(qt)
+    app.installTranslator(own)
+
+    def of_link(text: str, number: int) -> str:
+        counted = "counted" if number >= 0 else None  # as packaging/translations calls it
+        return QCoreApplication.translate(tongue.CONTEXT, text, counted, number)
+
+    tongue.use(of_link)
+    return True
 
 
 def _kept_theme() -> Theme:
@@ -121,9 +157,9 @@ def run(
     """
     window = opened(files, ahead, first)
     seats = [seat] if seat is not None and seat.first else []
-    if seats:
+    for one in seats:
         window.later.add(partial(importlib.import_module, "socket"))  # it takes some milliseconds
-        window.later.add(partial(_listen, window, seats[0]))
+        window.later.add(partial(_listen, window, one))
     window.closing.left.connect(partial(_be_found, window, seats))
     app = application()
     # The window's engines end before the process does.

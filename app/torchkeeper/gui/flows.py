@@ -20,6 +20,7 @@ from torchkeeper.gui.pages.comparing.flow import CompareFlows
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import FORM, counted
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
@@ -50,6 +51,10 @@ def _folder(context: Context, *names: str) -> str:
     """The first folder that is remembered by one of these names; without any, the user's own."""
     kept = (str(context.settings.value(name) or "") for name in names)
     return next(filter(None, kept), QDir.homePath())
+
+
+def _bundle_name(place: str) -> str:
+    return Place(place).file_name + ".torchcache"
 
 
 #: Where the folder of the last recipe is remembered.
@@ -119,11 +124,9 @@ class RecipeFlows(QObject):
         """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
-        context = self._context
-        folder = folder or _folder(context, _RECIPES_IN)
-        editor = RecipeEditor(
-            context.window, context.engines, text=text, folder=folder, example=example
-        )
+        window, engines = self._context.window, self._context.engines
+        folder = folder or _folder(self._context, _RECIPES_IN)
+        editor = RecipeEditor(window, engines, text=text, folder=folder, example=example)
         editor.text.document().setModified(written)
         self._edit(editor)
 
@@ -300,7 +303,10 @@ class Flows(QObject):
         return dialog
 
     def _warm(self, python: str, recipes: list[str], into: str, options: Asked, then: Then) -> Job:
-        self._adopt(into)
+        # A folder that something is written into is a place from now on.
+        self._list(into)
+        if self._context.place != into:
+            self._context.places_pane.choose(into)
         self._context.settings.setValue(_PROFILE, options.get("profile", ""))
         return self._context.operations.warm(python, recipes, into, options, then)
 
@@ -329,7 +335,12 @@ class Flows(QObject):
         context, asked = self._context, job.asked
         counts = list(counted(job).values())
         if counts and job.place is not None:
-            listener = Listener(result=lambda _: self._warmed_noted())
+
+            def noted(_: object) -> None:
+                if (page := self.recipes.page) is not None:
+                    page.refresh()
+
+            listener = Listener(result=noted)
             context.engines.background(listener, known_recipes.keep_warmed, counts, job.place)
         then = asked.get("then")
         if then is None or job.place is None or job.cells.bad:
@@ -339,21 +350,11 @@ class Flows(QObject):
         if then.server:
             context.operations.copy(job.place, Selection(), then.server, False, False)
 
-    def _warmed_noted(self) -> None:
-        if (page := self.recipes.page) is not None:
-            page.refresh()
-
     def _builders(self) -> Builders | None:
         from torchkeeper.client import carrying
         from torchkeeper.gui.dialogs.exporting import maker_of
 
         return carrying.builders(maker_of(self._context.environments))
-
-    def _adopt(self, path: str) -> None:
-        """A folder that something is written into is a place from now on."""
-        self._list(path)
-        if self._context.place != path:
-            self._context.places_pane.choose(path)
 
     def _list(self, path: str) -> None:
         if self._context.places.row_of(path) < 0:
@@ -371,14 +372,12 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.exporting import ExportDialog
 
         context = self._context
-        place = context.place
-        chosen = context.table.selected() or context.entries.shown()
-        if place is None or not chosen:
+        if (carried := self._carried()) is None:
             return None
-        chosen, selection = self._copied(chosen)
+        place, chosen, selection = carried
         return self._open(ExportDialog(
             context.window, context.engines, context.jobs, context.settings, place, selection,
-            (len(chosen), context.entries.total), self._bundle_name(place),
+            (len(chosen), context.entries.total), _bundle_name(place),
             lambda what, needs, output, replace, builders, secrets, key: context.operations.export(
                 place, what, output, replace, builders, secrets, key, needs
             ),
@@ -391,11 +390,9 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.copying import Chosen, CopyDialog, TargetChoice
 
         context = self._context
-        place = context.place
-        chosen = context.table.selected() or context.entries.shown()
-        if place is None or not chosen:
+        if (carried := self._carried()) is None:
             return None
-        chosen, selection = self._copied(chosen)
+        place, chosen, selection = carried
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
         others = [one for one in context.places.places if not one.bundle and one.path != place]
@@ -410,24 +407,27 @@ class Flows(QObject):
             context.environments,
         ))  # fmt: skip
 
-    def _bundle_name(self, place: str) -> str:
-        return Place(place).file_name + ".torchcache"
-
     def _new_bundle(self, place: str) -> str:
         """Where a bundle of a place is to be, where nobody says otherwise."""
-        return os.path.join(_folder(self._context, EXPORTED_TO), self._bundle_name(place))
+        return os.path.join(_folder(self._context, EXPORTED_TO), _bundle_name(place))
 
     def drag_out(self, dragging: DragOut) -> None:
         """Let the selected entries be dragged elsewhere, as a bundle."""
         place, chosen = self._context.place, self._context.table.selected()
         if place is not None and chosen:
-            dragging.begin(place, chosen, self._bundle_name(place), self._builders())
+            dragging.begin(place, chosen, _bundle_name(place), self._builders())
 
-    def _copied(self, chosen: list[Entry]) -> tuple[list[Entry], Selection]:
-        """What of rows another place can use (all, where none is an entry), and its selection."""
+    def _carried(self) -> tuple[str, list[Entry], Selection] | None:
+        """The place, what of the selection, or of all that is shown, another place can use (all,
+        where none is an entry), and its selection; None where there is nothing.
+        """
+        place, model = self._context.place, self._context.entries
+        chosen = self._context.table.selected() or model.shown()
+        if place is None or not chosen:
+            return None
         entries = [entry for entry in chosen if entry.kind not in COUNTED_APART] or chosen
-        whole = len(entries) == self._context.entries.total and entries is not chosen
-        return entries, Selection() if whole else Selection.of(entries)
+        whole = len(entries) == model.total and entries is not chosen
+        return place, entries, Selection() if whole else Selection.of(entries)
 
     def import_files(self) -> None:
         """Ask for files, look into them, and import what the user agrees to."""
@@ -536,7 +536,6 @@ class Flows(QObject):
     def _insist(self, told: CutOff) -> None:
         """Ask what is to become of what nothing shows to have been begun here."""
         from torchkeeper.gui.dialogs.base import ConfirmDialog
-        from torchkeeper.gui.widgets import forms
 
         place, operations = told["place"], self._context.operations
         dialog = ConfirmDialog(
@@ -550,8 +549,7 @@ class Flows(QObject):
             self.tr("Carry it out"),
         )
         dialog.accepted.connect(lambda: operations.recover(place, "believe"))
-        forget = forms.button(self.tr("Forget it"), danger=True)
-        forget.clicked.connect(dialog.reject)
+        forget = forms.button(self.tr("Forget it"), dialog.reject, danger=True)
         forget.clicked.connect(lambda: operations.recover(place, "forget"))
         dialog.add_way(forget)
         dialog.open()

@@ -6,26 +6,30 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QStackedWidget, QToolBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
 
-from torchkeeper.gui import actions, theme
+from torchkeeper.gui import actions, taborder, theme
 from torchkeeper.gui.actions import Actions
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.bars import ErrorBar, NoteBar, OwnersBar, UndoBar
 from torchkeeper.gui.chrome.head import Head, MenuBar
 from torchkeeper.gui.chrome.split import InspectorFrame, InspectorSplitter
 from torchkeeper.gui.chrome.statusline import ApartLine, StatusBar, Trash
+from torchkeeper.gui.context import Context, late
 from torchkeeper.gui.entrymap.splitter import MapSplitter
 from torchkeeper.gui.idle import IdleTasks
+from torchkeeper.gui.jobs.following import Following, Notifier
 from torchkeeper.gui.jobs.model import JobsModel
 from torchkeeper.gui.pages.stack import Pages
+from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import PlacesModel
+from torchkeeper.gui.places.opening import Recent
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.chosen import Keyed
@@ -38,8 +42,18 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.closing import Closing
+    from torchkeeper.gui.desktop.dropping import Drops
+    from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.details import Need
     from torchkeeper.gui.inspector.pane import Inspector
+    from torchkeeper.gui.jobs.operations import Operations
+    from torchkeeper.gui.places.discovery import Discovery
+    from torchkeeper.gui.places.listing import Listing
+    from torchkeeper.gui.places.servers import Servers
+    from torchkeeper.gui.sidebar.deferred import DeferredSidebar
+    from torchkeeper.gui.table.mimedata import RowCopier
+    from torchkeeper.gui.verdicts.controller import VerdictController
 
 #: The modules of the parts that are made later; loading them is a step each.
 _LATER = (
@@ -49,12 +63,22 @@ _LATER = (
 
 
 class Shell(QMainWindow):
-    """The models and the widgets of the window; ``Window`` makes them work."""
+    """The models and the widgets of the window, and what is not needed for its first picture;
+    ``Window`` makes them work, and answers what they ask for.
+    """
 
     #: The inspector was made.
     inspector_made = Signal()
 
     actions_: Actions
+    context: Context
+    closing: Closing
+    discovery: Discovery
+    listing: Listing
+    following: Following
+    _here: VerdictController | None = None
+    _notifier: Notifier | None = None
+    _more: DeferredSidebar | None = None
 
     def __init__(self, settings: QSettings | None = None, engines: Engines | None = None) -> None:
         super().__init__()
@@ -73,6 +97,11 @@ class Shell(QMainWindow):
         #: Pixels that the words on the toolbar take, while they are not there.
         self._words_width = 0
 
+    @property
+    def place(self) -> str | None:
+        """The path of the place that is shown."""
+        return self.listing.place
+
     def lay_out(self) -> None:
         """Make the widgets and put them in their places."""
         self.table = EntryTable(self.entries)
@@ -90,17 +119,13 @@ class Shell(QMainWindow):
         self.status = StatusBar()
         self.totals = self.status.totals
         self.trash_label = Trash()
-        self.stack = QStackedWidget()
-        self.stack.addWidget(self.empty)
-        self.stack.addWidget(self.table)
+        self.stack = forms.stack(self.empty, self.table)
         self.map_splitter = MapSplitter(self.settings, self.stack, self._make_map)
         self.apart_line = ApartLine()
-        parts = self.head, self.owners_bar, self.map_splitter, self.apart_line
-        entries = forms.column(*parts, gap=0)
-        entries.setStretchFactor(self.map_splitter, 1)
-        self.pages = Pages(forms.frame("pane", entries))
-        self.top = forms.column(self.error_bar, self.note_bar, self.undo_bar, self.pages, gap=0)
-        self.top.setStretchFactor(self.pages, 1)
+        parts = self.head, self.owners_bar, (self.map_splitter, 1), self.apart_line
+        self.pages = Pages(forms.frame("pane", forms.column(*parts, gap=0)))
+        bars = self.error_bar, self.note_bar, self.undo_bar
+        self.top = forms.column(*bars, (self.pages, 1), gap=0)
         page = forms.frame("pane", self.top)
         self.across = InspectorSplitter(self.settings, self.sidebar, page, self.inspector_frame)
         self.setCentralWidget(self.across)
@@ -148,8 +173,6 @@ class Shell(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool, /) -> bool:
         # Qt's own order is that in which things were made; here most are when they are needed.
-        from torchkeeper.gui import taborder
-
         at = self.focusWidget()
         if at is not None and not (at.isVisible() and at.isEnabled()):
             # Nobody has gone from it: it was hidden, or switched off.
@@ -160,12 +183,8 @@ class Shell(QMainWindow):
         """Give the focus to what is beside something that is gone, or to the table or the page; a
         button of the toolbar would do with the next key what nobody meant.
         """
-        from torchkeeper.gui import taborder
 
-        parts: list[QWidget] = [self.inspector_frame, self.sidebar]
-        if (page := self.pages.page) is not None:
-            parts.append(page)
-        for part in parts:
+        for part in filter(None, (self.inspector_frame, self.sidebar, self.pages.page)):
             near = taborder.refuge(part, at) if part.isVisible() else None
             if near is not None:
                 if part is self.pages.page and near is next(taborder.stops(part)):
@@ -176,7 +195,6 @@ class Shell(QMainWindow):
 
     def focus_page(self) -> bool:
         """Give the focus to the table, or to the first control of the page that is shown."""
-        from torchkeeper.gui import taborder
 
         shown = self.pages.page
         page: QWidget | None = shown or self.stack.currentWidget()
@@ -203,7 +221,7 @@ class Shell(QMainWindow):
         menu.setToolTipsVisible(True)
         self.actions_.fill(menu, self.actions_.menu(name))
         if name == "file":
-            self.put_recent(menu)
+            self.recent.put_into(menu, self.actions_["import"])
         if name == "view":
             menu.addSeparator()
             for inner, words in (actions.ONLY_MENU, actions.GROUP_MENU, actions.ENVIRONMENT_MENU):
@@ -211,9 +229,6 @@ class Shell(QMainWindow):
             self.sort_by.fill(menu.addMenu(self.tr("Sort &by")))
             self.columns.fill(menu.addMenu(self.tr("&Columns")))
             self._make_themes(menu.addMenu(self.tr("&Theme")))
-
-    def put_recent(self, menu: QMenu) -> None:
-        """Put what was opened lately into the File menu, where that is kept."""
 
     def _make_reachable(self, bar: QToolBar) -> None:
         for spec in self.actions_.toolbar():
@@ -279,6 +294,106 @@ class Shell(QMainWindow):
             menu.addSeparator()
             self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
         menu.popup(over.mapToGlobal(at))
+
+    @cached_property
+    def operations(self) -> Operations:
+        """What starts jobs; made when it is first asked for."""
+        from torchkeeper.gui.jobs.operations import Operations
+
+        made = Operations(self.engines, self.jobs, self)
+        made.changed.connect(self.discovery.changed)
+        self.following.attend(made)
+        return made
+
+    @cached_property
+    def copier(self) -> RowCopier:
+        """What puts selected entries on the clipboard; made when it is first asked for."""
+        from torchkeeper.gui.table.mimedata import RowCopier
+
+        return RowCopier(self.table, lambda: self.place)
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The dialogs between an action and its job; made when they are first asked for."""
+        from torchkeeper.gui.flows import Flows
+
+        made = Flows(self.context, lambda: self.following.job, self.note_bar)
+        made.looked.connect(self.recent.note)
+        made.results.log.connect(self.following.show_log)
+        return made
+
+    @cached_property
+    def servers(self) -> Servers:
+        """The dialogs about servers; made when one is first asked for."""
+        from torchkeeper.gui.places.servers import Servers
+
+        made = Servers(self.context, self.discovery)
+        made.renamed.connect(self.show_title)
+        return made
+
+    @property
+    def here(self) -> VerdictController:
+        """What is about verdicts; made when it is first asked for."""
+        if self._here is None:
+            from torchkeeper.gui.verdicts.controller import VerdictController
+
+            self._here = made = VerdictController(self.context, self.head)
+            self.tools.insertWidget(self.actions_["refresh"], made.chooser)
+            self.status.count(made.bar)
+            # What it says is about the place.
+            made.bar.setVisible(self.pages.current == ENTRIES)
+            # The button is as wide as what it says.
+            made.environments.changed.connect(self.fit_tools)
+            made.preparing.connect(late(lambda: self.flows.prepare))
+            self.fit_tools()
+        return self._here
+
+    @cached_property
+    def recent(self) -> Recent:
+        """The bundles that were opened or made lately; made when it is first asked for."""
+
+        return Recent(self.context)
+
+    @property
+    def notifier(self) -> Notifier:
+        """What tells the desktop of jobs that have ended; made when it is first asked for."""
+        if self._notifier is None:
+            self._notifier = made = Notifier(self.context, lambda: self.closing.in_background)
+            made.opened.connect(self.following.show_log)
+            self.update_soon()
+        return self._notifier
+
+    @property
+    def more(self) -> DeferredSidebar:
+        """What the sidebar has besides pages and places; made when it is first asked for."""
+        if self._more is None:
+            from torchkeeper.gui.sidebar.deferred import DeferredSidebar
+
+            self._more = made = DeferredSidebar(
+                self.context, self.sidebar, self.discovery, self.flows
+            )
+            made.menu_asked.connect(
+                lambda at: self.open_menu("environments", made.environments.list.viewport(), at)
+            )
+        return self._more
+
+    @cached_property
+    def drops(self) -> Drops:
+        """What becomes of what is dropped; made when something is first dragged over the window."""
+        from torchkeeper.gui.desktop.dropping import Drops
+
+        made = Drops(self, self.pages, self.more.taking)
+        made.said.connect(self.more.say)
+        made.back.connect(self.dropped_back)
+        return made
+
+    if TYPE_CHECKING:  # what the window answers
+
+        def show_title(self, path: str) -> None: ...
+
+        def update_soon(self, *_: object) -> None: ...
+
+        def dropped_back(self) -> None: ...
 
 
 def _tick(action: QAction, which: Theme) -> None:

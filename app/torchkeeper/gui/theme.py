@@ -52,10 +52,9 @@ def _pixmap(name: str, colour: str, size: int, opacity: float, scale: float) -> 
     renderer = QSvgRenderer(QByteArray(_source(name).replace("currentColor", colour).encode()))
     made = QPixmap(round(size * scale), round(size * scale))
     made.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(made)
-    painter.setOpacity(opacity)
-    renderer.render(painter, QRectF(0, 0, made.width(), made.height()))
-    painter.end()
+    with QPainter(made) as painter:
+        painter.setOpacity(opacity)
+        renderer.render(painter, QRectF(0, 0, made.width(), made.height()))
     made.setDevicePixelRatio(scale)
     return made
 

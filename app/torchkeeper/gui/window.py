@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
+from PySide6.QtWidgets import QWhatsThis, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.client.words import cutoff
@@ -25,10 +26,10 @@ from torchkeeper.gui.navigator import Navigator
 from torchkeeper.gui.pages.guide.guide import Guide
 from torchkeeper.gui.pages.making import Making
 from torchkeeper.gui.pages.table import ENTRIES, FIRST
-from torchkeeper.gui.parts import Parts
 from torchkeeper.gui.places.discovery import Discovery
-from torchkeeper.gui.places.listing import Listing
+from torchkeeper.gui.places.listing import Listing, Watch
 from torchkeeper.gui.places.opening import Opening
+from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.table.grouping import GROUPINGS
 from torchkeeper.gui.widgets.notice import Host, Remedy
@@ -37,12 +38,10 @@ from torchkeeper.stores.query import TIMES, Query
 
 if TYPE_CHECKING:
     from PySide6 import QtGui
-    from PySide6.QtWidgets import QWidget
 
     from torchkeeper.artifacts.entry import Entry
     from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.inspector.inspecting import Inspecting
-    from torchkeeper.gui.places.listing import Watch
     from torchkeeper.gui.places.servers import Facts
     from torchkeeper.gui.verdicts.verifications import Verifications
 
@@ -56,7 +55,7 @@ _LATER_MS = 60
 _AT_LATEST_MS = 500
 
 
-class Window(Parts):
+class Window(Shell):
     """The window. It starts engines through ``Engines`` and never waits for them."""
 
     #: Every engine is gone after the window was closed.
@@ -237,7 +236,6 @@ class Window(Parts):
         self.places_pane.offer(self.tr("Add a place"), [self.actions_[name] for name in names])
 
     def _watch_place(self) -> None:
-        from torchkeeper.gui.places.listing import Watch
 
         def filling() -> bool:
             return any(job.traits.fills and job.place == self.place for job in self.jobs.active)
@@ -311,11 +309,6 @@ class Window(Parts):
         """Take the rows that came while the window was made: its first picture shows them."""
         QCoreApplication.sendPostedEvents(self.engines, QEvent.Type.MetaCall)
         self.update_now()
-
-    @property
-    def place(self) -> str | None:
-        """The path of the place that is shown."""
-        return self.listing.place
 
     def _remedies(self, error: UserError, at: QWidget, but: str) -> list[Remedy]:
         from torchkeeper.gui.remedies import remedies  # most windows never show an error
@@ -545,7 +538,6 @@ class Window(Parts):
 
     def ask_whats_this(self) -> None:
         """Explain what is clicked next."""
-        from PySide6.QtWidgets import QWhatsThis
 
         QWhatsThis.enterWhatsThisMode()
         text = self.tr("Click on anything to learn what it means, or press Esc")

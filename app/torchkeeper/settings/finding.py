@@ -1,10 +1,12 @@
-"""What a rule or a check found: a code, how bad it is, its evidence, and what would mend it."""
+"""What a rule is given; and what a rule or a check found: a code, how bad it is, its evidence, and
+what would mend it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from torchkeeper.settings.shapes import FindingTold
 
@@ -49,3 +51,27 @@ class Finding:
 def worst(findings: list[Finding]) -> str | None:
     """The worst severity of some findings, None where there are none."""
     return min((one.severity for one in findings), key=SEVERITIES.index, default=None)
+
+
+class About(NamedTuple):
+    """What is known of where the settings are for; None for what is not. torch, triton: versions.
+    gpu: whether torch sees one. redis: whether Python's redis package is there. variables: names of
+    all other variables that are set there.
+    """
+
+    torch: str | None = None
+    triton: str | None = None
+    gpu: bool | None = None
+    redis: bool | None = None
+    variables: frozenset[str] | None = None
+
+
+def about_of(facts: Mapping[str, Any]) -> About:
+    """What a probe told of an interpreter (``verdict.environment.probe``), as far as rules ask."""
+    devices = facts.get("devices")
+    gpu = None if devices is None else any(one["type"] != "cpu" for one in devices)
+    return About(facts.get("torch"), facts.get("triton"), gpu)
+
+
+Values = Mapping[str, str]
+Rule = Callable[[Values, About], Iterator[Finding]]

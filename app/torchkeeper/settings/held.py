@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.settings import known, origins, rules
+from torchkeeper.settings import known, origins
 from torchkeeper.settings.assigned import CHIEF, Unreadable, look
-from torchkeeper.settings.known import SETTINGS
+from torchkeeper.settings.finding import About
+from torchkeeper.settings.known import SETTINGS, Setting
 from torchkeeper.settings.origins import FOLDER, Origin, Versions, comes_to
-from torchkeeper.settings.setting import Setting
 from torchkeeper.settings.shapes import SettingsTold
 from torchkeeper.stores import places, processes
 
@@ -26,7 +26,10 @@ _STARTS = ("sitecustomize", "usercustomize")
 
 def settings() -> SettingsTold:
     """Of each setting its Origin; imports torch. Raises Problem("environment-no-torch")."""
-    started = _started()
+    try:
+        started = processes.environment(os.getpid())
+    except OSError:
+        started = dict(os.environ)  # not to be known on this system
     versions = _versions()
     if versions.torch is None:
         raise Problem("environment-no-torch", python=sys.executable)
@@ -41,14 +44,6 @@ def settings() -> SettingsTold:
     }
 
 
-def _started() -> dict[str, str]:
-    """The environment that this process was started with."""
-    try:
-        return processes.environment(os.getpid())
-    except OSError:
-        return dict(os.environ)  # not to be known on this system
-
-
 def _versions() -> Versions:
     found: list[str | None] = []
     for name in ("torch", "triton"):
@@ -60,14 +55,14 @@ def _versions() -> Versions:
     return Versions(*found)
 
 
-def _about(versions: Versions) -> rules.About:
+def _about(versions: Versions) -> About:
     gpu = None
     with contextlib.suppress(Exception):
         import torch  # noqa: TID251
 
         gpu = bool(torch.cuda.is_available())
     redis = importlib.util.find_spec("redis") is not None
-    return rules.About(torch=versions.torch, triton=versions.triton, gpu=gpu, redis=redis)
+    return About(torch=versions.torch, triton=versions.triton, gpu=gpu, redis=redis)
 
 
 class _Missing(Exception):

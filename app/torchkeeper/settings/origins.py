@@ -11,9 +11,8 @@ from typing import NamedTuple, cast
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.settings import known, masks, rules
 from torchkeeper.settings.assigned import CHIEF
-from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.known import BY_NAME
-from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.finding import About, Finding
+from torchkeeper.settings.known import BY_NAME, Setting
 from torchkeeper.settings.shapes import OriginTold
 
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
@@ -150,7 +149,7 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
     ]
 
 
-def findings(env: Mapping[str, str], found: list[Origin], about: rules.About) -> list[Finding]:
+def findings(env: Mapping[str, str], found: list[Origin], about: About) -> list[Finding]:
     """What is wrong with the settings as they are, those that code sets among them: of these
     ``set_by`` among the parameters says where, and no variable mends it. env: what it was started
     with.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchkeeper.settings.checks.about import MASTER, REMOTES
-from torchkeeper.settings.known import on
+from torchkeeper.settings.known import MASTER, on, remotes
 from torchkeeper.stores.redis.address import Address, from_environment
 
 #: What has Triton use one (triton/runtime/cache.py).
@@ -19,9 +18,7 @@ def remote(values: Mapping[str, str], version: str | None = None) -> list[str]:
     should_use_remote_fx_graph_cache and others in torch/_inductor/utils.py and codecache.py, all by
     RedisRemoteCacheBackend.
     """
-    if on(values, MASTER, version):
-        return []
-    return [name for name in REMOTES if on(values, name, version)]
+    return [] if on(values, MASTER, version) else remotes(values, version)
 
 
 def triton_asks(values: Mapping[str, str]) -> bool:

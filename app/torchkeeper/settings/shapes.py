@@ -58,7 +58,7 @@ class ProcessTold(TypedDict):
 
 
 class LookedTold(TypedDict):
-    """What of a process's sources was looked at (``process_origins``). kind: "script", "module",
+    """What of a process's sources was looked at (``processes``). kind: "script", "module",
     "code" or "none". main: its path or name, "" for code. files: how many sources were read.
     unread: each that was not, and why, one of programs.UNREAD. changed: of the script and of what
     sets something, those that were changed since the process was started. stopped: one of

@@ -68,16 +68,9 @@ def _plain(path: str) -> dict[str, object]:
 # PyTorch asks a server only where that is said, for each kind by a switch of its own, and asks the
 # one that it is told of: whatever is elsewhere is found under conditions.
 
-#: The remote caches, by the names of ``verdict.environment.remote``, that must be on for a kind:
-#: AOTAutograd's entries are of use with their graphs.
-_NEEDED = {
-    "fxgraph": ("fxgraph",),
-    "aotautograd": ("fxgraph", "aotautograd"),
-    "autotune": ("autotune",),
-    "bundle": ("bundle",),
-    "pgo": ("pgo",),
-    "triton": ("triton",),
-}
+#: The remote caches, by the names of ``verdict.environment.remote``: that of an entry's kind must
+#: be on; AOTAutograd's entries are of use with their graphs.
+_CACHES = ("fxgraph", "aotautograd", "autotune", "bundle", "pgo", "triton")
 #: Which no switch for all turns off.
 _ALONE = frozenset({"bundle", "triton"})
 #: What stands for this machine.
@@ -95,10 +88,11 @@ def looked_for(kind: str, key: str, place: str, said: Verdict, env: Env) -> Verd
     remote = env.get("remote")
     if remote is None:
         return judging.under(said, (), (Difference(f"{cache} remote cache"),))
+    needed = ("fxgraph", cache) if kind == "aotautograd" else (cache,)
     conditions = [
         Difference(f"{name} remote cache", "on", "off")
-        for name in _NEEDED.get(cache, ())
-        if not remote.get(name)
+        for name in needed
+        if name in _CACHES and not remote.get(name)
     ]
     if remote["disabled"] and cache not in _ALONE:
         conditions.append(Difference("caches", "on", "off"))

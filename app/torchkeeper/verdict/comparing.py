@@ -398,7 +398,14 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
         if _INPUT.fullmatch(name) or of_graph(name):
             continue
         if name == "torch_version":
-            found.append(_torch(half, a, b))
+            # The text of that line is unreadable; its hash is of torch's sources.
+            if a.torch and b.torch and a.torch != b.torch:
+                found.append(Difference("torch", "torch", a.torch, b.torch))
+            else:
+                one, two = (
+                    side[name][0][:12] if name in side else None for side in (half.a, half.b)
+                )
+                found.append(Difference("torch", name, one, two))
         elif name == _VERSION:
             found += _versions(own, other)
         elif name == _OTHERS:
@@ -413,14 +420,6 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
             group = "gpu" if name.startswith(_SYSTEM) else "configuration"
             found.append(Difference(group, name, own, other))
     return found
-
-
-def _torch(half: _Half, a: Side, b: Side) -> Difference:
-    """The text of that line is unreadable; its hash is of torch's sources."""
-    if a.torch and b.torch and a.torch != b.torch:
-        return Difference("torch", "torch", a.torch, b.torch)
-    own, other = half.a.get("torch_version"), half.b.get("torch_version")
-    return Difference("torch", "torch_version", own and own[0][:12], other and other[0][:12])
 
 
 def _versions(a: str | None, b: str | None) -> list[Difference]:

@@ -176,8 +176,8 @@ _DEVICE, _VERSION, _OTHERS = "device", "version", "device_interfaces"
 
 def of_factors(values: Mapping[str, str]) -> dict[str, str]:
     """What a system is, from the values of its key factors: ``{"version": "{'triton': '…'}"}``."""
-    found = dict(_quoted(values.get(_VERSION)))
-    if name := dict(_quoted(values.get(_DEVICE))).get("name"):
+    found = versions(values.get(_VERSION))
+    if name := versions(values.get(_DEVICE)).get("name"):
         found["gpu"] = name
     if others := values.get(_OTHERS):
         found["device_interfaces"] = others
@@ -246,9 +246,5 @@ def tritons(a: str | None, b: str | None) -> tuple[str | None, str | None, bool]
 
 
 def versions(text: str | None) -> dict[str, str]:
-    """The parts of the key factor that tells the versions."""
-    return dict(_quoted(text))
-
-
-def _quoted(text: str | None) -> list[tuple[str, str]]:
-    return _QUOTED.findall(text or "")
+    """The parts of a key factor that tells several, as the versions."""
+    return dict(_QUOTED.findall(text or ""))

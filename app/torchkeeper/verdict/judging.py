@@ -48,7 +48,8 @@ class Difference:
 
     def to_json(self) -> DifferenceTold:
         """The difference as a JSON object."""
-        return {"factor": self.factor[:_VALUE], "entry": _cut(self.entry), "here": _cut(self.here)}
+        entry, here = _text(self.entry), _text(self.here)
+        return {"factor": self.factor[:_VALUE], "entry": entry, "here": here}
 
 
 @dataclass(frozen=True)
@@ -152,16 +153,17 @@ class _Graph:
         if libs := native.libraries(code, self.env):
             found = self.stale if libs == "stale" else self.unknown
             found.append(Difference("Triton's libraries"))
-        if code.compiled and "cxx" in self.env and not self.env["cxx"]:
+        compiled = code.widths is not None or code.objects
+        if compiled and "cxx" in self.env and not self.env["cxx"]:
             self.conditions.append(Difference("C++ compiler", "needed", None))
 
     def setting(self, name: str) -> None:
         recorded, (digest, value) = self.own.get(name), self.known.get(name, (None, None))
         if recorded is None:
             if name != _THREADS:
-                self.unknown.append(Difference(name, None, _cut(value)))
+                self.unknown.append(Difference(name, None, _text(value)))
         elif differing := sorted(value for one, value in recorded if one != digest):
-            self.conditions.append(Difference(name, _cut(differing[0]), _cut(value)))
+            self.conditions.append(Difference(name, _text(differing[0]), _text(value)))
 
     def is_on_cpu(self, device: str | None) -> bool:
         """Whether threads are a factor of its key (FxGraphHashDetails in codecache.py)."""
@@ -213,15 +215,11 @@ def graph(
             if name != _TORCH and not name.startswith(_SYSTEM):
                 found.setting(name)
         if _THREADS in known and _THREADS not in own and found.is_on_cpu(device):
-            found.unknown.append(Difference(_THREADS, None, _cut(known[_THREADS][1])))
+            found.unknown.append(Difference(_THREADS, None, _text(known[_THREADS][1])))
         config = "inductor_config"
         found.conditions.sort(key=lambda one: (one.factor.startswith(config), one.factor))
         found.unknown.sort(key=lambda one: one.factor)
     return found.verdict()
-
-
-def _cut(value: str | None) -> str | None:
-    return None if value is None else value[:_VALUE]
 
 
 def taken_blindly(said: Verdict) -> bool:
@@ -416,13 +414,12 @@ def _eager(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
     unsure = [] if entry.torch else [Difference("torch_version")]
     for state, (own, there) in native.objects(native.Code(objects=objects), env):
         if state == "unsafe":
-            differing = Difference("vector instructions", own, there)
-            return Verdict("unsafe", (differing,), _REGISTERED)
-        unsure.append(Difference("vector instructions", own, there))
+            return Verdict("unsafe", (Difference(_NATIVE, own, there),), _REGISTERED)
+        unsure.append(Difference(_NATIVE, own, there))
     if unsure:
         return Verdict("unknown", tuple(unsure))
     return Verdict("conditional", (), _REGISTERED)
 
 
 def _text(value: object) -> str | None:
-    return None if value is None else str(value)[:200]
+    return None if value is None else str(value)[:_VALUE]

@@ -28,7 +28,7 @@ from dataclasses import asdict
 from typing import Any, TypedDict
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.settings.checks.folders import UNQUOTED
+from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.stores.folders.locks import take
 from torchkeeper.verdict.commands import forget, instead
 from torchkeeper.warm import sweep

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import ARTIFACT, HEADERS
 from torchkeeper.artifacts.report import Report
-from torchkeeper.settings.checks.about import URL, About, remotes
-from torchkeeper.settings.known import BY_NAME
+from torchkeeper.settings.known import BY_NAME, URL, remotes
 from torchkeeper.stores.atomic import remove
 from torchkeeper.stores.copying import duplicate
 from torchkeeper.stores.folders.folder import Folder
@@ -115,7 +114,7 @@ def alone(env: Mapping[str, str], temporary: str) -> dict[str, str]:
             or not (name.startswith(("TORCH", "TRITON")) and any(x in name for x in _SERVERS))
         )
     }
-    if remotes(kept, About()):
+    if remotes(kept):
         # A cache on a server that is part of keys is on: with this it has no server at all.
         kept[URL] = ""
     # Triton has a cache in its home where nobody names one (knobs.cache in triton/knobs.py).

@@ -9,7 +9,7 @@ import pytest
 from torchkeeper.client.profiles import profile as applying
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.settings.rules import About, about_of
+from torchkeeper.settings.finding import About, about_of
 
 FOLDER, TRITON = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
 AOT = "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE"

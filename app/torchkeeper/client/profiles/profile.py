@@ -13,11 +13,11 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
-from torchkeeper.settings.checks.texts import meant_by
-from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.finding import About, Finding
 from torchkeeper.settings.known import BY_NAME, SETTINGS, on
 from torchkeeper.settings.masks import SHARED, applied, has_password, shown
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import check
+from torchkeeper.settings.texts import meant_by
 
 if TYPE_CHECKING:
     from torchkeeper.warm.shapes import SentRecipe

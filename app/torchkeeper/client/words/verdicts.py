@@ -15,7 +15,7 @@ from torchkeeper.client.words import preparing, say
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import printable, template
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
-from torchkeeper.settings.checks import about
+from torchkeeper.settings import known
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import JudgeResult
@@ -74,11 +74,11 @@ _UNREADABLE = re.compile(r"\{.{2}|.*(?:[0-9a-f]{40}|[a-z2-7]{50})", re.DOTALL)
 _BUILT = frozenset({"torch", "triton", "device_interfaces"})
 #: What turns a remote cache on.
 _SWITCHES = {
-    "fxgraph remote cache": f"{about.REMOTE_GRAPHS}=1",
-    "aotautograd remote cache": f"{about.REMOTE_AUTOGRAD}=1",
+    "fxgraph remote cache": f"{known.REMOTE_GRAPHS}=1",
+    "aotautograd remote cache": f"{known.REMOTE_AUTOGRAD}=1",
     "autotune remote cache": "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE=1",
-    "bundle remote cache": f"{about.BUNDLED}=1",
-    "pgo remote cache": f"{about.REMOTE_PROFILES}=1",
+    "bundle remote cache": f"{known.BUNDLED}=1",
+    "pgo remote cache": f"{known.REMOTE_PROFILES}=1",
     "triton remote cache": "TRITON_CACHE_MANAGER=triton.runtime.cache:RemoteCacheManager "
     "TRITON_REMOTE_CACHE_BACKEND=triton.runtime.cache:RedisRemoteCacheBackend",
 }
@@ -157,7 +157,7 @@ def remedy(one: DifferenceTold) -> str:
     if name == _HEADERS and entry in ("True", "False"):
         setting = f"{preparing.VARIABLE}={int(entry == 'True')}"
     elif name == "server":
-        setting = f"{about.URL}={entry}"
+        setting = f"{known.URL}={entry}"
     return tr("set {setting} where the program runs", setting=setting) if setting else ""
 
 

@@ -47,25 +47,21 @@ class Collector(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._timer = 0
-
-    @property
-    def looks(self) -> bool:
-        """Whether it has begun and not ended."""
-        return bool(self._timer)
+        #: Its timer's number, 0 while it does not look.
+        self.timer = 0
 
     def begin(self) -> None:
         """From now on Python does not look by itself."""
         _looking.add(self)
         gc.disable()
-        self._timer = self.startTimer(EVERY)
+        self.timer = self.startTimer(EVERY)
 
     @Slot()
     def end(self) -> None:
         """From now on it does, unless another one looks."""
-        if self._timer:
-            self.killTimer(self._timer)
-            self._timer = 0
+        if self.timer:
+            self.killTimer(self.timer)
+            self.timer = 0
             _looking.discard(self)
             if not _looking:
                 gc.enable()
@@ -294,7 +290,7 @@ class Engines(QObject):
     @property
     def running(self) -> bool:
         """Whether the worker's thread is alive, as far as was heard."""
-        return self._collector.looks
+        return bool(self._collector.timer)
 
     def join(self, seconds: float) -> bool:
         """Wait for the thread, after the event loop has ended. True when it is gone."""

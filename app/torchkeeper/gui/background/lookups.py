@@ -4,20 +4,92 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client import secrets
+from torchkeeper.client.kept import whole
+from torchkeeper.client.words import preparing
+from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept import runs as kept_runs
+    from torchkeeper.client.kept.history import Kept, Running
     from torchkeeper.client.kept.verified import Verified
-    from torchkeeper.client.signers import PublicKey
-    from torchkeeper.gui.background.finding import Found
-    from torchkeeper.gui.background.looked import At, Keys, PastJobs, Revealed, Room, Signers
+    from torchkeeper.client.signers import Key, PublicKey, Signer
+    from torchkeeper.stores.shapes import Writer
+    from torchkeeper.verdict.probed import Env
+
+
+class At(NamedTuple):
+    """What is at a path: "folder", "file" or "missing", or what it is offered as."""
+
+    path: str
+    what: str
+
+
+class Room(NamedTuple):
+    """What is at a path, and bytes of its file system; None where nobody can say."""
+
+    what: str
+    free: int | None
+    total: int | None
+
+
+class Revealed(NamedTuple):
+    """What is at a path (``client.paths.what``), and whether a file manager shows it."""
+
+    what: str
+    shown: bool
+
+
+class PastJobs(NamedTuple):
+    """The jobs that have ended, and those that other processes run."""
+
+    kept: Kept
+    elsewhere: Sequence[Running]
+
+
+class Keys(TypedDict):
+    """The keys to sign with; why an agent's are not known, and why a named file is none."""
+
+    keys: Sequence[Key]
+    without_agent: str
+    wrong: UserError | None
+
+
+class Signers(TypedDict):
+    """Whose signatures are trusted, whether one is required, and the file that says so."""
+
+    signers: Sequence[Signer]
+    required: bool
+    file: str
+
+
+class Known(TypedDict):
+    """An interpreter. starts, writers: as of ``client.engines.interpreters``. facts: those that are
+    kept, else None. counts: as of ``client.engines.everywhere.may_count``.
+    """
+
+    python: str
+    label: str
+    added: bool
+    starts: bool
+    facts: Env | None
+    counts: bool
+    writers: Sequence[Writer]
+
+
+class Found(TypedDict):
+    """All interpreters, the default first; which was added; why added ones are not known."""
+
+    interpreters: Sequence[Known]
+    added: str
+    problem: UserError | None
 
 
 _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
@@ -26,7 +98,6 @@ _FINDING, _TRUSTING = threading.Lock(), threading.Lock()
 def paths(some: Sequence[str]) -> list[At]:
     """What each is: a folder, a file or missing."""
     from torchkeeper.client.paths import what
-    from torchkeeper.gui.background.looked import At
 
     return [At(path, what(path)) for path in some]
 
@@ -34,7 +105,6 @@ def paths(some: Sequence[str]) -> list[At]:
 def room(path: str) -> Room:
     """What is at a path, and the room of its file system."""
     from torchkeeper.client.paths import what
-    from torchkeeper.gui.background.looked import Room
 
     try:
         said = os.statvfs(path)
@@ -49,7 +119,6 @@ def revealed(path: str) -> Revealed:
     """What is at a path, which the file manager is to show."""
     from torchkeeper.client.desktop import filemanager
     from torchkeeper.client.paths import what_at_once
-    from torchkeeper.gui.background.looked import Revealed
 
     found = what_at_once(path)
     there = found not in ("missing", "silent")
@@ -58,7 +127,6 @@ def revealed(path: str) -> Revealed:
 
 def prepared() -> bool:
     """Whether programs find a precompiled header here."""
-    from torchkeeper.client.words import preparing
 
     return preparing.prepared()
 
@@ -66,23 +134,42 @@ def prepared() -> bool:
 def offered(some: Sequence[str]) -> list[At]:
     """What each is offered as (``client.offered.kind``)."""
     from torchkeeper.client.offered import kind
-    from torchkeeper.gui.background.looked import At
 
     return [At(path, kind(path)) for path in some]
 
 
 def interpreters(add: str = "", remove: str = "") -> Found:
-    """As of ``gui.background.finding.found``. Raises UserError."""
-    from torchkeeper.gui.background.finding import found
+    """Which there are after an ``add`` or a ``remove``. Starts nothing. Raises UserError."""
+    from torchkeeper.client.engines import everywhere, probes
+    from torchkeeper.client.engines import interpreters as every
 
     # One after the other, so that the last answer knows of all that was added.
     with _FINDING:
-        return found(add, remove)
+        python = every.add(add) if add else ""
+        if remove:
+            every.remove(remove)
+        problem = None
+        try:
+            mine = every.added()
+        except UserError as e:
+            mine, problem = [], e
+        rows: list[Known] = []
+        for one in every.with_torch(mine):
+            facts, counts = None, True
+            with contextlib.suppress(OSError):  # it will be asked, and say what is wrong
+                facts = probes.kept(probes.identity(one.python))
+            with contextlib.suppress(OSError):  # nobody knows
+                counts = everywhere.may_count(one)
+            writers = [] if one.python == sys.executable else every.writers(one.python)
+            rows.append(
+                {"python": one.python, "label": one.label, "added": one.added,
+                 "starts": one.starts, "facts": facts, "counts": counts, "writers": writers}
+            )  # fmt: skip
+        return {"interpreters": rows, "added": python, "problem": problem}
 
 
 def keyring() -> bool:
     """Whether there is one."""
-    from torchkeeper.client import secrets
 
     return secrets.can_keep()
 
@@ -98,7 +185,6 @@ def runs(forget: Sequence[str] = ()) -> kept_runs.Kept:
 def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
     """Jobs of before, and elsewhere, without some to ``forget``, None: all. Raises UserError."""
     from torchkeeper.client.kept import history
-    from torchkeeper.gui.background.looked import PastJobs
 
     # First: what was cut off is in the history then.
     elsewhere = [job for job in history.found() if job.process != os.getpid()]
@@ -109,8 +195,6 @@ def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
 
 def text_saved(path: str, text: str) -> None:
     """A text is written into a file. Raises UserError("text-unwritable")."""
-    from torchkeeper.client.kept import whole
-    from torchkeeper.client.words.problems import user_error
 
     try:
         whole.write_text(path, text)

@@ -44,13 +44,9 @@ class Scratch(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._there: set[str] = set()
-        self._going: set[str] = set()
+        #: What is being removed.
+        self.going: set[str] = set()
         self._gone.connect(self._forget)
-
-    @property
-    def busy(self) -> bool:
-        """Whether something is being removed."""
-        return bool(self._going)
 
     def make(self, use: str) -> str:
         """The path of a new one, named by its use. Raises UserError("place-unwritable")."""
@@ -60,9 +56,9 @@ class Scratch(QObject):
 
     def remove(self, folder: str) -> None:
         """Remove one that was made here, however large it is."""
-        if folder not in self._there or folder in self._going:
+        if folder not in self._there or folder in self.going:
             return
-        self._going.add(folder)
+        self.going.add(folder)
 
         def work() -> None:
             gone = remove(folder)
@@ -72,16 +68,16 @@ class Scratch(QObject):
         aside(work)
 
     def remove_all(self) -> None:
-        """Remove all there are; ``idle`` follows unless nothing is ``busy``."""
+        """Remove all there are; ``idle`` follows unless nothing is ``going``."""
         for folder in list(self._there):
             self.remove(folder)
 
     def _forget(self, folder: str, gone: bool) -> None:
-        self._going.discard(folder)
+        self.going.discard(folder)
         # What could not be removed now is tried once more at the end.
         if gone:
             self._there.discard(folder)
-        if not self._going:
+        if not self.going:
             self.idle.emit()
 
 
@@ -164,8 +160,7 @@ class Worker(QObject):
             try:
                 # By name only: no disk may hold up this thread.
                 protected.guard(request.op, request.params, follow=False)
-                required = signers.vouched(request.op)
-                request = request._replace(params={**request.params, **required})
+                request = request._replace(params={**request.params, **signers.vouched(request.op)})
             except UserError as e:
                 self.failed.emit(request.ticket, e, [])
                 return
@@ -579,7 +574,7 @@ class Worker(QObject):
             self._ticking = 0
         if self._stopping and not self._lines:
             self.folders.remove_all()
-            if not self.folders.busy:
+            if not self.folders.going:
                 self._end()
             elif not self._last_wait:
                 self._last_wait = self.startTimer(_TO_REMOVE_MS)

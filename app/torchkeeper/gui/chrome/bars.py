@@ -6,14 +6,15 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QFrame, QToolButton, QWidget
 
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.owned import Owned
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.notice import RemedyButtons, error_labels, tell_error
 from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 
     from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton
 
-    from torchkeeper.gui.widgets.notice import RemedyButtons
     from torchkeeper.stores import shapes
-
 
 _Then = Callable[[], object] | None
 
 
 class _Bar(QFrame):
+    #: What its button does.
+    _then: _Then = None
+
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setObjectName(name)
@@ -36,11 +38,18 @@ class _Bar(QFrame):
 
     def appear(self, spoken: str) -> None:
         """Be seen, and heard of by whoever listens."""
-        from PySide6.QtGui import QAccessible, QAccessibleEvent
-
         self.setAccessibleName(spoken)
         self.show()
-        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+        forms.alert(self)
+
+    def do(self) -> None:
+        """Go, and do what was offered."""
+        self.hide()
+        if self._then is not None:
+            self._then()
+
+    def closer(self, then: Callable[..., object]) -> QToolButton:
+        return forms.icon_button("close", self.tr("Close this message"), then)
 
 
 class ErrorBar(_Bar):
@@ -58,28 +67,18 @@ class ErrorBar(_Bar):
     @cached_property
     def _labels(self) -> tuple[QLabel, QLabel, QLabel]:
         """What stands in it, made for the first error: most windows never show one."""
-        self.what = forms.label("", "heading", wrap=True, selectable=True)
-        self.why = forms.label("", wrap=True, selectable=True)
-        self.remedy = forms.label("", wrap=True, selectable=True)
-        close = forms.icon_button("close", self.tr("Close this message"))
-        close.clicked.connect(self.clear)
-        # Loaded here: most windows never show an error.
-        from torchkeeper.gui.widgets.notice import RemedyButtons
-
+        self.what, self.why, self.remedy = labels = error_labels()
         self.remedies = RemedyButtons()
-        line = forms.row(gap=12, margin=(16, 8, 8, 8))
-        line.addWidget(forms.picture("error", 20, "error"), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(forms.column(self.what, self.why, self.remedy, self.remedies, gap=4), 1)
-        line.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
-        self.setLayout(line)
-        return self.what, self.why, self.remedy
+        mark = forms.picture("error", 20, "error")
+        texts = forms.column(*labels, self.remedies, gap=4)
+        parts = (mark, forms.TOP), (texts, 1), (self.closer(self.clear), forms.TOP)
+        self.setLayout(forms.row(*parts, gap=12, margin=(16, 8, 8, 8)))
+        return labels
 
     def tell(self, error: UserError) -> None:
         """Show an error."""
         self.error = error
-        for text, label in zip((error.what, error.why, error.remedy), self._labels, strict=True):
-            label.setText(text)
-            label.setVisible(bool(text))
+        tell_error(self._labels, error)
         self.remedies.offer(error)
         self.appear(str(error))
 
@@ -97,20 +96,14 @@ class NoteBar(_Bar):
     def __init__(self) -> None:
         super().__init__("noteBar")
         self._read: set[str] = set()
-        self._then: _Then = None
 
     @cached_property
     def text(self) -> QLabel:
         """What is said; made for the first note, as most windows never show one."""
         text = forms.label("", wrap=True, selectable=True)
-        close = forms.icon_button("close", self.tr("Close this message"))
-        close.clicked.connect(self._close)
-        self.button = forms.button("")
-        self.button.clicked.connect(self._do)
-        info = forms.picture("info", 20, "muted")
-        line = forms.row(info, text, self.button, close, gap=12, margin=(16, 6, 8, 6))
-        line.setStretchFactor(text, 1)
-        self.setLayout(line)
+        self.button = forms.button("", self.do)
+        parts = forms.picture("info", 20, "muted"), (text, 1), self.button, self.closer(self._close)
+        self.setLayout(forms.row(*parts, gap=12, margin=(16, 6, 8, 6)))
         return text
 
     def tell(self, text: str, verb: str = "", then: _Then = None) -> None:
@@ -123,11 +116,6 @@ class NoteBar(_Bar):
         self.button.setText(verb)
         self.button.setVisible(then is not None)
         self.appear(text)
-
-    def _do(self) -> None:
-        self.hide()
-        if self._then is not None:
-            self._then()
 
     def _close(self) -> None:
         self._read.add(self.text.text())
@@ -144,29 +132,23 @@ class UndoBar(_Bar):
     def __init__(self) -> None:
         super().__init__("undoBar")
         self.place = ""
-        self._then: _Then = None
 
     @cached_property
     def text(self) -> QLabel:
         """What was moved; made, with all that stands beside it, for the first offer."""
         text = forms.label("", wrap=True)
-        self.button = forms.button(self.tr("Undo"))
-        self.button.clicked.connect(self._undo)
-        close = forms.icon_button("close", self.tr("Close this message"))
-        close.clicked.connect(self.hide)
+        self.button = forms.button(self.tr("Undo"), self.do)
         self._purged = forms.picture("purge", 20, "good")
         self._expiring = forms.picture("queued", 20, "good")
-        parts = self._purged, self._expiring, text, self.button, close
-        line = forms.row(*parts, gap=12, margin=(16, 6, 8, 6))
-        line.setStretchFactor(text, 1)
-        self.setLayout(line)
+        parts = self._purged, self._expiring, (text, 1), self.button, self.closer(self.hide)
+        self.setLayout(forms.row(*parts, gap=12, margin=(16, 6, 8, 6)))
         return text
 
     def offer(
         self, place: str, text: str, verb: str = "", then: _Then = None, undoes: str = ""
     ) -> None:
         """Offer to undo a purge, or ``then``. undoes: what, where the button does not say it."""
-        self.place, self._then = place, then
+        self.place, self._then = place, then or (lambda: self.undo.emit(place))
         self.text.setText(text)
         self._purged.setVisible(then is None)
         self._expiring.setVisible(then is not None)
@@ -174,13 +156,6 @@ class UndoBar(_Bar):
         self.button.setAccessibleName(undoes or self.button.text())
         self.button.setToolTip(tip(undoes))
         self.appear(text)
-
-    def _undo(self) -> None:
-        self.hide()
-        if self._then is not None:
-            self._then()
-        else:
-            self.undo.emit(self.place)
 
 
 #: Warnings that are shown at once; of more there is but the number.
@@ -216,50 +191,33 @@ class OwnersBar(_Bar):
             self.hide()
 
     def _show(self) -> None:
-        if self._texts is None:
-            self._make()
-        texts = QWidget()
-        lines = forms.column(gap=8)
         self.buttons = []
-        for warning in self.warnings[:_SHOWN]:
-            lines.addLayout(self._line(warning))
+        lines = forms.column(*map(self._line, self.warnings[:_SHOWN]), gap=8)
         if (more := len(self.warnings) - _SHOWN) > 0:
             text = self.tr("and {} more, which “torchkeeper check” tells").format(more)
             lines.addWidget(forms.label(text, "muted"))
-        texts.setLayout(lines)
-        if self._texts is not None:
+        texts = forms.page(lines)
+        if self._texts is None:
+            mark, close = forms.picture("warning", 20, "warning"), self.closer(self._close)
+            parts = (mark, forms.TOP), (texts, 1), (close, forms.TOP)
+            self._row = forms.row(*parts, gap=12, margin=(16, 8, 8, 8))
+            self.setLayout(self._row)
+        else:
             self._row.replaceWidget(self._texts, texts)
             self._texts.deleteLater()
         self._texts = texts
         self.setAccessibleName(" ".join(one.what for one in self.warnings))
         self.show()
 
-    def _make(self) -> None:
-        close = forms.icon_button("close", self.tr("Close this message"))
-        close.clicked.connect(self._close)
-        self._texts = QWidget()
-        self._row = forms.row(gap=12, margin=(16, 8, 8, 8))
-        top = Qt.AlignmentFlag.AlignTop
-        self._row.addWidget(forms.picture("warning", 20, "warning"), 0, top)
-        self._row.addWidget(self._texts, 1)
-        self._row.addWidget(close, 0, top)
-        self.setLayout(self._row)
-
     def _line(self, warning: Owned) -> QHBoxLayout:
-        texts = forms.column(gap=2)
-        for text, role in (warning.what, "heading"), (warning.why, ""), (warning.remedy, ""):
-            texts.addWidget(forms.label(text, role, wrap=True, selectable=True))
-        button = forms.button(self.tr("Show them") if warning.filter else self.tr("Copy command"))
+        labels = error_labels(warning.what, warning.why, warning.remedy)
         if warning.filter:
-            button.clicked.connect(lambda: self.filtered.emit(warning.filter))
+            button = forms.button(self.tr("Show them"), lambda: self.filtered.emit(warning.filter))
         else:
-            button.setToolTip(tip(warning.command))
-            button.clicked.connect(lambda: self._copy(warning.command))
+            command = warning.command
+            button = forms.button(self.tr("Copy command"), lambda: self._copy(command), command)
         self.buttons.append(button)
-        line = forms.row(gap=12)
-        line.addLayout(texts, 1)
-        line.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
-        return line
+        return forms.row((forms.column(*labels, gap=2), 1), (button, forms.TOP), gap=12)
 
     def _copy(self, command: str) -> None:
         QGuiApplication.clipboard().setText(command)

@@ -12,6 +12,7 @@ from shiboken6 import isValid
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
+from torchkeeper.gui.chrome.statusline import BesideLine
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
@@ -19,8 +20,6 @@ from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
-
-    from torchkeeper.gui.chrome.statusline import BesideLine
 
 
 #: Milliseconds after the last key before a filter is used.
@@ -66,8 +65,8 @@ class Head(QWidget):
     filtered = Signal(object)
     judged = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._title, self._path, self._server = "", "", False
         #: What was typed that is no filter, and why; None where it is one.
         self.fault: tuple[str, str] | None = None
@@ -90,15 +89,10 @@ class Head(QWidget):
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.returnPressed.connect(self._use)
         self._beside: BesideLine | None = None
-        names = forms.column(self.title, self.path, gap=2)
-        names.addStretch(1)
-        filters = forms.column(self.box, self.wrong, gap=2)
-        filters.addStretch(1)
-        line = forms.row(gap=16)
-        line.addLayout(names, 1)
-        line.addLayout(filters)
-        self._whole = forms.column(gap=2, margin=(16, 12, 16, 8))
-        self._whole.addLayout(line)
+        names = forms.column(self.title, self.path, forms.REST, gap=2)
+        filters = forms.column(self.box, self.wrong, forms.REST, gap=2)
+        line = forms.row((names, 1), filters, gap=16)
+        self._whole = forms.column(line, gap=2, margin=(16, 12, 16, 8))
         self.setLayout(self._whole)
 
     def _suggest(self) -> None:
@@ -121,8 +115,6 @@ class Head(QWidget):
     def beside(self) -> BesideLine:
         """The last verification of the place; made when asked for, for no first picture has it."""
         if self._beside is None:
-            from torchkeeper.gui.chrome.statusline import BesideLine
-
             self._beside = made = BesideLine()
             # Under both, for it is long and has the whole width.
             self._whole.addWidget(made, 0, Qt.AlignmentFlag.AlignLeft)
@@ -157,8 +149,7 @@ class Head(QWidget):
         self.filtered.emit(query)
 
     def _wrong(self, text: str, fault: tuple[str, str] | None) -> None:
-        self.wrong.setText(text)
-        self.wrong.setVisible(bool(text))
+        forms.tell(self.wrong, text)
         if self.fault != fault:
             self.fault = fault
             self.judged.emit()
@@ -195,8 +186,8 @@ class MenuBar(QMenuBar):
     opened with its letter while the first is still marked: nothing would have it then.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._before: QWidget | None = None
         # One is told of each change, also while there are several windows.
         app = QApplication.instance()

@@ -24,8 +24,8 @@ class InspectorFrame(QFrame):
     #: It is shown from now on, or hidden.
     turned = Signal()
 
-    def __init__(self, settings: QSettings, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, settings: QSettings) -> None:
+        super().__init__()
         self.setObjectName("pane")
         self._settings = settings
         self._held: QWidget | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QStatusBar, QToolButton, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStatusBar, QToolButton, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.client.words import say
@@ -73,10 +73,6 @@ class Trash(QWidget):
         self.setLayout(forms.row(self.button, gap=0))
         self.setText("")
 
-    def text(self) -> str:
-        """What is said; empty where there is nothing in the trash."""
-        return self.button.text()
-
     def setText(self, text: str) -> None:
         """Say what lies in it."""
         self.button.setText(text)
@@ -93,13 +89,9 @@ class StatusBar(QStatusBar):
         self.totals = Line(_SHORT)
         self.totals.setAccessibleName(self.tr("Totals"))
         self._counts = forms.row(self.totals, gap=6)
-        counted = QWidget()
-        counted.setLayout(self._counts)
         self._said = Line(_SENTENCE)
-        self._stack = QStackedWidget()
+        self._stack = forms.stack(forms.page(self._counts), self._said)
         self._stack.setContentsMargins(4, 0, 0, 0)
-        self._stack.addWidget(counted)
-        self._stack.addWidget(self._said)
         # Qt hides what is not permanent while it has a message.
         self.addPermanentWidget(self._stack, 1)
         self.messageChanged.connect(self._say)
@@ -137,9 +129,7 @@ class ApartLine(QWidget):
         self.said = forms.label("", "muted", wrap=True)
         self.button = forms.button("")
         self.button.setProperty("link", True)
-        line = forms.row(self.said, self.button, gap=12, margin=(12, 4, 12, 4))
-        line.setStretchFactor(self.said, 1)
-        self.setLayout(line)
+        self.setLayout(forms.row((self.said, 1), self.button, gap=12, margin=(12, 4, 12, 4)))
         self.hide()
 
     def bind(self, action: QAction) -> None:
@@ -241,10 +231,8 @@ class VerdictBar(QWidget):
             self.tr("All values of this server are fetched for that, which takes a while")
         )
         self.insist.clicked.connect(self.insisted)
-        line = forms.row(*self.buttons.values(), self.insist, gap=self._GAP)
-        line.addWidget(self.said, 100)
-        line.addStretch(1)
-        self.setLayout(line)
+        parts = *self.buttons.values(), self.insist, (self.said, 100), forms.REST
+        self.setLayout(forms.row(*parts, gap=self._GAP))
         # It has the room that is left, and gets along with it, down to the marks and numbers.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         theme.follow(self, self._paint)
@@ -272,15 +260,14 @@ class VerdictBar(QWidget):
         for verdict, button in self.buttons.items():
             count = numbers.get(verdict, 0)
             words = verdict_words(verdict).lower()
+            # Where the filter is about another verdict, a click leads to this one.
+            self._texts[verdict], more = ("", ""), ""
+            spoken = self.tr("Show only {} entries").format(words)
             if count:
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
                 spoken = self.tr("Show only {} entries: {}").format(words, f"{count:,}")
-                button.setToolTip(tip(f"{spoken}; {self.tr('once more to show all')}"))
-            else:
-                # Where the filter is about another verdict, a click leads to this one.
-                self._texts[verdict] = "", ""
-                spoken = self.tr("Show only {} entries").format(words)
-                button.setToolTip(tip(spoken))
+                more = f"; {self.tr('once more to show all')}"
+            button.setToolTip(tip(spoken + more))
             button.setAccessibleName(spoken)
             button.setVisible(bool(count or (self._marked and every.get(verdict))))
         if not said and made_by and numbers.get("stale"):

@@ -32,7 +32,7 @@ class Door(QObject):
     def __init__(self, window: Window, seat: Seat) -> None:
         super().__init__(window)
         self._window, self._seat = window, seat
-        self._callers: set[_Caller] = set()
+        self.callers: set[_Caller] = set()
         #: Of callers; with the one that listens, what is left where the window goes at once.
         self.lines: set[socket.socket] = set()
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -57,7 +57,7 @@ class Door(QObject):
         if self._listening.fileno() >= 0:
             self._notifier.setEnabled(False)
             self._listening.close()
-            for caller in list(self._callers):
+            for caller in list(self.callers):
                 caller.end()
         self._seat.leave()
 
@@ -70,21 +70,17 @@ class Door(QObject):
             # The window only waits for its engines to end.
             self.shut()
             line.close()
-        elif len(self._callers) >= _MOST or not handover.same_user(line):
+        elif len(self.callers) >= _MOST or not handover.same_user(line):
             line.close()
         else:
             caller = _Caller(line, self)
-            self._callers.add(caller)
+            self.callers.add(caller)
             caller.say(handover.greeting())
 
     @property
     def serving(self) -> bool:
         """Whether the window is there, or can be had back."""
         return self._window.isVisible() or self._window.closing.in_background
-
-    def over(self, caller: _Caller) -> None:
-        """A caller has gone."""
-        self._callers.discard(caller)
 
     def take(self, handed: Handed) -> None:
         """Open what was handed over, in front; with the jobs that have gone on without it."""
@@ -122,7 +118,7 @@ class _Caller(QObject):
             self._timer.stop()
             self._door.lines.discard(self._line)
             self._line.close()
-            self._door.over(self)
+            self._door.callers.discard(self)
             self.deleteLater()
 
     def say(self, words: bytes) -> bool:

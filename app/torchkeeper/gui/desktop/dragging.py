@@ -23,7 +23,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.pagelist import PageList
-from torchkeeper.gui.sidebar.placelist import PlaceList, Takes
+from torchkeeper.gui.sidebar.placelist import PlaceList
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.table.mimedata import Rows
 from torchkeeper.gui.table.view import EntryTable
@@ -91,7 +91,7 @@ class DragOut(QObject):
         self._lost_to = ""
         self._count = say.count(len(entries), "entry", "entries")
         self._told = mimedata.told(place, entries)
-        self._places.expect(_others(place))
+        self._places.expect(lambda other: other.takes and other.exists and other.path != place)
         self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
         self._aimed()
 
@@ -251,10 +251,6 @@ class DragOut(QObject):
         else:
             # Whoever took it may still be copying: it goes with the window.
             self._folder = ""
-
-
-def _others(place: str) -> Takes:
-    return lambda other: other.takes and other.exists and other.path != place
 
 
 def why_not(place: Place) -> str:

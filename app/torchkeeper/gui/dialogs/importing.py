@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
     from torchkeeper.engine.messages.places import ListParams, ListResult
-    from torchkeeper.gui.background.looked import Signers
+    from torchkeeper.gui.background.lookups import Signers
 
 #: The files, the target, the names of objects there, and what the files say of their objects.
 Start = Callable[[Sequence[str], str, Naming | None, Sequence[About]], Job]

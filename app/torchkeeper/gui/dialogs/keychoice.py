@@ -17,7 +17,7 @@ from torchkeeper.gui.widgets.forms import Choice, Compound
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.background.looked import Keys
+    from torchkeeper.gui.background.lookups import Keys
 
 #: Where the name of the key is remembered that was chosen last: a path, or a public key.
 SIGN_WITH = "sign/key"

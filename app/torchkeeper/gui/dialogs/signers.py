@@ -31,7 +31,7 @@ from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
-    from torchkeeper.gui.background.looked import Signers
+    from torchkeeper.gui.background.lookups import Signers
 
 
 _NAME, _KIND, _FINGERPRINT = range(3)

@@ -20,7 +20,7 @@ from torchkeeper.gui.sidebar.carried import files_of
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.background.looked import Signers
+    from torchkeeper.gui.background.lookups import Signers
 
 
 def trust_notice(what: str, advice: str | QWidget, mild: bool = False) -> QWidget:

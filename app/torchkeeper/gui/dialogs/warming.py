@@ -30,8 +30,9 @@ from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.settings.checks.folders import UNQUOTED
-from torchkeeper.settings.rules import About, about_of, check
+from torchkeeper.settings.finding import About, about_of
+from torchkeeper.settings.rules import check
+from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.warm.recipes.recipe import MOST_SECONDS
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchkeeper.gui.background.looked import Revealed
+    from torchkeeper.gui.background.lookups import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
 

@@ -16,7 +16,7 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import PlacesRow
-    from torchkeeper.gui.background.looked import At
+    from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.places.opening import Opening
     from torchkeeper.stores.shapes import Owned

@@ -23,7 +23,7 @@ from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.background.looked import At
+    from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
 
 

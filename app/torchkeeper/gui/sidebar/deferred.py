@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from torchkeeper.client.overviewing import PlaceTold
     from torchkeeper.engine.messages.places import DuResult
-    from torchkeeper.gui.background.looked import Room
+    from torchkeeper.gui.background.lookups import Room
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.pages.overview.page import OverviewPage

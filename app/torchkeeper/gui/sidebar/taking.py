@@ -21,7 +21,7 @@ from torchkeeper.gui.sidebar.lists import Offer, Onto
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.background.looked import At
+    from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.table.mimedata import Rows

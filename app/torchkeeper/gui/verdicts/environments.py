@@ -19,7 +19,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.environments import ProbeResult
-    from torchkeeper.gui.background.finding import Found
+    from torchkeeper.gui.background.lookups import Found
     from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env
 

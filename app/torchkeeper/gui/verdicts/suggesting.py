@@ -21,7 +21,7 @@ from torchkeeper.gui.idle import once
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
     from torchkeeper.engine.messages.selecting import Select
-    from torchkeeper.gui.background.finding import Found
+    from torchkeeper.gui.background.lookups import Found
     from torchkeeper.verdict.probed import Env
 
 #: Interpreters that are asked at once: each imports its torch.

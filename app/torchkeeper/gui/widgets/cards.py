@@ -8,7 +8,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.plain import tip
 
 
 class Card(QFrame):
@@ -26,22 +25,16 @@ class Card(QFrame):
         shown = [
             forms.label(text, role, wrap=True, selectable=True) for text, role in texts if text
         ]
-        self.column = column = forms.column(self.what, *shown, gap=2)
-        column.addStretch(1)
-        line = forms.row(gap=12, margin=(12, 10, 12, 10))
-        line.addWidget(forms.picture(mark[0], 20, mark[1]), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(column, 1)
-        self._buttons = forms.column(gap=4)
-        self._buttons.addStretch(1)
-        line.addLayout(self._buttons)
-        self.setLayout(line)
+        self.column = forms.column(self.what, *shown, forms.REST, gap=2)
+        self._buttons = forms.column(forms.REST, gap=4)
+        picture = forms.picture(mark[0], 20, mark[1])
+        parts = (picture, forms.TOP), (self.column, 1), self._buttons
+        self.setLayout(forms.row(*parts, gap=12, margin=(12, 10, 12, 10)))
 
     def add(self, verb: str, pressed: Callable[[], object], hint: str, more: str) -> QPushButton:
         """A button. hint: its tooltip; more: what it is for, where it cannot be seen."""
-        button = forms.button(verb, enter=False)
-        button.setToolTip(tip(hint))
+        button = forms.button(verb, lambda _checked=False: pressed(), hint, enter=False)
         button.setAccessibleDescription(more)
-        button.clicked.connect(lambda _checked=False: pressed())
         self._buttons.insertWidget(self._buttons.count() - 1, button)
         return button
 
@@ -53,14 +46,12 @@ class CardList(QScrollArea):
         """margin: pixels between them and the scroll bar."""
         super().__init__()
         self.setAccessibleName(name)
-        self._rows = forms.column(gap=6)
-        self._rows.addStretch(1)
+        self._rows = forms.column(forms.REST, gap=6)
         # Without a bar they end where everything else does.
         self.verticalScrollBar().rangeChanged.connect(
             lambda _, most: self._rows.setContentsMargins(0, 0, margin if most else 0, 0)
         )
-        page = QWidget()
-        page.setLayout(self._rows)
+        page = forms.page(self._rows)
         self.setWidget(page)
         self.setWidgetResizable(True)
         # It lies on whatever it is put on.

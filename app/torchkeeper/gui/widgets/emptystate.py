@@ -10,12 +10,12 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from torchkeeper.client.words import say
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.widgets.notice import RemedyButtons
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QResizeEvent, QShowEvent
 
     from torchkeeper.client.words.problems import UserError
-    from torchkeeper.gui.widgets.notice import RemedyButtons
 
 #: What a window has set while something else in it says what to do next.
 GUIDED = "guided"
@@ -44,35 +44,25 @@ class EmptyState(QWidget):
         self.picture = forms.label("")
         self.title = forms.label("", "heading" if side else "title", wrap=True)
         self.text = forms.label("", "muted", wrap=True)
-        self._ways = forms.row(gap=12)
-        self._ways.addStretch(1)
-        self._ways.addStretch(1)
-        middle = forms.column(gap=8 if side else 12, margin=16 if side else 24)
+        self._ways = forms.row(forms.REST, forms.REST, gap=12)
+        self._middle = middle = forms.column(gap=8 if side else 12, margin=16 if side else 24)
         middle.addStretch(2)
-        middle.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        forms.add(middle, (self.picture, Qt.AlignmentFlag.AlignHCenter))
         for label in (self.title, self.text):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             label.setMaximumWidth(_NARROW if side else _WIDE)
             # A wrapped label gets its height from its width only where nothing aligns it.
-            centred = forms.row(gap=0)
-            centred.addStretch(1)
-            centred.addWidget(label, 1000)
-            centred.addStretch(1)
-            middle.addLayout(centred)
-        middle.addSpacing(4)
-        middle.addLayout(self._ways)
+            forms.add(middle, forms.row(forms.REST, (label, 1000), forms.REST, gap=0))
+        forms.add(middle, 4, self._ways)
         middle.addStretch(3)
-        self._middle = middle
         self.setLayout(middle)
         theme.follow(self, self._paint, now=False)
 
     def say(self, title: str, text: str = "", icon: str = "") -> None:
         """What to show; the picture stays without another ``icon``."""
         self._icon = icon or self._icon
-        self.title.setText(say.title(title))
-        self.text.setText(text)
-        self.title.setVisible(bool(title))
-        self.text.setVisible(bool(text))
+        forms.tell(self.title, say.title(title))
+        forms.tell(self.text, text)
         # A picture alone says nothing.
         self.picture.setVisible(bool(title or text))
         self._paint()
@@ -109,8 +99,6 @@ class EmptyState(QWidget):
         if error is self._error:
             return
         self._error = error
-        # Most windows never show an error.
-        from torchkeeper.gui.widgets.notice import RemedyButtons
 
         if self.remedies is None:
             self.remedies = RemedyButtons(self, middle=True)

@@ -40,8 +40,7 @@ class Table(QTreeWidget):
 
     def items(self) -> list[QTreeWidgetItem]:
         """All rows, in order."""
-        found = (self.topLevelItem(row) for row in range(self.topLevelItemCount()))
-        return [item for item in found if item is not None]
+        return items(self)
 
 
 def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
@@ -59,8 +58,8 @@ def columns(tree: QTreeWidget, widths: Sequence[int], wide: int) -> None:
 
 def needed(tree: QTreeWidget, column: int) -> int:
     """Pixels that the heading of a column needs."""
-    metrics = tree.header().fontMetrics()
-    return metrics.horizontalAdvance(tree.headerItem().text(column)) + _AROUND
+    text = tree.headerItem().text(column)
+    return tree.header().fontMetrics().horizontalAdvance(text) + _AROUND
 
 
 def right(tree: QTreeWidget, some: Iterable[int]) -> None:
@@ -73,6 +72,78 @@ def items(tree: QTreeWidget) -> list[QTreeWidgetItem]:
     """The lines of a tree that are in no other."""
     tops = (tree.topLevelItem(row) for row in range(tree.topLevelItemCount()))
     return [top for top in tops if top is not None]
+
+
+#: Characters of a name that are seen before anything stands beside it, and of that, at most;
+#: what is longer is cut.
+_NAME, _BESIDE = 28, 32
+#: Pixels between what is in a column and the next.
+_BETWEEN = 12
+
+
+class Fitted(QTreeWidget):
+    """A list whose names have the room that they need before what stands beside them: its columns
+    are as wide as their content, and some are left away first.
+    """
+
+    def __init__(self, name: int, leaves: Sequence[int]) -> None:
+        """name: the column of the names; leaves: those that are left away, the first first."""
+        super().__init__()
+        self._name, self._leaves = name, leaves
+        self._never: Collection[int] = ()
+        self._fitting = False
+        #: The widths that the user gave to columns.
+        self._own: dict[int, int] = {}
+        self.header().sectionResized.connect(self._resized)
+
+    def head(self, labels: Sequence[str], numbers: Collection[int], never: Collection[int]) -> None:
+        """Have these headings, some of them at the right; ``never``: those that are not shown."""
+        self._fitting = True
+        self._never = never
+        self.setHeaderLabels(labels)
+        right(self, numbers)
+        columns(self, (0,) * len(labels), self._name)
+        for column in never:
+            self.setColumnHidden(column, True)
+        self._fitting = False
+
+    def fit(self) -> None:
+        """Give the columns their widths by what is in them now."""
+        if self._fitting:
+            return
+        self._fitting = True
+        others = [column for column in range(self.columnCount())
+                  if column != self._name and column not in self._never]  # fmt: skip
+        widths = {column: self._wanted(column) for column in others}
+        name = max(self.sizeHintForColumn(self._name), needed(self, self._name))
+        least = min(name, self.fontMetrics().averageCharWidth() * _NAME)
+        room = self.viewport().width() - sum(widths.values())
+        for column in self._leaves:
+            gone = room < least
+            self.setColumnHidden(column, gone)
+            room += widths[column] if gone else 0
+        for column, width in widths.items():
+            if not self.isColumnHidden(column):
+                self.header().resizeSection(column, width)
+        self._fitting = False
+
+    def _wanted(self, column: int) -> int:
+        content = self.sizeHintForColumn(column) + _BETWEEN
+        content = min(content, self.fontMetrics().averageCharWidth() * _BESIDE)
+        return self._own.get(column) or max(content, needed(self, column))
+
+    def _resized(self, column: int, _: int, width: int) -> None:
+        if not self._fitting and width and column != self._name:
+            self._own[column] = width
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self.fit()
 
 
 # What says how long ago something was says it anew while it is seen.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QAction, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
+from PySide6.QtGui import QAction, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
@@ -48,9 +48,10 @@ def host_of(window: QWidget) -> Host | None:
 def host_above(widget: QWidget) -> Host | None:
     """That of the window that a widget is in, or whose dialog it is in."""
     within: QWidget | None = widget
+    found = None
     while within is not None and (found := host_of(within)) is None:
         within = within.parentWidget()
-    return found if within is not None else None
+    return found
 
 
 class RemedyButtons(QWidget):
@@ -60,9 +61,7 @@ class RemedyButtons(QWidget):
         """middle: they stand in the middle with others, not at the beginning of a line."""
         super().__init__(parent)
         self.buttons: list[QPushButton] = []
-        self._line = forms.row(gap=12 if middle else forms.GAP)
-        if not middle:
-            self._line.addStretch(1)
+        self._line = forms.row(gap=12) if middle else forms.row(forms.REST)
         self.setLayout(self._line)
         self.hide()
 
@@ -82,6 +81,21 @@ class RemedyButtons(QWidget):
         self.setVisible(bool(self.buttons))
 
 
+def error_labels(what: str = "", why: str = "", remedy: str = "") -> tuple[QLabel, QLabel, QLabel]:
+    """Labels for what is wrong, why, and what to do."""
+    return (
+        forms.label(what, "heading", wrap=True, selectable=True),
+        forms.label(why, wrap=True, selectable=True),
+        forms.label(remedy, wrap=True, selectable=True),
+    )
+
+
+def tell_error(labels: tuple[QLabel, QLabel, QLabel], error: UserError) -> None:
+    """Have such labels say an error."""
+    for label, text in zip(labels, (error.what, error.why, error.remedy), strict=True):
+        forms.tell(label, text)
+
+
 class Notice(QFrame):
     """What is wrong, why, and what to do, within a pane."""
 
@@ -89,28 +103,21 @@ class Notice(QFrame):
     #: The log is to be shown.
     log = Signal()
 
-    def __init__(self, parent: QWidget | None = None, *, mild: bool = False) -> None:
+    def __init__(self, *, mild: bool = False) -> None:
         """mild: for what does no harm."""
-        super().__init__(parent)
+        super().__init__()
         self.setObjectName("hint" if mild else "notice")
         self.error: UserError | None = None
-        self.what = forms.label("", "heading", wrap=True, selectable=True)
-        self.why = forms.label("", wrap=True, selectable=True)
-        self.remedy = forms.label("", wrap=True, selectable=True)
+        self.what, self.why, self.remedy = self._labels = error_labels()
         self.button = forms.button(self.tr("Try again"))
         self.button.clicked.connect(self.again)
         self.shows_log = forms.button(self.tr("Show log"))
         self.shows_log.clicked.connect(self.log)
         self.remedies = RemedyButtons()
-        ways = forms.row(self.button, self.shows_log, self.remedies)
-        ways.addStretch(1)
-        texts = forms.column(self.what, self.why, self.remedy, gap=4)
-        texts.addLayout(ways)
-        line = forms.row(gap=12, margin=12)
+        ways = forms.row(self.button, self.shows_log, self.remedies, forms.REST)
         picture = ("info", 20, "muted") if mild else ("warning", 20, "error")
-        line.addWidget(forms.picture(*picture), 0, Qt.AlignmentFlag.AlignTop)
-        line.addLayout(texts, 1)
-        self.setLayout(line)
+        parts = (forms.picture(*picture), forms.TOP), (forms.column(*self._labels, ways, gap=4), 1)
+        self.setLayout(forms.row(*parts, gap=12, margin=12))
         self.hide()
 
     def tell(self, error: UserError | None, *, again: bool = False, log: bool = False) -> None:
@@ -121,16 +128,13 @@ class Notice(QFrame):
             # They may stand elsewhere.
             self.remedies.offer(None)
             return
-        texts = {self.what: error.what, self.why: error.why, self.remedy: error.remedy}
-        for label, text in texts.items():
-            label.setText(text)
-            label.setVisible(bool(text))
+        tell_error(self._labels, error)
         self.button.setVisible(again)
         self.shows_log.setVisible(log)
         self.remedies.offer(error, "refresh" if again else "")
         self.setAccessibleName(str(error))
         self.show()
-        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+        forms.alert(self)
 
 
 class Elided(Label):

@@ -15,7 +15,7 @@ import textwrap
 
 from PySide6 import QtGui
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel
 
 from torchkeeper.client.words.problems import printable, visible
 
@@ -31,7 +31,8 @@ _BROKEN = re.compile(f"([<&]{_JOINER}|:/{{2}}{_JOINER})")
 
 def tip(text: str) -> str:
     """A text as a tooltip. To go through it twice does no harm."""
-    return _no_html("\n".join(map(_wrapped, shown(text).split("\n"))))
+    lines = shown(text).split("\n")
+    return _no_html("\n".join(x if len(x) <= _LINE else textwrap.fill(x, _LINE) for x in lines))
 
 
 def caption(text: str, most: int = _CAPTION) -> str:
@@ -59,8 +60,8 @@ def shown(text: str, most: int = _TIP) -> str:
 class Label(QLabel):
     """A label in which nothing is ever read as HTML, nor hidden, nor without an end."""
 
-    def __init__(self, text: str = "", role: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str = "", role: str = "") -> None:
+        super().__init__()
         self.setTextFormat(Qt.TextFormat.PlainText)
         if role:
             self.setProperty("role", role)
@@ -74,10 +75,6 @@ def _visible(line: str) -> str:
     # A joiner behind what it breaks is one of ours.
     parts = _BROKEN.split(line)
     return "".join(part if _BROKEN.fullmatch(part) else visible(part) for part in parts)
-
-
-def _wrapped(line: str) -> str:
-    return line if len(line) <= _LINE else "\n".join(textwrap.wrap(line, _LINE))
 
 
 def _no_html(text: str) -> str:

@@ -190,7 +190,7 @@ WORDS: dict[str, Words] = {
     "path-taken": Words(
         "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
     ),
-    # Built objects that stay out of an environment (verdict/objects.py)
+    # Built objects that stay out of an environment (verdict/native.py)
     "object-torch": Words(
         "It was built for another torch.",
         "Built for {there}, and here is {here}.",

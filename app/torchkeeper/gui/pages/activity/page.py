@@ -38,7 +38,7 @@ from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.background.looked import PastJobs
+    from torchkeeper.gui.background.lookups import PastJobs
     from torchkeeper.gui.context import Context
 
 

@@ -18,9 +18,9 @@ from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.foundlist import FoundList
-from torchkeeper.settings.finding import SEVERITIES, Finding, worst
+from torchkeeper.settings.finding import SEVERITIES, About, Finding, worst
 from torchkeeper.settings.known import BY_NAME
-from torchkeeper.settings.rules import About, check
+from torchkeeper.settings.rules import check
 from torchkeeper.settings.servers import servers
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
-from torchkeeper.settings.known import default
-from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.known import Setting, default
 
 #: Pixels of a field for a number.
 _NARROW = 112

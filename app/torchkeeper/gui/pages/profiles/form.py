@@ -27,8 +27,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Area
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import SEVERITIES, Finding
-from torchkeeper.settings.known import SETTINGS
-from torchkeeper.settings.setting import GROUPS, Setting
+from torchkeeper.settings.known import GROUPS, SETTINGS, Setting
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent

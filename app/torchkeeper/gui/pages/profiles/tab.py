@@ -22,8 +22,8 @@ from torchkeeper.gui.pages.profiles.form import Form
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.notice import Notice
-from torchkeeper.settings.finding import Finding
-from torchkeeper.settings.rules import About, about_of, check
+from torchkeeper.settings.finding import About, Finding, about_of
+from torchkeeper.settings.rules import check
 
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env

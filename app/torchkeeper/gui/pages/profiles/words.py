@@ -11,8 +11,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES, Finding
-from torchkeeper.settings.known import default, there, value
-from torchkeeper.settings.setting import Setting
+from torchkeeper.settings.known import Setting, default, there, value
 
 #: The icon of a severity, and the colour of a theme that it has (theme.Shades).
 MARKS = {
@@ -27,7 +26,7 @@ def _tr(text: str) -> str:
 
 
 def group(name: str) -> str:
-    """The heading of a group of settings (settings.setting.GROUPS)."""
+    """The heading of a group of settings (settings.known.GROUPS)."""
     return {
         "everyday": _tr("Everyday"),
         "local": _tr("More on this machine"),

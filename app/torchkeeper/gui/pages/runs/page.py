@@ -31,7 +31,7 @@ from torchkeeper.gui.matrix.cells import outcome_words
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.fitted import Fitted
+from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 

@@ -1,1 +1,0 @@
-"""The settings, group by group; ``settings.known`` puts them together."""
