@@ -39,7 +39,7 @@ FLOORS = [
 ]
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
-    "widgets": "widgets theme idle taborder pages.help",
+    "widgets": "widgets theme idle taborder pages.ideas",
     "models": """background desktop dialogs.environment jobs matrix.cells pages.profiles.drafts
         pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
@@ -48,9 +48,9 @@ GUI_FLOORS = {
     "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.overview
         pages.profiles pages.recipes pages.runs widgets.foundlist""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
-        jobs.results pages.comparing.flow pages.guide pages.making places.servers
+        jobs.results pages.comparing.flow pages.guide pages.guidebar pages.making places.servers
         remedies sidebar.deferred sidebar.taking verdicts.controller""",
-    "window": """app desktop.door inspector.inspecting navigator pages.help.page shell
+    "window": """app desktop.door inspector.inspecting navigator pages.help shell
         shots start window""",
 }
 LATE = {"torch", "triton", "redis", "hiredis", "filelock"}

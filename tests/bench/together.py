@@ -32,7 +32,7 @@ from torchkeeper.gui.app import application
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import JobsModel
 from torchkeeper.gui.jobs.operations import Operations
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.window import PAGE, Window
 
 ROWS, KEYS, WARMS = 500_000, 1_000_000, 2

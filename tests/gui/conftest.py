@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.engines import probes
 from torchkeeper.client.words import say
 from torchkeeper.gui.app import application
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.verdicts.environments import KEY, NONE

@@ -24,7 +24,7 @@ from torchkeeper.gui import start
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.base import LeaveDialog
 from torchkeeper.gui.jobs.model import Job, state_text
-from torchkeeper.gui.pages.activity.strip import JobStrip
+from torchkeeper.gui.pages.activity.shown import JobStrip
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import Window
 

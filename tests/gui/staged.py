@@ -22,7 +22,7 @@ from tests.shots import run as shots
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.about import AboutDialog
-from torchkeeper.gui.pages.help import ideas
+from torchkeeper.gui.pages import ideas
 
 #: The screen, and what a window's frame and a panel leave of it.
 SCREEN, ROOM = (1366, 768), (1300, 690)

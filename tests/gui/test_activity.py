@@ -24,7 +24,7 @@ from torchkeeper.gui.jobs.model import LOG_LINES, State
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.pages.activity import shown
 from torchkeeper.gui.pages.activity.page import ActivityPage
-from torchkeeper.gui.pages.activity.strip import DONE_MS, JobStrip
+from torchkeeper.gui.pages.activity.shown import DONE_MS, JobStrip
 from torchkeeper.gui.pages.comparing.differences import DifferencesTree
 from torchkeeper.gui.window import Window
 from torchkeeper.verdict.probed import FactorTold

@@ -25,7 +25,7 @@ from torchkeeper.client.engines import probes
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.guide.bar import SINCE, STEP, own_folder
+from torchkeeper.gui.pages.guidebar import SINCE, STEP, own_folder
 from torchkeeper.verdict.probed import Device, Env
 from torchkeeper.warm.recipes.recipe import BUILTIN
 

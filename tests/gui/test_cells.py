@@ -27,8 +27,8 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.messages.findings import CellFinding, Finding
 from torchkeeper.gui.dialogs.laptable import VerifiedCells
 from torchkeeper.gui.dialogs.pages import ResultPage
-from torchkeeper.gui.jobs import findings
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, Then, cells_text, outcome
+from torchkeeper.gui.jobs.operations import heard
 from torchkeeper.gui.matrix.cells import PHASES as NAMES
 from torchkeeper.gui.matrix.cells import Cells, spent, title, told, words
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
@@ -202,7 +202,7 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> N
     cells.hear(some(2))
     cells.hear(lookup(0, "0/0 forward", "miss", name="f"))
     bypass = lookup(0, "1/0 forward", "bypass", name="f", reason="a custom pass")
-    assert findings.heard(Job(1, "Warm", "warm", cells=cells), bypass) == (
+    assert heard(Job(1, "Warm", "warm", cells=cells), bypass) == (
         "Graph f: not cacheable: a custom pass"
     )
     for index in (0, 1):
@@ -391,14 +391,14 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     pane = CellsPane()
     qtbot.addWidget(pane)
     job = Job(1, "Warm", "warm", state=State.RUNNING)
-    findings.heard(job, some(1))
-    findings.heard(job, {"cell": {"index": 0, "state": "compiling"}})
+    heard(job, some(1))
+    heard(job, {"cell": {"index": 0, "state": "compiling"}})
     graph = lookup(0, "0/0", "none", name="f", seconds=0.5)
-    assert findings.heard(job, graph) == "Graph f: compiled, no cache asked · 0.50 s"
+    assert heard(job, graph) == "Graph f: compiled, no cache asked · 0.50 s"
     # A script tells neither its device nor its threads.
     script: CellFinding
     script = {"index": 0, "state": "done", "graphs": 1, "seconds": 1.0, "device": "", "threads": 0}
-    findings.heard(job, {"cell": script})
+    heard(job, {"cell": script})
     pane.show_cells(job.cells)
     pane.model.open(0)
     assert texts(pane.model, 1) == ["0/0 · f", "", "no cache", "0.50 s"]

@@ -20,7 +20,7 @@ from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import checkwords
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.dialogs.purging import MendDialog
-from torchkeeper.gui.pages.doctor.mender import Mended
+from torchkeeper.gui.pages.doctor.diagnosis import Mended
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window

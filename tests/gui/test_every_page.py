@@ -23,7 +23,7 @@ from tests.gui.conftest import PATIENCE
 from tests.gui.test_look import STATES
 from tests.shots.run import SCENES
 from torchkeeper.gui.actions import ACTIONS, MENUS
-from torchkeeper.gui.pages.table import PAGES
+from torchkeeper.gui.pages import PAGES
 from torchkeeper.gui.theme import Theme
 
 #: So many walks go on at once.

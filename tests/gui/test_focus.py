@@ -17,7 +17,7 @@ from tests.gui.test_flows import open_dialog
 from tests.shots.stage import turn
 from torchkeeper.gui import navigator, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.table.ordering import Row
 from torchkeeper.gui.widgets.emptystate import EmptyState

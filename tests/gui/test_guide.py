@@ -16,7 +16,7 @@ from tests.shots.sample_results import EXPORTED, PURGED, WARMED
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.guide.bar import STEP, STEPS, own_folder
+from torchkeeper.gui.pages.guidebar import STEP, STEPS, own_folder
 from torchkeeper.gui.window import PAGE, Window
 
 #: What jobs of the round come to, by their operation.

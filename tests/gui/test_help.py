@@ -14,8 +14,8 @@ from tests.shots import sample_overview, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
-from torchkeeper.gui.pages.help import ideas
-from torchkeeper.gui.pages.help.page import IdeasDialog
+from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.pages.help import IdeasDialog
 from torchkeeper.gui.table.cells import COLUMNS
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.verdicts.environments import KEY

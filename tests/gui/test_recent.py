@@ -14,7 +14,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, idle, listed
 from tests.sampling import sampled
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.gui.places.opening import MOST, SETTING
+from torchkeeper.gui.places.discovery import MOST, SETTING
 from torchkeeper.gui.window import Window
 
 

@@ -22,7 +22,7 @@ from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.pages.runs.page import COMMAND, MOST, History, RunsPage
+from torchkeeper.gui.pages.runs import COMMAND, MOST, History, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
 

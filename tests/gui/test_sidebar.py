@@ -34,9 +34,9 @@ from torchkeeper.gui.background.engines import Listener, P
 from torchkeeper.gui.background.lookups import Room
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages import ENTRIES, PAGES
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.pages.table import ENTRIES, PAGES
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
 from torchkeeper.gui.sidebar import deferred as gauge
 from torchkeeper.gui.sidebar.carried import Carried, carried

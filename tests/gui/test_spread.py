@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.gui.chrome.split import EMPTY, LEAST, LOWEST, NARROWEST
-from torchkeeper.gui.pages.table import ENTRIES, PAGES
+from torchkeeper.gui.pages import ENTRIES, PAGES
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.window import Window

@@ -34,7 +34,7 @@ from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.words import say, tongue
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.app import translate
-from torchkeeper.gui.pages.table import PAGES
+from torchkeeper.gui.pages import PAGES
 from torchkeeper.gui.window import Window
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, list
 from torchkeeper.client.profiles import keeping
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.pages.activity.strip import JobStrip
+from torchkeeper.gui.pages.activity.shown import JobStrip
 from torchkeeper.gui.window import Window
 
 #: Milliseconds a cold compile may take on two busy cores.

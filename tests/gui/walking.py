@@ -36,7 +36,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
-from torchkeeper.gui.pages.table import PAGES
+from torchkeeper.gui.pages import PAGES
 from torchkeeper.gui.shots.run import prepare_screen
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.view import Treemap

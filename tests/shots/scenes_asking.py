@@ -16,7 +16,7 @@ from torchkeeper.gui.dialogs.base import UnsavedDialog
 from torchkeeper.gui.dialogs.profilefiles import ProfileImport
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.guide.bar import STEPS
+from torchkeeper.gui.pages.guidebar import STEPS
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import PAGE, Window
 

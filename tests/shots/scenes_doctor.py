@@ -8,7 +8,7 @@ from tests.shots.sample_results import PURGED
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.doctor.mender import Mended
+from torchkeeper.gui.pages.doctor.diagnosis import Mended
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.window import Window
 

@@ -7,7 +7,7 @@ from tests.shots.stage import Stage
 from torchkeeper.client.kept.runs import Kept
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.pages.runs.page import RunsPage
+from torchkeeper.gui.pages.runs import RunsPage
 
 
 def _runs(stage: Stage) -> None:

@@ -10,8 +10,8 @@ from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.page import ComparePage
-from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.window import Window
 

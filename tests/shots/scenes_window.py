@@ -16,7 +16,7 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.desktop.dragging import picture
 from torchkeeper.gui.jobs.model import Job, Pace, State
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.pages.table import ENTRIES, PAGES
+from torchkeeper.gui.pages import ENTRIES, PAGES
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import Scheme, scheme_of
 

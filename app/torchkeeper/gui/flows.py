@@ -205,7 +205,7 @@ class SigningFlows(QObject):
         # Not over the dialog that follows the job, which may be closed while the job goes on.
         dialog = PassphraseDialog(context.window, name, ask.text, ask.wrong)
         self._asking[job.id] = dialog
-        dialog.accepted.connect(lambda: context.operations.answer(ticket, dialog.text.text()))
+        dialog.accepted.connect(lambda: context.engines.answer(ticket, dialog.text.text()))
         dialog.rejected.connect(lambda: context.operations.cancel(job))
 
         def forget(_: int) -> None:

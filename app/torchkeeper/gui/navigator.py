@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QTabBar, QWidget
 
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui import taborder
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.page import Page
-from torchkeeper.gui.pages.table import ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,10 +26,10 @@ from torchkeeper.gui.entrymap.splitter import MapSplitter
 from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.jobs.following import Following, Notifier
 from torchkeeper.gui.jobs.model import JobsModel
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.stack import Pages
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.places.discovery import Recent
 from torchkeeper.gui.places.model import PlacesModel
-from torchkeeper.gui.places.opening import Recent
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.chosen import Keyed

@@ -23,12 +23,11 @@ from torchkeeper.gui.context import Context, late
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.following import Following
 from torchkeeper.gui.navigator import Navigator
-from torchkeeper.gui.pages.guide.guide import Guide
+from torchkeeper.gui.pages import ENTRIES, FIRST
+from torchkeeper.gui.pages.guide import Guide
 from torchkeeper.gui.pages.making import Making
-from torchkeeper.gui.pages.table import ENTRIES, FIRST
-from torchkeeper.gui.places.discovery import Discovery
+from torchkeeper.gui.places.discovery import Discovery, Opening
 from torchkeeper.gui.places.listing import Listing, Watch
-from torchkeeper.gui.places.opening import Opening
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.table.grouping import GROUPINGS
@@ -253,7 +252,7 @@ class Window(Shell):
         self.dragging.dropped.connect(self.flows.copy)
 
     def _explain(self) -> None:
-        from torchkeeper.gui.pages.help import page as attached
+        from torchkeeper.gui.pages import help as attached
 
         attached.to_window(self)
         attached.to_here(self.here)
@@ -525,13 +524,13 @@ class Window(Shell):
 
     def show_ideas(self) -> None:
         """What the words of the window mean."""
-        from torchkeeper.gui.pages.help.page import IdeasDialog
+        from torchkeeper.gui.pages.help import IdeasDialog
 
         IdeasDialog(self).open()
 
     def explain_this(self) -> None:
         """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
-        from torchkeeper.gui.pages.help.ideas import explain_focused
+        from torchkeeper.gui.pages.ideas import explain_focused
 
         if not explain_focused(self):
             self.ask_whats_this()

@@ -26,7 +26,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled
@@ -65,7 +65,7 @@ class Dialog(QDialog):
         return self.tr("Finish this or close it first; then it can be dropped on the window")
 
     def _explain(self) -> None:
-        from torchkeeper.gui.pages.help import ideas as asking
+        from torchkeeper.gui.pages import ideas as asking
 
         if not asking.explain_focused(self):
             QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)

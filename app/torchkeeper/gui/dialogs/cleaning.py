@@ -13,7 +13,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.verdicts.suggesting import Suggestions
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Number

@@ -22,7 +22,7 @@ from torchkeeper.gui.dialogs.secretchoice import SecretChoice, Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms

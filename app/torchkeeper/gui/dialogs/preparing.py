@@ -19,7 +19,7 @@ from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.verdicts.environments import Environments

@@ -18,7 +18,7 @@ from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip

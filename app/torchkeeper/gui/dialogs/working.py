@@ -23,7 +23,7 @@ from torchkeeper.gui.jobs.model import (
     progress_text,
     state_text,
 )
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import scheme_of
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt
 
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.inspector.summary import About
-from torchkeeper.gui.pages.help.page import to_inspector
+from torchkeeper.gui.pages.help import to_inspector
 
 if TYPE_CHECKING:
     from collections.abc import Callable

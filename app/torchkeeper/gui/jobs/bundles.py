@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.gui.background.keygens import Said
 
+_tr = partial(QCoreApplication.translate, "Operations")
 
 #: What an engine says, or more that it is asked for, by their names.
 Values = Mapping[str, Any]
@@ -37,17 +38,11 @@ First = Callable[[Job, GoOn], None]
 Follow = Callable[[Job, Values, GoOn], None]
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Operations", text)
-
-
 class Signing:
-    """What the jobs do that sign something.
-
-    step: hears of each ticket of a job, by which that step can be cancelled. listener: who hears
-    of a job's step, and what goes on with its result. kept: the request whose engine stays with a
-    job, by its id. ask: hears of what ssh-keygen wants to know:
-    the job, the ticket that an answer is for, and what (``gui.background.keygens``).
+    """What the jobs do that sign something. step: hears of each ticket of a job, by which that step
+    can be cancelled. listener: who hears of a job's step, and what goes on with its result. kept:
+    the request whose engine stays with a job, by its id. ask: hears of what ssh-keygen wants to
+    know: the job, the ticket that an answer is for, and what (``gui.background.keygens``).
     """
 
     def __init__(
@@ -67,11 +62,11 @@ class Signing:
 
         def follow(job: Job, result: Values, go_on: GoOn) -> None:
             whole = {name: one for name, one in result.items() if name != "held"}
-            if not result.get("held"):
-                go_on(whole)
-                return
             where: messages.Signed = {"held": True, "output": output, "replace": replace}
-            self._sign(job, key, where, lambda told: go_on({**whole, **told}))
+            if result.get("held"):
+                self._sign(job, key, where, lambda told: go_on({**whole, **told}))
+            else:
+                go_on(whole)
 
         return follow
 
@@ -96,9 +91,8 @@ class Signing:
         """
         job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
-        heard, step = partial(self._heard, job), partial(self._step, job)
-        steps = _Steps(self._engines, self._kept(job.id), key, where, heard, then)
-        steps.begin(self._listener(job, lambda _: None), step)
+        hears = partial(self._heard, job), then, self._listener(job, lambda _: None)
+        _Steps(self._engines, self._kept(job.id), key, where, *hears, partial(self._step, job))
 
     def _heard(self, job: Job, ticket: int, said: Said) -> None:
         if not said.asks:
@@ -120,31 +114,27 @@ class _Steps:
         where: messages.Signed,
         heard: Callable[[int, Said], None],
         then: Callable[[messages.SignResult], None],
+        listener: Listener,
+        asked: Callable[[int], None],
     ) -> None:
+        """listener: who hears of every step; ``failed`` or ``cancelled`` is the end."""
         self._engines, self._kept, self._key = engines, kept, key
-        self._where, self._heard, self._then = where, heard, then
-        self._listener = Listener()
-        self._asked: Callable[[int], None] = lambda _: None
+        self._where, self._heard, self._then, self._asked = where, heard, then, asked
         #: Where the manifest and its signature are.
         self._folder = self._target = self._digest = ""
 
-    def begin(self, listener: Listener, asked: Callable[[int], None]) -> None:
-        """listener: who hears of every step; ``failed`` or ``cancelled`` is the end."""
-        failed, cancelled = listener.failed, listener.cancelled
-
         def lost(error: UserError) -> None:
             self._end()
-            if failed is not None:
-                failed(error)
+            if listener.failed is not None:
+                listener.failed(error)
 
         def stopped() -> None:
             self._end()
-            if cancelled is not None:
-                cancelled()
+            if listener.cancelled is not None:
+                listener.cancelled()
 
         self._listener = listener._replace(failed=lost, cancelled=stopped)
-        self._asked = asked
-        asked(self._engines.scratch("signing", self._to(self._made)))
+        asked(engines.scratch("signing", self._to(self._made)))
 
     def _to(self, result: Callable[[Any], None]) -> Listener:
         return self._listener._replace(result=result)
@@ -184,12 +174,9 @@ class _Steps:
         self._look(self._attach, lookups.signature_text, self._target)
 
     def _attach(self, text: str) -> None:
-        params: messages.AttachSignatureParams = {
-            **self._where,
-            "signature": text,
-            "manifest": self._digest,
-        }
-        self._ask(protocol.ATTACH_SIGNATURE, params, self._attached)
+        what: messages.AttachSignatureParams
+        what = {**self._where, "signature": text, "manifest": self._digest}
+        self._ask(protocol.ATTACH_SIGNATURE, what, self._attached)
 
     def _attached(self, told: messages.AttachSignatureResult) -> None:
         def seen(found: messages.SignatureResult) -> None:
@@ -205,9 +192,8 @@ class _Steps:
             self._engines.discard(self._folder)
 
 
-# How native objects of bundles find the names by which an environment's PyTorch looks for them.
-#
-# The steps of ``client.carrying``, as requests that nobody waits for.
+# How native objects of bundles find the names by which an environment's PyTorch looks for them: the
+# steps of ``client.carrying``, as requests that nobody waits for.
 
 
 class About(NamedTuple):
@@ -292,10 +278,9 @@ class Names(QObject):
 
 
 class Carry:
-    """Puts what an import of a bundle would place into a folder, for one job.
-
-    asked: hears of each ticket, by which that step can be cancelled. hears: as a Listener, of
-    every step; ``failed`` or ``cancelled`` is the end.
+    """Puts what an import of a bundle would place into a folder, for one job. asked: hears of each
+    ticket, by which that step can be cancelled. hears: as a Listener, of every step; ``failed`` or
+    ``cancelled`` is the end.
     """
 
     def __init__(

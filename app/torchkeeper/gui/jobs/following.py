@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.client.words import say
 from torchkeeper.gui.jobs.model import Job, State, state_text
-from torchkeeper.gui.pages.table import ACTIVITY
+from torchkeeper.gui.pages import ACTIVITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.jobs.results import Results
     from torchkeeper.gui.pages.activity.page import ActivityPage
-    from torchkeeper.gui.pages.activity.shown import Keeper
-    from torchkeeper.gui.pages.activity.strip import JobStrip
+    from torchkeeper.gui.pages.activity.shown import JobStrip, Keeper
 
 
 class Following(QObject):
@@ -64,8 +63,7 @@ class Following(QObject):
         """The job that actions are about: the one that is chosen on its page, or the last."""
         if self._page is not None:
             return self._page.job
-        jobs = self._context.jobs.jobs
-        return jobs[0] if jobs else None
+        return next(iter(self._context.jobs.jobs), None)
 
     def looked(self, ident: str) -> None:
         """A page is shown from now on."""
@@ -82,8 +80,7 @@ class Following(QObject):
     def _added(self) -> None:
         if self._keeper is not None:
             return
-        from torchkeeper.gui.pages.activity.shown import Keeper
-        from torchkeeper.gui.pages.activity.strip import JobStrip
+        from torchkeeper.gui.pages.activity.shown import JobStrip, Keeper
 
         context = self._context
         window = context.window
@@ -129,8 +126,6 @@ class Following(QObject):
             self._context.verifications.keep(job)
 
 
-# Tells the desktop that a long job has ended, where the user is not at the window.
-
 #: Where it is kept whether this is wanted; it is, until somebody says no.
 SETTING = "notify/jobs"
 #: Seconds a job has taken at least of which the desktop is told while the window is there: for
@@ -157,7 +152,8 @@ class Notifier(QObject):
         self._context, self._alone = context, alone
         self.notifications = Notifications(self._was_clicked, self._was_lost)
         self._clicked.connect(self._show)
-        self._failed.connect(self._alert)
+        # What every desktop has: the window's entry in the list of windows is marked.
+        self._failed.connect(lambda _: QApplication.alert(context.window))
         context.jobs.finished.connect(self._ended)
         for end in (context.engines.stopped, self.destroyed):
             end.connect(self.notifications.stop)
@@ -195,21 +191,15 @@ class Notifier(QObject):
         key = None if alone and not self._context.jobs.active else job.id
         came = job.error.what if job.error is not None else state_text(job)
         body = self.tr("{} · it took {}").format(came, say.seconds(took))
-        summary = self.tr("Done: {}")
+        summary = self.tr("Done: {}") if job.good else self.tr("Done, but not all is well: {}")
         if job.state is State.FAILED:
             summary = self.tr("Failed: {}")
-        elif not job.good:
-            summary = self.tr("Done, but not all is well: {}")
         self.notifications.show(Note(summary.format(job.title), body, key, self.tr("Show the job")))
 
     def _show(self, key: int, token: str) -> None:
         from torchkeeper.gui.desktop import front
 
-        job = next((job for job in self._context.jobs.jobs if job.id == key), None)
         front.bring(self._context.window, token)
-        if job is not None:
-            self.opened.emit(job)
-
-    def _alert(self, _key: object) -> None:
-        # What every desktop has: the window's entry in the list of windows is marked.
-        QApplication.alert(self._context.window)
+        for job in self._context.jobs.jobs:
+            if job.id == key:
+                self.opened.emit(job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.verification import KeptVerification
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import GraphTold
+
+tr = partial(QCoreApplication.translate, "Laps")
 
 #: Graphs of a run, and rebuilt objects, that are kept for the dialog.
 _MOST = 2000
@@ -52,11 +55,6 @@ class Lap:
         """It is over, and nobody has said how long it took."""
         if self.began is not None and self.seconds is None:
             self.seconds = time.monotonic() - self.began
-
-
-def tr(text: str) -> str:
-    """The translation of a text about runs of a verification."""
-    return QCoreApplication.translate("Laps", text)
 
 
 def title(name: str) -> str:

@@ -10,17 +10,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt, Signal
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
@@ -29,13 +22,13 @@ from torchkeeper.gui.jobs.laps import Lap
 from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
 from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
 from torchkeeper.gui.matrix.cells import Cells
+from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
     from torchkeeper.client.words.outcomes import Outcome
 
-
-# What a job was asked for, where that tells how to go on after it.
+_tr = partial(QCoreApplication.translate, "Jobs")
 
 
 class Then(NamedTuple):
@@ -50,10 +43,9 @@ class Asked(TypedDict, total=False):
     may take. jobs: processes at a time. source: the place that entries come from; files, output:
     the bundles that are read and written. key: what signs. offer_prepare: whether programs would
     have to wait for a header. mark: what a place was like before it was verified. made_threads: how
-    many threads a bundle was made with.
-
-    warm: cells that are left out, each as its recipe and its name. paths: of the recipes, as they
-    were read; before: for each what it is called, and how many of its cells are left out.
+    many threads a bundle was made with. warm: cells that are left out, each as its recipe and its
+    name. paths: of the recipes, as they were read; before: for each what it is called, and how many
+    of its cells are left out.
     """
 
     device: str | None
@@ -77,8 +69,6 @@ class Asked(TypedDict, total=False):
     before: Sequence[tuple[str, int]] | None
 
 
-# How fast work goes and how long it will take: a smoothed rate. Knows nothing of windows.
-
 #: Seconds before anything is said: the first pieces say little.
 SETTLE = 0.5
 #: Seconds that the rate remembers; what is longer ago hardly counts.
@@ -101,16 +91,14 @@ class Pace:
     def add(self, now: float, done: float, total: float | None) -> None:
         """So much is done now, of so much. What goes back begins anew."""
         self._total = total
+        passed = now - self._at
         if self._begun is None or done < self._done:
             self._begun, self._rate = now, None
-            self._at, self._done = now, done
+        elif passed < _SAMPLE:
             return
-        passed = now - self._at
-        if passed < _SAMPLE:
-            return
-        rate = (done - self._done) / passed
-        weight = 1 - math.exp(-passed / MEMORY)
-        self._rate = rate if self._rate is None else self._rate + weight * (rate - self._rate)
+        else:
+            rate, weight = (done - self._done) / passed, 1 - math.exp(-passed / MEMORY)
+            self._rate = rate if self._rate is None else self._rate + weight * (rate - self._rate)
         self._at, self._done = now, done
 
     def rate(self, now: float) -> float | None:
@@ -130,10 +118,8 @@ class Pace:
 
 def coarse(seconds: float) -> str:
     """A time to wait, no finer than anybody can know it: 2 s, 25 s, 3 min, 1 h 10 min."""
-    if seconds < 9.5:
-        return f"{max(1, round(seconds))} s"
     if seconds < 57.5:
-        return f"{5 * round(seconds / 5)} s"
+        return f"{max(1, round(seconds)) if seconds < 9.5 else 5 * round(seconds / 5)} s"
     minutes = max(1, round(seconds / 60))
     if minutes < 60:
         return f"{minutes} min"
@@ -142,15 +128,11 @@ def coarse(seconds: float) -> str:
 
 
 #: Lines kept of one job's log, and jobs kept in the history.
-LOG_LINES = 5000
-HISTORY = 200
-
+LOG_LINES, HISTORY = 5000, 200
 #: The unit of a job that waits for ssh-keygen, which says nothing of how far it is.
 SIGNING = "signing"
 #: The unit of a job that was cancelled and takes back what it has done (folders.journal).
 TAKING_BACK = "taken-back"
-
-Index = QModelIndex | QPersistentModelIndex
 
 
 class State(StrEnum):
@@ -169,15 +151,13 @@ ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 
 @dataclass(eq=False)
 class Job:
-    """One job. ``kind`` is the operation; ``place`` is what it changes.
-
-    left: how many entries it did not take; the log says which and why, and ``reasons`` how many
-    for each reason. now: what it is at. placed: kind and path of what an import, a copy or an undo
-    has put there. partly: what was done for good, where it ended early. asked: what it was asked
-    for, where that tells how to go on. laps: the runs of a verification; cells: what a warm-up
-    compiles. scratch: a folder that goes with it. flawed: whether some of its cells are not warm.
-    kept_as: its id in the history, once it is there. result: of the
-    operation's type; empty until it is done.
+    """One job. ``kind`` is the operation; ``place`` is what it changes. left: how many entries it
+    did not take; the log says which and why, and ``reasons`` how many for each reason. now: what it
+    is at. placed: kind and path of what an import, a copy or an undo has put there. partly: what
+    was done for good, where it ended early. asked: what it was asked for, where that tells how to
+    go on. laps: the runs of a verification; cells: what a warm-up compiles. scratch: a folder that
+    goes with it. flawed: whether some of its cells are not warm. kept_as: its id in the history,
+    once it is there. result: of the operation's type; empty until it is done.
     """
 
     id: int
@@ -298,13 +278,9 @@ def outcome(job: Job) -> Outcome:
         return outcomes.cancelled(job.kind, place, job.partly)
     if job.state is State.FAILED:
         return outcomes.failed(job.error)
-    cells, bad, took = len(job.cells.rows), len(job.cells.bad), job.elapsed(0)
-    ended = outcomes.Ended(job.kind, job.result, place, job.asked, took, cells, bad)
+    cells = len(job.cells.rows), len(job.cells.bad)
+    ended = outcomes.Ended(job.kind, job.result, place, job.asked, job.elapsed(0), *cells)
     return outcomes.outcome(ended)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Jobs", text)
 
 
 def state_text(job: Job) -> str:
@@ -340,17 +316,14 @@ def far(job: Job) -> list[str]:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.unit == SIGNING:
         parts.append(job.now or _tr("Signing…"))
-    if job.note:
-        parts.append(job.note)
-    return parts
+    return [*parts, job.note] if job.note else parts
 
 
 def lap_text(job: Job) -> str:
     """How far a verification is: run 3 of 4, step 5 of 8."""
-    over = sum(lap.seconds is not None for lap in job.laps)
+    over, whole = sum(lap.seconds is not None for lap in job.laps), len(job.laps)
     if all(lap.began is None for lap in job.laps):
         return job.note or _tr("Starting…")
-    whole = len(job.laps)
     text = _tr("Run {} of {}").format(min(over + 1, whole), whole)
     if job.total and job.unit == "steps":
         at = f"{min(job.done + 1, job.total):,.0f}"
@@ -372,10 +345,9 @@ def cells_text(job: Job) -> str:
 
 def progress_text(job: Job) -> str:
     """How far a job is that counts bytes: 12.3 MB of 80.1 MB · 41 MB/s · about 2 s left."""
-    parts, left = bytes_parts(job), job.pace.left(time.monotonic())
-    if left is not None:
-        parts.append(_tr("about {} left").format(coarse(left)))
-    return " · ".join(parts)
+    left = job.pace.left(time.monotonic())
+    about = [] if left is None else [_tr("about {} left").format(coarse(left))]
+    return " · ".join(bytes_parts(job) + about)
 
 
 def bytes_parts(job: Job) -> list[str]:
@@ -499,10 +471,6 @@ class JobsModel(QAbstractListModel):
     def index_of(self, job: Job) -> QModelIndex:
         """Where a job stands."""
         return self.index(self._jobs.index(job), 0) if job in self._jobs else QModelIndex()
-
-    def job_at(self, index: Index) -> Job | None:
-        """The job at an index."""
-        return self._jobs[index.row()] if index.isValid() else None
 
     @property
     def jobs(self) -> tuple[Job, ...]:

@@ -1,4 +1,6 @@
-"""The jobs the window can start: each runs in an engine of its own and shows in Activity."""
+"""The jobs the window can start: each runs in an engine of its own and shows in Activity. Also what
+such an engine finds, as it is noted in the job and in lines for its log.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.client.words import outcomes
+from torchkeeper.client.words import found as words
+from torchkeeper.client.words import outcomes, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
-from torchkeeper.gui.jobs import findings, laps
-from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing
+from torchkeeper.gui.jobs import laps
+from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
+from torchkeeper.gui.matrix.cells import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
@@ -36,8 +41,67 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import TtlParams
     from torchkeeper.engine.messages.selecting import Select
 
-#: What is asked of an engine, by the names of its parameters; more of them, or a result.
-Values = Mapping[str, Any]
+_tr = partial(QCoreApplication.translate, "Operations")
+
+
+def heard(job: Job, one: Finding) -> str:
+    """Note what it says of the job itself; its line for the log, or "" for none."""
+    of, line = job.traits, words.logged(one)
+    if words.alike(one) or "removed" in one:
+        if "taken_back" in one or "removed" in one:
+            job.partly = line
+        elif "waiting" in one:
+            job.now = line
+        return line
+    if of.proves and "cells" in one:
+        # Several: each has runs of its own, and all of them together no sense as laps.
+        job.laps.clear()
+    if of.proves and (job.cells or "cells" in one):
+        return _of_cells(job, one, line)
+    if of.proves and laps.heard(job.laps, one):
+        if "run" in one:
+            job.done, job.total = 0, None
+        return line
+    if of.warms and job.cells.hear(one):
+        return _cell(job, one, line)
+    if "now" in one:
+        job.now = f"{kind_words(one['now']['kind'])} {printable(one['now']['key'], 32)}"
+    elif "step" in one:
+        job.note = printable(one["step"]["name"], 120)
+    elif "left" in one:
+        job.leave(*words.left(one["left"]))
+    return line
+
+
+def _of_cells(job: Job, one: Finding, line: str) -> str:
+    """Note what a verification of several cells says; its line for the log."""
+    if "run" in one:
+        job.now = laps.title(one["run"]["name"])
+        cell = job.cells.at(one["run"].get("cell"))
+        return f"{name_of(cell, True)} · {line}" if cell is not None else line
+    if job.cells.hear(one):
+        return _cell(job, one, line)
+    return line if {"built", "graph", "log"} & one.keys() else ""
+
+
+def _cell(job: Job, one: Finding, line: str) -> str:
+    if "graph" in one:
+        known = job.cells.graph(one["graph"])
+        if known is None or known.said or known.outcome == "compiling":
+            return ""
+        known.said = True
+        return line
+    told = one.get("cell")
+    cell = job.cells.at(told["index"]) if isinstance(told, dict) else None
+    if cell is None:
+        return ""
+    name = name_of(cell, True)
+    if cell.state == COMPILING:
+        job.now = name
+        return _tr("Cell: {}").format(name)
+    why = f": {cell.error.what}" if cell.error else ""
+    took = f" · {say.seconds(cell.seconds)}" if cell.seconds is not None else ""
+    return _tr("Cell {}: {}").format(state_words(cell.state), name) + why + took
 
 
 #: Everything.
@@ -68,12 +132,10 @@ _TARGET = "target"
 
 
 class _Start(NamedTuple):
-    """How a job is asked for.
-
-    first: what must be done before; it calls what it is given, with more parameters, to go on.
-    keep: whether the engine stays until the job has ended.
-    kind: the operation that it is as a whole, where that is another.
-    then: what must be done with its result; it calls what it is given, with the whole result.
+    """How a job is asked for. first: what must be done before; it calls what it is given, with more
+    parameters, to go on. keep: whether the engine stays until the job has ended. kind: the
+    operation that it is as a whole, where that is another. then: what must be done with its result;
+    it calls what it is given, with the whole result.
     """
 
     op: str
@@ -122,11 +184,10 @@ class Operations(QObject):
         then: Then | None = None,
         warm: Sequence[tuple[str, str]] | None = None,
     ) -> Job:
-        """Compile recipes (BUILTIN, files and folders) into a place.
-
-        options: device, threads, portable, profile, limit_s and jobs, where not as usual. then:
-        where it goes afterwards, which is for whoever hears that it ``succeeded``. warm: the cells,
-        each as its recipe and its name, that are left out; None for all.
+        """Compile recipes (BUILTIN, files and folders) into a place. options: device, threads,
+        portable, profile, limit_s and jobs, where not as usual. then: where it goes afterwards,
+        which is for whoever hears that it ``succeeded``. warm: the cells, each as its recipe and
+        its name, that are left out; None for all.
         """
         asked: Asked = options.copy() if options else {}
         params = {name: one for name, one in asked.items() if name in _SENT}
@@ -156,8 +217,8 @@ class Operations(QObject):
         """What reads the profile, too: who reads what a job was asked for finds no password."""
 
         def both(job: Job, then: GoOn) -> None:
-            def read(found: Values) -> None:
-                first(job, lambda more: then({**more, "settings": found["settings"]}))
+            def read(settings: Mapping[str, str]) -> None:
+                first(job, lambda more: then({**more, "settings": settings}))
 
             self._look(job, read, known_profiles.settings, profile)
 
@@ -217,12 +278,11 @@ class Operations(QObject):
         key: str = "",
         needs: bool = False,
     ) -> Job:
-        """Write entries into a bundle; a file that is there stays unless ``replace``.
-
-        builders: how an environment builds objects (``client.carrying``), which the bundle then
-        says of those that it recognises. secrets: what becomes of them (engine.screening); None
-        where the job is to fail because of any. key: what it is signed with (``client.signers``),
-        before it gets its name. needs: what the entries need goes with them.
+        """Write entries into a bundle; a file that is there stays unless ``replace``. builders: how
+        an environment builds objects (``client.carrying``), which the bundle then says of those
+        that it recognises. secrets: what becomes of them (engine.screening); None where the job is
+        to fail because of any. key: what it is signed with (``client.signers``), before it gets its
+        name. needs: what the entries need goes with them.
         """
         params: messages.ExportParams = {
             "place": place,
@@ -239,20 +299,14 @@ class Operations(QObject):
             # The engine that has written it holds it until it is signed.
             params["sign"], asked["key"] = True, key
             start = start._replace(keep=True, then=self._signing.of_export(key, output, replace))
-        title = self.tr("Export to {}").format(printable(os.path.basename(output), 60))
-        return self._begin(title, None, start, asked)
+        return self._begin(self.tr("Export to {}").format(_named(output)), None, start, asked)
 
     def sign(self, file: str, key: str, before: messages.SignatureResult | None = None) -> Job:
         """Put a signature into a bundle, in place of one that it had ``before``."""
         params: messages.TargetParams = {"path": file}
         then = self._signing.of_file(key, file, before)
         start = _Start("target", params, kind=protocol.SIGN, then=then)
-        title = self.tr("Sign {}").format(printable(os.path.basename(file), 60))
-        return self._begin(title, file, start, {"key": key})
-
-    def answer(self, ticket: int, text: str) -> None:
-        """What the ssh-keygen of a job ``asked`` for."""
-        self._engines.answer(ticket, text)
+        return self._begin(self.tr("Sign {}").format(_named(file)), file, start, {"key": key})
 
     def import_files(
         self,
@@ -261,10 +315,9 @@ class Operations(QObject):
         named: Naming | None = None,
         abouts: Sequence[About] = (),
     ) -> Job:
-        """Put what files hold into a place: all of it or, cancelled, nothing.
-
-        named: the environment whose PyTorch has named the objects, and the names. abouts: what the
-        files were when they were looked at; what has another manifest by now is not imported.
+        """Put what files hold into a place: all of it or, cancelled, nothing. named: the
+        environment whose PyTorch has named the objects, and the names. abouts: what the files were
+        when they were looked at; what has another manifest by now is not imported.
         """
         params: messages.ImportParams = {"files": list(files), "into": into}
         if seen := {one.file: one.manifest for one in abouts if one.manifest}:
@@ -279,7 +332,7 @@ class Operations(QObject):
                 start = start._replace(first=self._look_for_header)
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
-            title = self.tr("Import {}").format(printable(os.path.basename(files[0]), 60))
+            title = self.tr("Import {}").format(_named(files[0]))
         return self._begin(title, into, start, asked)
 
     def _look_for_header(self, job: Job, then: GoOn) -> None:
@@ -302,11 +355,9 @@ class Operations(QObject):
         named: Naming | None = None,
         secrets: Secrets | None = None,
     ) -> Job:
-        """Copy entries to another place: all of it or, cancelled, nothing.
-
-        A bundle that is there stays unless ``replace``; what the entries need goes with them
-        unless they are to go ``alone``. builders, secrets: as of ``export``; named: as of
-        ``import_files``.
+        """Copy entries to another place: all of it or, cancelled, nothing. A bundle that is there
+        stays unless ``replace``; what the entries need goes along unless they go ``alone``.
+        builders, secrets: as of ``export``; named: as of ``import_files``.
         """
         params: messages.CopyParams = {
             "place": place, "into": into, "select": selection.select,
@@ -366,12 +417,10 @@ class Operations(QObject):
 
     def cancel(self, job: Job) -> None:
         """Stop a job at once."""
-        for waiting in self._waiting:
-            if waiting[0] is job:
-                self._waiting.remove(waiting)
-                self._jobs.end(job, State.CANCELLED)
-                return
-        if (ticket := self._tickets.get(job.id)) is not None and job.active:
+        if waiting := [one for one in self._waiting if one[0] is job]:
+            self._waiting.remove(waiting[0])
+            self._jobs.end(job, State.CANCELLED)
+        elif (ticket := self._tickets.get(job.id)) is not None and job.active:
             self._jobs.cancelling(job)
             self._engines.cancel(ticket)
 
@@ -460,10 +509,10 @@ class Operations(QObject):
             else:
                 self._lost(job, user_error("nothing-to-verify", {"place": file}))
 
-        heard = self._listener(job, lambda _: None)
+        hears = self._listener(job, lambda _: None)
         carry = Carry(
             self._engines, env, lambda ticket: self._step(job, ticket),
-            findings=heard.findings, failed=heard.failed, cancelled=heard.cancelled,
+            findings=hears.findings, failed=hears.failed, cancelled=hears.cancelled,
         )  # fmt: skip
         carry.unpack(file, target, unpacked)
 
@@ -539,9 +588,13 @@ class Operations(QObject):
             job.placed += [(row["kind"], row["path"]) for row in rows]
 
     def _findings(self, job: Job, found: list[Finding]) -> None:
-        lines = list(filter(None, [findings.heard(job, one) for one in found]))
+        lines = list(filter(None, [heard(job, one) for one in found]))
         self._jobs.touch(job)
         self._jobs.log(job, lines)
+
+
+def _named(file: str) -> str:
+    return printable(os.path.basename(file), 60)
 
 
 def _short(place: str) -> str:

@@ -13,7 +13,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ class Results(QObject):
 
     def show_result(self) -> WorkDialog | None:
         """How far the chosen job is, or what came of it, in a dialog."""
-        job = self._chosen()
-        if job is None or not job.has_dialog:
+        if (job := self._chosen()) is None or not job.has_dialog:
             return None
         from torchkeeper.gui.dialogs.working import WorkDialog
 
@@ -74,8 +73,6 @@ class Results(QObject):
         dialog.follow(job)
         self._show(dialog)
         return dialog
-
-    # Show in folder.
 
     def reveal(self, job: Job | Past | None) -> None:
         """Show what came of a job in the file manager."""
@@ -105,8 +102,6 @@ class Results(QObject):
             why = self.tr("No file manager answered.")
             remedy = self.tr("Open it yourself; the path is above.")
             self._context.tell(UserError(what, why, remedy, code="no-file-manager"))
-
-    # Open.
 
     def open(self, job: Job | Past | None) -> None:
         """Open what a job wrote, with the entries that it put there selected."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from PySide6.QtCore import QCoreApplication
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import CellFinding, Finding
     from torchkeeper.verdict.probed import GraphTold
 
-
-# The phases of a compile, in their order: what each is called and does.
+_phases_tr = partial(QCoreApplication.translate, "Phases")
+_tr = partial(QCoreApplication.translate, "Cells")
 
 #: As a job names them; what is none of them counts as the last.
 PHASES = tuple(NAMES)
@@ -31,10 +32,6 @@ _NUMBERS = {name: number for number, name in enumerate(PHASES)}
 
 #: Seconds of each phase, in the order of PHASES.
 Spent = list[float]
-
-
-def _phases_tr(text: str) -> str:
-    return QCoreApplication.translate("Phases", text)
 
 
 def title(name: str) -> str:
@@ -79,13 +76,9 @@ def summed(every: Iterable[Spent]) -> Spent:
 
 def words(one: Spent, whole: float | None = None) -> list[str]:
     """A line for each phase that took time: "Codegen 1.2 s"; and what is in none of ``whole``."""
-    if not one:
-        return []
-    lines = [
-        f"{title(name)}  {say.seconds(seconds)}"
-        for name, seconds in zip(PHASES, one, strict=True)
-        if seconds > 0
-    ]
+    # Of nothing there are none.
+    named = zip(PHASES, one, strict=False)
+    lines = [f"{title(name)}  {say.seconds(seconds)}" for name, seconds in named if seconds > 0]
     if whole is not None and lines and (rest := whole - sum(one)) >= 0.05:
         lines.append(_phases_tr("Outside of graphs  {}").format(say.seconds(rest)))
     return lines
@@ -121,12 +114,11 @@ class Graph:
 
 @dataclass(slots=True)
 class CellState:
-    """A cell and what came of it.
-
-    began: on the clock of time.monotonic, once it is compiled. seconds: once it has ended. found,
-    of: its proof, where it has one. unfit: whether a verification does not call it good. graphs,
-    log: None while there is none. heard: lines of it that came one by one. changed: whether the
-    phases are to be added up again; total: all seconds in them, which is always known.
+    """A cell and what came of it. began: on the clock of time.monotonic, once it is compiled.
+    seconds: once it has ended. found, of: its proof, where it has one. unfit: whether a
+    verification does not call it good. graphs, log: None while there is none. heard: lines of it
+    that came one by one. changed: whether the phases are to be added up again; total: all seconds
+    in them, which is always known.
     """
 
     index: int
@@ -251,8 +243,7 @@ class Cells:
     def told(self, result: Sequence[CellFinding]) -> None:
         """What the result of the job says of its cells, which is the last word."""
         for one in result:
-            cell = self.at(one["index"])
-            if cell is None:
+            if (cell := self.at(one["index"])) is None:
                 self._add([one])
             elif cell.ended and cell.state == one["state"]:
                 continue  # a finding has said the same
@@ -306,8 +297,7 @@ class Cells:
         cell.threads = _number(one.get("threads"))
 
     def _graph(self, graph: GraphTold) -> None:
-        cell = self.at(graph.get("cell"))
-        if cell is None:
+        if (cell := self.at(graph.get("cell"))) is None:
             return
         if cell.graphs is None:
             cell.graphs = {}
@@ -318,8 +308,7 @@ class Cells:
         took = graph["seconds"] if is_time(graph["seconds"]) else None
         outcome = (graph["outcome"] or "compiling")[:20]
         name = (graph["name"] or (known.name if known else ident))[:_TEXT]
-        said = known.said if known else False
-        phases = spent(graph["phases"])
+        said, phases = bool(known and known.said), spent(graph["phases"])
         reason = (graph.get("reason") or (known.reason if known else ""))[:_TEXT]
         cell.graphs[ident] = Graph(ident, name, outcome, took, phases, said, reason)
         cell.changed = True
@@ -338,14 +327,8 @@ def _number(value: int | None) -> int:
     return value if value is not None and 0 <= value < 10**9 else 0
 
 
-# What is said of cells and of their graphs.
-
 #: Graphs that PyTorch does not cache and that are named of a cell.
 _NAMED = 20
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Cells", text)
 
 
 def source_words(source: str) -> str:
@@ -429,8 +412,7 @@ def uncached(cell: CellState) -> str:
     """Which graphs of a cell PyTorch does not cache, and why, a line each; empty for none."""
     some = [graph for graph in (cell.graphs or {}).values() if graph.outcome == "bypass"]
     # A script is told of as a whole.
-    count = max(cell.bypasses, len(some))
-    if not count:
+    if not (count := max(cell.bypasses, len(some))):
         return ""
     lines = [f"{graph_name(graph)}: {reason_of(graph)}" for graph in some[:_NAMED]]
     if more := count - len(lines):

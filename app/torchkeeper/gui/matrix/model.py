@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
 from torchkeeper.client.words import say
-from torchkeeper.gui.inspector.factors import Index
 from torchkeeper.gui.matrix import cells as phases
 from torchkeeper.gui.matrix.cells import (
     Cells,
@@ -21,7 +21,10 @@ from torchkeeper.gui.matrix.cells import (
     reason_of,
     state_words,
 )
+from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import tip
+
+_tr = partial(QCoreApplication.translate, "Cells")
 
 CELL, HITS, MISSES, TIME, PHASES = range(5)
 NUMBERS = frozenset({HITS, MISSES, TIME})
@@ -32,10 +35,6 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _AT_ONCE = 200
 
 Line = CellState | Graph
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Cells", text)
 
 
 class CellsModel(QAbstractTableModel):
@@ -126,8 +125,6 @@ class CellsModel(QAbstractTableModel):
         if self._shown:
             last = self.index(self.rowCount() - 1, PHASES)
             self.dataChanged.emit(self.index(0, CELL), last)
-
-    # Lines.
 
     @property
     def several(self) -> bool:
@@ -250,9 +247,8 @@ class CellsModel(QAbstractTableModel):
         if column == PHASES:
             return "\n".join(phases.words(line.phases or [], whole)) or _tr("Nothing known yet")
         if isinstance(line, Graph):
-            how = outcome_words(line.outcome)
-            if line.outcome == "none":
-                how = _tr("compiled, no cache asked")
+            none = _tr("compiled, no cache asked")
+            how = none if line.outcome == "none" else outcome_words(line.outcome)
             return "\n".join(filter(None, (graph_name(line), how, reason_of(line))))
         said = f"{name_of(line, True)}\n{state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said

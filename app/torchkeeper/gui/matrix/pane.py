@@ -5,29 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import (
-    QModelIndex,
-    QRect,
-    QRectF,
-    QSize,
-    Qt,
-    QTimer,
-    Signal,
-)
+from PySide6 import QtWidgets
+from PySide6.QtCore import QModelIndex, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QCheckBox,
-    QHeaderView,
-    QPlainTextEdit,
-    QSizePolicy,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QTableView, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
@@ -39,8 +20,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import CopyKey, Index
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
-
-# How the table of cells is painted: its state, its numbers, and the phases as a bar.
 
 ROW_HEIGHT = 28
 _PAD, _BAR, _SHIFT = 8, 12, 24
@@ -64,7 +43,7 @@ def mark(cell: CellState) -> tuple[str, str]:
     return _MARKS.get(cell.state, _MARKS["queued"])
 
 
-class CellDelegate(QStyledItemDelegate):
+class CellDelegate(QtWidgets.QStyledItemDelegate):
     """Paints without the style sheet, which takes long."""
 
     def __init__(self, view: QTableView, model: CellsModel) -> None:
@@ -73,7 +52,7 @@ class CellDelegate(QStyledItemDelegate):
         theme.follow(self, self._dress)
 
     def _dress(self) -> None:
-        self._font = QApplication.font()
+        self._font = QtWidgets.QApplication.font()
         self._metrics = QFontMetrics(self._font)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -133,16 +112,13 @@ class CellDelegate(QStyledItemDelegate):
         painter.drawRect(ground.adjusted(0, 0, -1, -1))
 
 
-# What the colours of the phases mean.
-
-
 class _Swatch(QWidget):
     """A small square in the colour of a phase."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QtWidgets.QSizePolicy.Policy.Fixed, QtWidgets.QSizePolicy.Policy.Fixed)
         theme.follow(self, self.update)
 
     def sizeHint(self) -> QSize:
@@ -198,7 +174,7 @@ class CellsPane(QWidget):
         self._dress_view()
         CopyKey(self.view, self._copy_rows)
         self.legend = Legend()
-        self.bad = QCheckBox(self.tr("Only what is not &warm"))
+        self.bad = QtWidgets.QCheckBox(self.tr("Only what is not &warm"))
         self.bad.setToolTip(self.tr("Show only cells that failed, or that are not found again"))
         self.bad.toggled.connect(self._only_bad)
         self.name = forms.label("", "heading", wrap=True)
@@ -206,13 +182,10 @@ class CellsPane(QWidget):
         self.uncached = forms.label("", "warning", wrap=True, selectable=True)
         self.uncached.hide()
         self.notice = Notice()
-        self.log = QPlainTextEdit()
-        self.log.setReadOnly(True)
-        self.log.setTabChangesFocus(True)
-        self.log.setAccessibleName(self.tr("Log of the chosen cell"))
+        self.log = forms.read_only_text(self.tr("Log of the chosen cell"))
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
-        self.log.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.log.setLineWrapMode(QtWidgets.QPlainTextEdit.LineWrapMode.NoWrap)
         hint = self.tr("Copy what is said of this cell, and its log")
         self.copy = forms.button(self.tr("Co&py log"), self._copy_log, hint, enter=False)
         hint = self.tr("Close this, and change the text of its recipe")
@@ -241,7 +214,7 @@ class CellsPane(QWidget):
         view.setTabKeyNavigation(False)
         view.setWordWrap(False)
         view.verticalHeader().hide()
-        view.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        view.verticalHeader().setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
         view.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         header = view.horizontalHeader()
         header.setHighlightSections(False)
@@ -250,15 +223,14 @@ class CellsPane(QWidget):
         widths = (48, 108, 92, 124) if self._narrow else (64, 116, 100, 300)
         for column, width in zip((HITS, MISSES, TIME, PHASES), widths, strict=True):
             header.resizeSection(column, width)
-        header.setSectionResizeMode(CELL, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(CELL, QtWidgets.QHeaderView.ResizeMode.Stretch)
 
     def _lay_out(self) -> None:
         head = forms.column(gap=4) if self._narrow else forms.row()
         forms.add(head, (self.legend, 1), self.bad)
         line = forms.row((self.name, 1), self.recipe, self.copy)
         below = line, self.facts, self.uncached, self.notice, (self.log, 1)
-        self.detail = QWidget()
-        self.detail.setLayout(forms.column(*below, margin=(0, 4, 0, 0), gap=4))
+        self.detail = forms.page(forms.column(*below, margin=(0, 4, 0, 0), gap=4))
         self._layout = forms.column(head, (self.view, _TABLE), self.detail)
         self.setLayout(self._layout)
 
@@ -359,8 +331,8 @@ class CellsPane(QWidget):
         said = self.notice.error is not None or not self.uncached.isHidden()
         self.copy.setVisible(bool(log) or said)
         self._layout.setStretchFactor(self.detail, _DETAIL if log else 0)
-        same = log is self._log
-        fresh, self._log, self._heard = heard - self._heard, log, heard
+        same, fresh = log is self._log, heard - self._heard
+        self._log, self._heard = log, heard
         if cell is None or (same and not fresh):
             if not log:
                 self.log.clear()
@@ -377,8 +349,6 @@ class CellsPane(QWidget):
     def _edit(self) -> None:
         if self.cell is not None and (file := self.file_of(self.cell.recipe)):
             self.edit.emit(file)
-
-    # Copying.
 
     def _copy_log(self) -> None:
         if (cell := self.cell) is not None:

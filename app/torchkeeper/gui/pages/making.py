@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.gui.context import late
-from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
+from torchkeeper.gui.pages import ACTIVITY, ENTRIES
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QPoint
@@ -58,7 +58,7 @@ class Making(NamedTuple):
         return page
 
     def _runs(self) -> Page:
-        from torchkeeper.gui.pages.runs.page import RunsPage
+        from torchkeeper.gui.pages.runs import RunsPage
 
         page = RunsPage(self.context.engines)
         page.said.connect(self.context.say)

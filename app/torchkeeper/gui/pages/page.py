@@ -66,9 +66,7 @@ class Page(QFrame):
 
     @property
     def first(self) -> QWidget | None:
-        """Where the keyboard goes first: not to what is done with all of it, beside its name; None
-        while nothing below can take it.
-        """
+        """Where the keyboard goes first: below its name; None while nothing there can take it."""
         return next(taborder.within(self.body), None)
 
     def search(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from torchkeeper.gui.pages.table import ENTRIES, PAGES
+from torchkeeper.gui.pages import ENTRIES, PAGES
 
 if TYPE_CHECKING:
     from torchkeeper.gui.pages.page import Page
@@ -18,10 +18,9 @@ _MOST = 50
 
 
 class Pages(QStackedWidget):
-    """Shows one page of the window at a time; ``entries`` is the one that is there from the start.
-    Emits ``changed`` with the id of the page that is shown from now on.
-    """
+    """Shows one page at a time, of which ``entries`` is there from the start."""
 
+    #: The id of the page that is shown from now on.
     changed = Signal(str)
     #: Another page is seen, and what had the focus before may be gone.
     turned = Signal(object)
@@ -47,8 +46,7 @@ class Pages(QStackedWidget):
 
     def made(self) -> Iterator[Page]:
         """The pages that somebody has looked at."""
-        for _, page in self.by_id():
-            yield page
+        yield from (page for _, page in self.by_id())
 
     def by_id(self) -> Iterator[tuple[str, Page]]:
         """The same, each with its id."""

@@ -1,24 +1,34 @@
-"""Which places there are: found on this machine, added by the user, and what became of them."""
+"""Where places come from: found on this machine, or opened by the user, as are other files; and the
+bundles of late.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
 
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
-from torchkeeper.gui import CURRENT
+from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.jobs.model import Job
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import PlacesRow
     from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
-    from torchkeeper.gui.places.opening import Opening
     from torchkeeper.stores.shapes import Owned
 
 
@@ -120,3 +130,194 @@ class Discovery(QObject):
 
     def _told_protected(self, found: list[str]) -> None:
         self._context.places.told_read_only(found)
+
+
+class Opening(QObject):
+    """Folders and servers become places; recipes, and folders of nothing else, are put on their
+    list; for exported programs a recipe is begun; and other files are looked into for an import.
+    """
+
+    #: Bundles are to be looked into, recipes to be listed, and one begun for exported programs.
+    bundles = Signal(object)
+    recipes = Signal(object)
+    programs = Signal(object)
+    #: It is known what some paths are.
+    looked = Signal()
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
+        #: Bundles to import once the place that is shown is known.
+        self._waiting: list[str] = []
+        self._ready = False
+        #: How many times paths are being looked at.
+        self._looks = 0
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it is still being found out what some paths are."""
+        return self._looks > 0
+
+    def open(self, paths: Sequence[str], *, places: bool = False) -> None:
+        """Open each path as what it is; places: folders are places, whatever is in them."""
+        for server in (path for path in paths if not scheme_of(path).local):
+            self._show(server)
+        if paths := [path for path in paths if scheme_of(path).local]:
+            self._looks += 1
+            listener = Listener(result=self._looked, failed=self._failed)
+            look = lookups.paths if places else lookups.offered
+            self._context.engines.background(listener, look, paths)
+
+    def ready(self) -> None:
+        """The places are known: an import may ask into which."""
+        self._ready = True
+        self._import([])
+
+    def _import(self, files: list[str]) -> None:
+        # The dialog offers the place that is shown, which is not known at first.
+        self._waiting += files
+        if self._ready and self._waiting:
+            bundles, self._waiting = self._waiting, []
+            self.bundles.emit(bundles)
+
+    def _show(self, place: str) -> None:
+        self._context.places.add(place)
+        self._context.places_pane.choose(place)
+        self._context.pages.go(ENTRIES)
+
+    def _failed(self, error: UserError) -> None:
+        self._looks -= 1
+        self.looked.emit()
+        self._context.tell(error)
+
+    def _looked(self, found: list[At]) -> None:
+        self._looks -= 1
+        by_what: dict[str, list[str]] = {}
+        for one in found:
+            by_what.setdefault(one.what, []).append(one.path)
+        for path in by_what.get("folder", ()):
+            self._show(path)
+        self.looked.emit()
+        if missing := by_what.get("missing"):
+            names = say.either([printable(path) for path in missing])
+            what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
+            self._context.tell(UserError(what.format(names), "", remedy, code="missing"))
+        if recipes := by_what.get("recipes"):
+            self.recipes.emit(recipes)
+        if exported := by_what.get("exported"):
+            self.programs.emit(exported)
+        self._import(by_what.get("file", []))
+
+
+#: Where they are kept, as JSON: a list of paths, the latest first.
+SETTING = "recent/bundles"
+MOST = 10
+#: Characters of a name, and of the folder beside it, in the menu.
+_NAME, _FOLDER = 48, 40
+
+
+class Recent(QObject):
+    """Remembers bundles, and offers them in a menu."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context.window)
+        self._context = context
+        self._menu: QMenu | None = None
+        #: Those that were gone when somebody looked last.
+        self._gone: set[str] = set()
+        context.jobs.finished.connect(self._ended)
+        context.listing.over.connect(lambda *_: self._listed())
+
+    @property
+    def paths(self) -> list[str]:
+        """The bundles, the latest first."""
+        try:
+            kept = json.loads(str(self._context.settings.value(SETTING) or "[]"))
+        except (ValueError, RecursionError):
+            return []
+        whole = [path for path in kept if isinstance(path, str)] if isinstance(kept, list) else []
+        return [path for path in whole if os.path.isabs(path)][:MOST]
+
+    def note(self, path: str) -> None:
+        """A bundle was opened, imported or written just now."""
+        before = self.paths
+        if scheme_of(path).local and before[:1] != [path]:
+            self._keep([path, *(other for other in before if other != path)])
+        self._gone.discard(path)
+
+    def clear(self) -> None:
+        """Forget them. No file changes."""
+        self._keep([])
+
+    def _keep(self, paths: list[str]) -> None:
+        self._context.settings.setValue(SETTING, json.dumps(paths[:MOST]))
+
+    def _ended(self, job: Job) -> None:
+        if job.made_bundle and (path := job.fruit) is not None:
+            self.note(path)
+
+    def _listed(self) -> None:
+        listing = self._context.listing
+        if listing.place is not None and listing.what == "file" and listing.error is None:
+            self.note(listing.place)
+
+    # The menu.
+
+    def put_into(self, menu: QMenu, before: QAction) -> QMenu:
+        """Have the bundles in a menu within another, in front of an action."""
+        inner = QMenu(self.tr("O&pen recent"), menu)
+        theme.follow(inner, lambda: inner.setIcon(theme.icon("box")))
+        inner.setToolTipsVisible(True)
+        inner.aboutToShow.connect(self._fill)
+        # It is known by the time that somebody gets to them.
+        menu.aboutToShow.connect(self.look)
+        menu.insertMenu(before, inner)
+        self._menu = inner
+        self._fill()
+        return inner
+
+    def _fill(self) -> None:
+        menu, paths = self._menu, self.paths
+        if menu is None:
+            return
+        for action in menu.actions():
+            menu.removeAction(action)
+            action.deleteLater()
+        for number, path in enumerate(paths, 1):
+            action = menu.addAction(theme.icon("box"), self._text(number, path))
+            action.setData(path)
+            self._mark(action, path in self._gone)
+            action.triggered.connect(lambda _=False, path=path: self._context.open_paths([path]))
+        if not paths:
+            text = self.tr("Bundles that you open, import or export are listed here")
+            menu.addAction(theme.icon("info"), text).setEnabled(False)
+        menu.addSeparator()
+        clear = menu.addAction(theme.icon("close"), self.tr("&Clear this list"), self.clear)
+        clear.setToolTip(self.tr("Forget these bundles; no file changes"))
+        clear.setEnabled(bool(paths))
+
+    def look(self) -> None:
+        """See which of them are gone, each by itself: one may lie where nothing answers."""
+        for path in self.paths:
+            self._context.engines.background(Listener(result=self._looked), lookups.paths, [path])
+
+    def _looked(self, found: list[At]) -> None:
+        for one in found:
+            gone = one.what != "file"
+            self._gone = self._gone | {one.path} if gone else self._gone - {one.path}
+            for action in self._menu.actions() if self._menu else ():
+                if action.data() == one.path:
+                    self._mark(action, gone)
+
+    def _text(self, number: int, path: str) -> str:
+        name, folder = os.path.basename(path), os.path.dirname(path)
+        # What is too long for a menu ends with its last part.
+        folder = folder if len(folder) <= _FOLDER else "…" + folder[1 - _FOLDER :]
+        shown = caption(name, _NAME), caption(folder, 400)
+        digit = f"&{number}" if number < MOST else "1&0"
+        return f"{digit}  {' · '.join(filter(None, shown))}"
+
+    def _mark(self, action: QAction, gone: bool) -> None:
+        path = printable(str(action.data()), 4096)
+        action.setEnabled(not gone)
+        action.setToolTip(tip(self.tr("{} is not there any more").format(path) if gone else path))

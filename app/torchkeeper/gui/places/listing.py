@@ -191,9 +191,7 @@ class Listing(QObject):
         known = self.known.get(entry.identity)
         if known is None or known.size != entry.size:
             return entry
-        if self.times:
-            return known._replace(expires=entry.expires, used=entry.used)
-        return known
+        return known._replace(expires=entry.expires, used=entry.used) if self.times else known
 
     def ask_times(self) -> None:
         """From now on a server says of every entry when it expires and was last used."""
@@ -232,8 +230,8 @@ class Listing(QObject):
         if self._unreadable and not (quiet and self._unreadable == self._told):
             self._told = self._unreadable
             shown = self._unreadable[:5]
-            if len(self._unreadable) > len(shown):
-                shown.append(self.tr("and {} more").format(len(self._unreadable) - len(shown)))
+            if (more := len(self._unreadable) - len(shown)) > 0:
+                shown.append(self.tr("and {} more").format(more))
             what = self.tr("Some of {} could not be read.").format(printable(str(self.place)))
             remedy = self.tr("Give yourself the right to read these folders, then refresh.")
             error = UserError(what, "\n".join(shown), remedy, code="partly-unreadable")
@@ -281,8 +279,6 @@ class Listing(QObject):
             self._read()
 
 
-# Looks again at the place that is shown, so that what is compiled meanwhile appears.
-
 #: Seconds between two looks, while the place fills and otherwise.
 FAST, SLOW = 2.0, 10.0
 #: For this many seconds after a change the place counts as filling.
@@ -294,7 +290,7 @@ _DOUBLINGS = 5
 
 
 class Watch(QObject):
-    """Polls the listing while its window can be seen; less often where that takes long."""
+    """Looks again at what is shown while its window can be seen; less often where that is slow."""
 
     def __init__(self, window: QWidget, listing: Listing, filling: Callable[[], bool]) -> None:
         """filling: whether a job of ours writes into the place."""
@@ -335,11 +331,10 @@ class Watch(QObject):
         self.update()
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-        kind = event.type()
-        if kind == QEvent.Type.WindowActivate:
-            rested = time.monotonic() - self._ended
-            if rested > max(min(FAST, 1.0), self._listing.took / _SHARE):
-                self.look()
+        kind, rested = event.type(), time.monotonic() - self._ended
+        activated = kind == QEvent.Type.WindowActivate
+        if activated and rested > max(min(FAST, 1.0), self._listing.took / _SHARE):
+            self.look()
         if kind in (QEvent.Type.Show, QEvent.Type.Hide, QEvent.Type.WindowStateChange):
             self.update()
         return False

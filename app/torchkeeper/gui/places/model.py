@@ -6,22 +6,16 @@ import functools
 import json
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QSettings,
-    Qt,
-)
+from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, QSettings, Qt
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
+from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
 from torchkeeper.stores.names import scheme_of
 
@@ -30,7 +24,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.verifications import Beside
     from torchkeeper.stores.shapes import Owned
 
-Index = QModelIndex | QPersistentModelIndex
+_tr = partial(QCoreApplication.translate, "Places")
+
 
 #: Where the user's own places are kept.
 SETTING = "places/added"
@@ -43,14 +38,10 @@ EXPORTED_TO = "export/folder"
 
 
 class Place(NamedTuple):
-    """One place: where it is, why it is listed, and whether there is anything.
-
-    added: put on the list by the user, who alone takes it off again. bundle: it is a file, which
-    nothing can be written into. read_only: the user wants nothing to be changed in it. name: what
-    the user calls a server.
-
-    The place of a server is named by ``path`` too, which is then no path but an address, without
-    its password.
+    """One place: where it is, why it is listed, and whether there is anything. added: put on the
+    list by the user, who alone takes it off again. bundle: it is a file, which nothing can be
+    written into. read_only: the user wants nothing to be changed in it. name: what the user calls a
+    server, whose ``path`` is an address, without its password.
     """
 
     path: str
@@ -112,10 +103,6 @@ class Place(NamedTuple):
             return self.title.replace("/", "-").replace(":", "-").strip("-") or "redis"
         name = self.path.rstrip("/").rpartition("/")[2].removesuffix(".torchcache")
         return printable(name or "cache", 80)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Places", text)
 
 
 @functools.cache
@@ -224,28 +211,24 @@ class PlacesModel(QAbstractListModel):
             return self._heading(index.row())
         if role == Qt.ItemDataRole.EditRole:
             return place.name or place.title
-        beside = self._verified.get(place.path)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            lines = [printable(place.path), reason_words(place)]
-            if place.read_only:
-                lines.append(_tr("Read-only: nothing is changed in it"))
-            if not place.exists:
-                lines.append(_tr("There is nothing at this path now"))
-            lines += [one.what for one in owned.told(self._owners.get(place.path))]
-            if beside is not None:
-                lines += [beside.line, beside.more]
-            if (standing := self._standing.get(place.path)) is not None:
-                lines += standing.lines
-            return tip("\n".join(filter(None, lines)))
         if role == Qt.ItemDataRole.DecorationRole:
             return theme.icon(place.icon, None if place.exists else theme.shades().muted)
+        beside, standing = self._verified.get(place.path), self._standing.get(place.path)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            lines = [printable(place.path), reason_words(place)]
+            lines += [_tr("Read-only: nothing is changed in it")] if place.read_only else []
+            lines += [] if place.exists else [_tr("There is nothing at this path now")]
+            lines += [one.what for one in owned.told(self._owners.get(place.path))]
+            lines += [beside.line, beside.more] if beside is not None else []
+            lines += standing.lines if standing is not None else []
+            return tip("\n".join(filter(None, lines)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
             state += _tr(", read-only") if place.read_only else ""
-            state += f", {beside.line}" if beside is not None else ""
-            state += "".join(f", {one.short}" for one in owned.told(self._owners.get(place.path)))
-            if (standing := self._standing.get(place.path)) is not None:
-                state += "".join(f", {line}" for line in standing.lines)
+            said = [beside.line] if beside is not None else []
+            said += [one.short for one in owned.told(self._owners.get(place.path))]
+            said += standing.lines if standing is not None else []
+            state += "".join(f", {line}" for line in said)
             return shown(f"{place.title}, {printable(place.path)}{state}")
         return None
 
@@ -265,16 +248,12 @@ class PlacesModel(QAbstractListModel):
         return True
 
     def _heading(self, row: int) -> str:
-        group = self._places[row].group
-        if (row and self._places[row - 1].group == group) or not self._grouped:
+        places, group = self._places, self._places[row].group
+        # In order, so that the first and the last are of one group where all are.
+        grouped = len(places) > FEW and places[0].group != places[-1].group
+        if (row and places[row - 1].group == group) or not grouped:
             return ""
         return (_tr("On this machine"), _tr("Added"), _tr("Servers"), _tr("Bundles"))[group]
-
-    @property
-    def _grouped(self) -> bool:
-        # In order, so that the first and the last are of one group where all are.
-        places = self._places
-        return len(places) > FEW and places[0].group != places[-1].group
 
     def place_at(self, index: Index) -> Place | None:
         """The place at an index."""
@@ -298,25 +277,19 @@ class PlacesModel(QAbstractListModel):
                 self._remove(self.row_of(old.path))
         at = 0
         for place in places:
-            row = self.row_of(place.path)
-            if row < 0:
+            if (row := self.row_of(place.path)) < 0:
                 self._insert(at, self._marked(place))
                 at += 1
-            else:
-                # A folder the user added stays the user's, even when it is also found.
-                old = self._places[row]
-                self._set(row, self._marked(place._replace(added=old.added)))
-                at = max(at, row + 1) if not old.added else at
+                continue
+            # A folder the user added stays the user's, even when it is also found.
+            added = self._places[row].added
+            self._set(row, self._marked(place._replace(added=added)))
+            at = at if added else max(at, row + 1)
         self._arrange()
 
     def add(self, path: str, exists: bool = True, bundle: bool = False) -> int:
         """Put a place on the list for good; returns its row."""
-        row = self.row_of(path)
-        if row < 0:
-            row = len(self._places)
-            self._insert(row, self._marked(Place(path, exists=exists, added=True, bundle=bundle)))
-            self._arrange()
-            self._keep()
+        self.put_back(len(self._places), Place(path, exists=exists, added=True, bundle=bundle))
         return self.row_of(path)
 
     def put_back(self, row: int, place: Place) -> None:
@@ -363,13 +336,10 @@ class PlacesModel(QAbstractListModel):
 
     def told_owners(self, found: Mapping[str, list[Owned] | None]) -> None:
         """Who else can change what lies in these places (folders.owners)."""
-        for path, told in found.items():
-            kept = told or []
-            if kept == self._owners.get(path, []):
-                continue
-            self._owners[path] = kept
-            row = self.row_of(path)
-            if row >= 0:
+        before = self._owners
+        self._owners = before | {path: told or [] for path, told in found.items()}
+        for row, place in enumerate(self._places):
+            if self._owners.get(place.path, []) != before.get(place.path, []):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
     def told_standing(self, known: dict[str, Standing]) -> None:
@@ -399,8 +369,7 @@ class PlacesModel(QAbstractListModel):
         if name:
             self._names[path] = name
         self._settings.setValue(NAMES, json.dumps(self._names))
-        row = self.row_of(path)
-        if row >= 0:
+        if (row := self.row_of(path)) >= 0:
             self._set(row, self._marked(self._places[row]))
 
     def move(self, old: str, new: str) -> None:

@@ -203,8 +203,6 @@ class Servers(QObject):
             self._discovery.protect(place, not self._context.places.read_only(place))
 
 
-# What a server's keys do not tell, asked for as far as somebody looks at it.
-
 #: Milliseconds between what changes the picture and the question for what is in it then, and
 #: entries asked for at once.
 REST_MS = 100
@@ -216,10 +214,8 @@ AGAIN_MS = 5000
 
 
 class Facts(QObject):
-    """Asks for the entries of a server that are on the screen or selected, each once a listing.
-
-    One question at a time, and always for what is to be seen at that moment: what was scrolled
-    past is never asked for.
+    """Asks for the entries of a server that are on the screen or selected, each once a listing: one
+    question at a time, for what is to be seen then; what was scrolled past is never asked for.
     """
 
     def __init__(
@@ -267,9 +263,7 @@ class Facts(QObject):
     def _ask(self) -> None:
         listing, place = self._listing, self._listing.place
         busy = self._ticket is not None or listing.error is not None
-        if place is None or busy or not listing.scheme.lazy:
-            return
-        if not (wanted := self._wanted()):
+        if place is None or busy or not listing.scheme.lazy or not (wanted := self._wanted()):
             return
         self._asked.update(wanted)
         self._wanting = wanted

@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import PAGE, Window
 

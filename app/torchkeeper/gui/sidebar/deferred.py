@@ -19,7 +19,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.idle import every, once
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
 from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.standing import Standing

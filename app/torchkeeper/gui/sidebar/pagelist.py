@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QStyledItemDelegate
 
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.table import ENTRIES, PAGES
+from torchkeeper.gui.pages import ENTRIES, PAGES
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, SideList
 from torchkeeper.gui.widgets.plain import tip

@@ -14,7 +14,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer, Onto

@@ -435,7 +435,7 @@ def _side(column: int) -> Qt.AlignmentFlag:
 def whats_this(column: int) -> str:
     """What a column is about."""
     # Loaded here: nobody asks before there is a table to ask about.
-    from torchkeeper.gui.pages.help import ideas
+    from torchkeeper.gui.pages import ideas
 
     if column in (TORCH, DEVICE):
         return ideas.whats_this("environment")

@@ -15,7 +15,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.table import ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import Told
 from torchkeeper.gui.table.slices import Slices

@@ -6,21 +6,13 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
-    QLabel,
-    QPlainTextEdit,
-    QProgressBar,
-    QSizePolicy,
-    QTabWidget,
-    QTextEdit,
-    QWidget,
-)
+from PySide6.QtGui import QColor, QGuiApplication, QTextCursor
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
@@ -37,8 +29,6 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping
 from torchkeeper.gui.widgets.notice import Notice
 
-# The log of a job: searched, followed, copied and saved. Long ones are shown in small slices.
-
 #: Seconds of work in one turn of the event loop, and lines between two looks at the clock.
 _SLICE = 0.006
 _LINES = 40
@@ -48,17 +38,14 @@ _SEARCH_MS = 120
 
 
 class LogView(QWidget):
-    """Shows lines; ``add`` brings more."""
+    """Shows lines, long logs in small slices; ``add`` brings more."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.edit = QPlainTextEdit()
-        self.edit.setReadOnly(True)
+        self.edit = forms.read_only_text(self.tr("Log of the chosen job"))
         self.edit.setAcceptDrops(False)
-        self.edit.setTabChangesFocus(True)
-        self.edit.setAccessibleName(self.tr("Log of the chosen job"))
         self.edit.setMaximumBlockCount(LOG_LINES)
-        self.edit.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.edit.setLineWrapMode(QtWidgets.QPlainTextEdit.LineWrapMode.NoWrap)
         self.edit.setUndoRedoEnabled(False)
         self.edit.document().setDocumentMargin(8)
         self.edit.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
@@ -71,11 +58,11 @@ class LogView(QWidget):
         previous, following = self.tr("Previous match"), self.tr("Next match")
         self.previous = forms.icon_button("previous", previous, lambda: self._step(True))
         self.next = forms.icon_button("next", following, lambda: self._step(False))
-        self.follow = QCheckBox(self.tr("Follo&w"))
+        self.follow = QtWidgets.QCheckBox(self.tr("Follo&w"))
         self.follow.setToolTip(self.tr("Keep the last line in sight while more come"))
         self.follow.setChecked(True)
-        self.copy = forms.icon_button("copy", self.tr("Copy log"))
-        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        copy = self.tr("Copy log"), lambda: QGuiApplication.clipboard().setText(self.text())
+        self.copy = forms.icon_button("copy", *copy)
         self.save = forms.button(self.tr("Save &log…"))
         line = forms.row((self.search, 4), self.count, self.previous, self.next, forms.REST)
         forms.add(line, self.follow, self.copy, self.save)
@@ -143,8 +130,6 @@ class LogView(QWidget):
         bar = self.edit.verticalScrollBar()
         bar.setValue(bar.maximum())
 
-    # Searching.
-
     def _search(self) -> None:
         word = re.escape(in_utf16(self.search.text()))
         self._matches, self._current = [], -1
@@ -167,8 +152,8 @@ class LogView(QWidget):
 
     def _tell(self) -> None:
         found, word = len(self._matches), self.search.text()
-        said = self.tr("{} of {}").format(f"{self._current + 1:,}", f"{found:,}") if found else ""
-        self.count.setText(said if found or not word else self.tr("No match"))
+        said = self.tr("{} of {}").format(f"{self._current + 1:,}", f"{found:,}")
+        self.count.setText(said if found else self.tr("No match") if word else "")
         for button in (self.previous, self.next):
             button.setEnabled(bool(found))
             button.setVisible(bool(word))  # before, they are of no use and take room
@@ -181,11 +166,9 @@ class LogView(QWidget):
         first = max(0, self._current - _MARKED // 2)
         for number, (at, end) in islice(enumerate(self._matches), first, first + _MARKED):
             here = number == self._current
-            look = QTextCharFormat()
-            look.setBackground(QColor(shades.accent if here else shades.selected))
-            look.setForeground(QColor(shades.on_accent if here else shades.text))
-            mark = QTextEdit.ExtraSelection()
-            mark.format = look
+            mark = QtWidgets.QTextEdit.ExtraSelection()
+            mark.format.setBackground(QColor(shades.accent if here else shades.selected))
+            mark.format.setForeground(QColor(shades.on_accent if here else shades.text))
             mark.cursor = QTextCursor(self.edit.document())
             mark.cursor.setPosition(at)
             mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
@@ -213,13 +196,13 @@ class JobDetail(QWidget):
         self.picture.setFixedSize(24, 24)
         self.title = forms.label("", "title", wrap=True, selectable=True)
         self.words = forms.label("", "muted", wrap=True, selectable=True)
-        self.bar = QProgressBar()
+        self.bar = QtWidgets.QProgressBar()
         self.bar.setAccessibleName(self.tr("Progress"))
         self.bar.setTextVisible(False)
         self.told = forms.label("", wrap=True, selectable=True)
         self.told.setAccessibleName(self.tr("What came of it"))
         self.notice = Notice()
-        self.facts = QFormLayout()
+        self.facts = QtWidgets.QFormLayout()
         self.facts.setContentsMargins(0, 0, 0, 0)
         self.facts.setHorizontalSpacing(16)
         self.facts.setVerticalSpacing(4)
@@ -227,7 +210,7 @@ class JobDetail(QWidget):
         #: What can be seen of it, and below what can be done then.
         self.ways, self.deeds = Wrapping(), Wrapping()
         self.log = LogView()
-        self.tabs = QTabWidget()
+        self.tabs = QtWidgets.QTabWidget()
         self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.log, self.tr("Log"))
@@ -235,13 +218,10 @@ class JobDetail(QWidget):
         self.cells: CellsPane | None = None
         head = forms.row((self.picture, Qt.AlignmentFlag.AlignTop), gap=12)
         head.addLayout(forms.column(self.title, self.words, gap=4), 1)
-        self._lines = forms.column(
-            head, self.bar, self.told, self.notice, self.facts, forms.REST, gap=12
-        )
-        held = QWidget()
-        held.setLayout(self._lines)
+        said = head, self.bar, self.told, self.notice, self.facts, forms.REST
+        self._lines = forms.column(*said, gap=12)
         #: It is scrolled where there is little height; the buttons below it stay in sight.
-        self._room = Scrolled(held, least=_LEAST)
+        self._room = Scrolled(forms.page(self._lines), least=_LEAST)
         self._room.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         # Those of the notice as well: none is half out of sight where what is said is scrolled.
         self.ways.addWidget(self.notice.remedies)
@@ -269,8 +249,7 @@ class JobDetail(QWidget):
 
     def refresh(self) -> None:
         """Say how far it is by now."""
-        one = self._one
-        if one is None:
+        if (one := self._one) is None:
             return
         running = shown.active(one)
         self.title.setText(shown.doing(one) if isinstance(one, Job) else one.title)
@@ -289,7 +268,7 @@ class JobDetail(QWidget):
             self.notice.tell(error)
         self.bar.setVisible(running)
         if running:
-            shown.set_bar(self.bar, shown.fraction(one))
+            shown.set_bar(self.bar, one.fraction() if isinstance(one, Job) else 1.0)
         self._show_facts(one)
         self._show_cells(one)
         self._paint()
@@ -323,7 +302,7 @@ class JobDetail(QWidget):
                 self.cells.setContentsMargins(0, 8, 0, 0)
                 # A narrow window stays one: what has no room is scrolled to.
                 self.tabs.addTab(Area(self.cells), "")
-            self.cells.file_of = lambda recipe: file_of(one, recipe)
+            self.cells.file_of = partial(file_of, one)
             self.cells.show_cells(one.cells)
             self.tabs.setTabText(1, self.tr("Cells ({})").format(f"{len(one.cells.rows):,}"))
         if self.cells is not None:

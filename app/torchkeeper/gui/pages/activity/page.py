@@ -7,15 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import (
-    QCoreApplication,
-    QRect,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QCoreApplication, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
@@ -40,9 +34,6 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.gui.background.lookups import PastJobs
     from torchkeeper.gui.context import Context
-
-
-# How the list of jobs draws one: its state, its title and when, how it ended or how far it is.
 
 #: Pixels between the edge of the list, the icon and the words.
 _LEFT, _ICON, _WORDS = 12, 20, 42
@@ -88,39 +79,39 @@ class JobDelegate(QStyledItemDelegate):
         line = metrics.height()
         inner = box.adjusted(_WORDS, 7, -_LEFT, -8)
         clock = shown.clock(one)
-        clock_width = metrics.horizontalAdvance(clock) + (12 if clock else 0)
-        above = QRect(inner.left(), inner.top(), inner.width(), line)
-        top, elide = above.adjusted(0, 0, -clock_width, 0), Qt.TextElideMode.ElideRight
+        above, elide = (
+            QRect(inner.left(), inner.top(), inner.width(), line),
+            Qt.TextElideMode.ElideRight,
+        )
+        top = above.adjusted(0, 0, -metrics.horizontalAdvance(clock) - (12 if clock else 0), 0)
         painter.setPen(QColor(shades.text))
+        elide = Qt.TextElideMode.ElideRight
         painter.drawText(top, _AT_LEFT, metrics.elidedText(one.title, elide, top.width()))
         quiet = QColor(shades.text if chosen else shades.muted)
         painter.setPen(quiet)
         painter.drawText(above, RIGHT, clock)
-        took = shown.took(one)
-        took_width = metrics.horizontalAdvance(took) + (12 if took else 0)
-        below = above.translated(0, line + 2)
+        took, below = shown.took(one), above.translated(0, line + 2)
         painter.drawText(below, RIGHT, took)
-        words = below.adjusted(0, 0, -took_width, 0)
-        painter.setPen(QColor(shades.error) if shown.state(one) is State.FAILED else quiet)
-        text = metrics.elidedText(shown.words(one), elide, words.width())
-        painter.drawText(words, _AT_LEFT, text)
-        if shown.active(one):
-            draw_bar(painter, QRect(inner.left(), words.bottom() + 4, inner.width(), 4), one)
+        words = below.adjusted(0, 0, -metrics.horizontalAdvance(took) - (12 if took else 0), 0)
+        painter.setPen(QColor(shades.error) if one.state == State.FAILED else quiet)
+        painter.drawText(
+            words, _AT_LEFT, metrics.elidedText(shown.words(one), elide, words.width())
+        )
+        if isinstance(one, Job) and one.active:
+            _draw_bar(painter, QRect(inner.left(), words.bottom() + 4, inner.width(), 4), one)
         painter.setPen(QColor(shades.line))
         painter.drawLine(box.bottomLeft(), box.bottomRight())
 
 
-def draw_bar(painter: QPainter, box: QRect, one: shown.Shown) -> None:
-    """A thin bar that says how far a job is."""
+def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
     shades = theme.shades()
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(shades.line))
     painter.drawRoundedRect(box, 2, 2)
-    fraction = shown.fraction(one)
-    done, fraction = QRect(box), shown.fraction(one)
+    done, fraction = QRect(box), job.fraction()
     if fraction is not None:
         done.setWidth(round(box.width() * fraction))
-    elif shown.state(one) is State.QUEUED:
+    elif job.state is State.QUEUED:
         done.setWidth(0)
     else:
         # Nobody knows how much is left: a piece that wanders, once in two seconds.
@@ -186,9 +177,9 @@ class ActivityPage(Page):
         self.blank.offer(self.tr("&Warm…"), "warm")
         self.import_ = forms.button(self.tr("&Import…"), context.actions["import"].trigger)
         self.blank.beside(self.import_)
+        clear = self.tr("Clear histor&y…"), self._clear
         hint = self.tr("Forget all jobs that have ended; caches stay")
-        text = self.tr("Clear histor&y…")
-        self.clear_button = forms.button(text, self._clear, hint, danger=True)
+        self.clear_button = forms.button(*clear, hint, danger=True)
         self._make_ways()
         self._lay_out()
         self._connect()
@@ -220,8 +211,7 @@ class ActivityPage(Page):
     def _lay_out(self) -> None:
         listed = self.filter, (self.list, 1), self.damaged
         self._left = forms.column(*listed, margin=(0, 0, 16, 0))
-        side = QWidget()
-        side.setLayout(self._left)
+        side = forms.page(self._left)
         side.setMinimumWidth(_LIST)
         right = forms.frame("pane", forms.column(self.detail, self.none))
         self.split = forms.split(side, right, sizes=_WIDE, lined=True)
@@ -326,9 +316,8 @@ class ActivityPage(Page):
             # The next best: what runs, or else the last.
             index = next((self.rows.index_of(one) for one in self.rows.items), index)
         selection = self.list.selectionModel()
-        selection.blockSignals(True)
-        selection.setCurrentIndex(index, selection.SelectionFlag.ClearAndSelect)
-        selection.blockSignals(False)
+        with QSignalBlocker(selection):
+            selection.setCurrentIndex(index, selection.SelectionFlag.ClearAndSelect)
         self.list.viewport().update()
         self._show(self.rows.item(index))
         if index.isValid():
@@ -345,12 +334,10 @@ class ActivityPage(Page):
         every = bool(self._jobs.jobs or self.rows.past)
         self.stack.setCurrentIndex(int(every))
         text = self.tr("None has “{}” in its name, its place or its result.")
-        text = text.format(printable(self.filter.text(), 80))
-        self.none.say(self.tr("No job matches"), text)
+        self.none.say(self.tr("No job matches"), text.format(printable(self.filter.text(), 80)))
         self.none.setVisible(every and not self.rows.items)
         self.detail.setVisible(one is not None)
-        ended = bool(self.rows.past) or any(not job.active for job in self._jobs.jobs)
-        self.clear_button.setEnabled(ended)
+        self.clear_button.setEnabled(self._ended_jobs > 0)
         self.blank.say(
             self.tr("The history is empty") if self._cleared else
             self.tr("Nothing has been done yet"),
@@ -361,10 +348,14 @@ class ActivityPage(Page):
         self._suit()
         self.current_changed.emit()
 
+    @property
+    def _ended_jobs(self) -> int:
+        return len(self.rows.past) + sum(not job.active for job in self._jobs.jobs)
+
     def _suit(self) -> None:
         """Show what can be done with the chosen job, and nothing else."""
         one, job = self._chosen, self.job
-        fruit = (one.fruit if one is not None else "") or ""
+        fruit = (one and one.fruit) or ""
         warmed = job is not None and job.traits.warms and job.state is State.DONE
         some = job is not None and (not job.cells or len(job.cells.bad) < len(job.cells.rows))
         for button, on in (
@@ -414,8 +405,7 @@ class ActivityPage(Page):
         return not any(x.traits.trashes or x.traits.untrashes for x in later)
 
     def _undo(self) -> None:
-        job = self.job
-        if job is not None and job.place is not None:
+        if (job := self.job) is not None and job.place is not None:
             self._context.operations.undo(job.place, str(job.result["receipt"]))
 
     def _save(self) -> None:
@@ -435,7 +425,7 @@ class ActivityPage(Page):
         items = self.rows.items
         at = next((n for n, other in enumerate(items) if other is one), 0)
         beside = items[at + 1 : at + 2] or items[max(0, at - 1) : at]
-        self._chosen = beside[0] if beside else None
+        self._chosen = next(iter(beside), None)
         if isinstance(one, Job):
             self._jobs.forget(one)
             self._ask([one.kept_as] if one.kept_as else [])
@@ -443,8 +433,7 @@ class ActivityPage(Page):
             self._ask([one.id])
 
     def _clear(self) -> ConfirmDialog:
-        number = len(self.rows.past) + sum(not job.active for job in self._jobs.jobs)
-        jobs = say.count(number, "job that has ended", "jobs that have ended")
+        jobs = say.count(self._ended_jobs, "job that has ended", "jobs that have ended")
         title, sure = self.tr("Clear history"), self.tr("Forget {}?").format(jobs)
         text = self.tr("They go off this list and out of the history; caches stay as they are.")
         if self.filter.text():

@@ -7,19 +7,10 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPalette, QTextCursor, QTextFormat
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QPlainTextEdit,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTextEdit,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words import explaining
@@ -59,19 +50,18 @@ class _Line:
     group: int
 
 
-class _Delegate(QStyledItemDelegate):
+class _Delegate(QtWidgets.QStyledItemDelegate):
     """Draws what follows from something else in a quieter colour."""
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+    def initStyleOption(self, option: QtWidgets.QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         if index.sibling(index.row(), FACTOR).data(_QUIET):
             option.palette.setColor(QPalette.ColorRole.Text, QColor(theme.shades().muted))
 
 
 class DifferencesTree(QTreeWidget):
-    """A heading for each group of causes, and one for all that follows from them.
-
-    Lists and searches in small slices. Emits ``counted`` with how many of all are shown by then.
+    """A heading for each group of causes, and one for all that follows from them. Lists and
+    searches in small slices. Emits ``counted`` with how many of all are shown by then.
     """
 
     #: The row that is chosen, or None.
@@ -84,7 +74,7 @@ class DifferencesTree(QTreeWidget):
         self.setHeaderLabels([self.tr("What"), self.tr("A"), self.tr("B")])
         self.setUniformRowHeights(True)
         self.setItemDelegate(_Delegate(self))
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionMode(QtWidgets.QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.setTabKeyNavigation(False)
         self.setIndentation(16)
@@ -93,7 +83,7 @@ class DifferencesTree(QTreeWidget):
         header.setStretchLastSection(False)
         header.resizeSection(FACTOR, _FIRST_WIDE)
         for column in (A, B):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+            header.setSectionResizeMode(column, QtWidgets.QHeaderView.ResizeMode.Stretch)
         self._found: ComparisonTold = {}
         #: What is not listed yet: the heading, and the rows under it.
         self._coming: deque[tuple[QTreeWidgetItem, str, deque[FactorTold]]] = deque()
@@ -149,8 +139,6 @@ class DifferencesTree(QTreeWidget):
         self._coming.append((heading, title, deque(rows)))
         return heading
 
-    # In slices.
-
     @property
     def settled(self) -> bool:
         """Whether all is listed, and searched."""
@@ -186,8 +174,7 @@ class DifferencesTree(QTreeWidget):
             if quiet:
                 item.setData(FACTOR, _QUIET, True)
             items.append(item)
-            hay = "\n".join((title, *texts)).lower()
-            self._lines.append(_Line(texts, hay, item, group))
+            self._lines.append(_Line(texts, "\n".join((title, *texts)).lower(), item, group))
         heading.addChildren(items)
         if not rows:
             self._coming.popleft()
@@ -224,7 +211,7 @@ class DifferencesTree(QTreeWidget):
         return all(word in line.hay for word in self._words)
 
 
-class DifferenceView(QPlainTextEdit):
+class DifferenceView(QtWidgets.QPlainTextEdit):
     """One difference in full: both values, or the lines of a graph that differ."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -258,7 +245,7 @@ class DifferenceView(QPlainTextEdit):
         shades = theme.shades()
         marks = []
         for at, added in self._marked:
-            mark = QTextEdit.ExtraSelection()
+            mark = QtWidgets.QTextEdit.ExtraSelection()
             mark.cursor = QTextCursor(self.document().findBlockByNumber(at))
             mark.format.setBackground(QColor(shades.good_ground if added else shades.error_ground))
             mark.format.setProperty(int(_FULL_WIDTH.value), True)
@@ -268,9 +255,6 @@ class DifferenceView(QPlainTextEdit):
 
 def _indented(text: str) -> list[str]:
     return [f"  {line}" for line in text.splitlines()] or ["  "]
-
-
-# One side of a comparison: which entry it is, of which place, and choosing another.
 
 
 class Side(NamedTuple):
@@ -292,15 +276,13 @@ class Card(QWidget):
         policy = self.chip.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.chip.setSizePolicy(policy)
-        self.key = Elided("muted")
-        self.made = Elided("muted")
+        self.key, self.made = Elided("muted"), Elided("muted")
         hint = self.tr("Go to the entries, and choose one for this side")
         self.chooser = forms.button(self.tr("Choose…"), hint=hint)
         self.chooser.setAccessibleName(self.tr("Choose {}").format(letter))
         line = forms.row(forms.label(letter, "heading"), (self.name, 1), self.chooser)
-        about = forms.row(self.chip, (self.key, 1))
-        inner = forms.column(line, about, self.made, margin=12, gap=6)
-        self.setLayout(forms.column(forms.frame("hint", inner)))
+        inner = line, forms.row(self.chip, (self.key, 1)), self.made
+        self.setLayout(forms.column(forms.frame("hint", forms.column(*inner, margin=12, gap=6))))
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
     def show_side(self, side: Side) -> None:

@@ -43,8 +43,7 @@ class CompareFlows(QObject):
     def _compare(self, one: Entry, other: Entry | None) -> None:
         from torchkeeper.gui.pages.comparing.differences import Side
 
-        place = self._context.place
-        if place is not None:
+        if (place := self._context.place) is not None:
             page = self._compare_page()
             page.compare(Side(place, one), Side(place, other) if other is not None else None)
             self._context.pages.go(COMPARE)
@@ -59,10 +58,9 @@ class CompareFlows(QObject):
         if self._compare_page().put(letter, Side(context.place, chosen[0])):
             context.pages.go(COMPARE)
             return
-        other = {"A": "compare-as-b", "B": "compare-as-a"}[letter]
-        keys = context.actions[other].shortcut().toString()
+        other = context.actions["compare-as-b" if letter == "A" else "compare-as-a"].shortcut()
         said = self.tr("This entry is {} now. Select another of its kind, in any place, and press "
-                       "{} to compare them.").format(letter, keys)  # fmt: skip
+                       "{} to compare them.").format(letter, other.toString())  # fmt: skip
         context.say(said, _HINT_MS)
 
     def _compare_page(self) -> ComparePage:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
@@ -17,10 +17,10 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
-from torchkeeper.gui.pages.table import ENTRIES
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer
@@ -94,10 +94,7 @@ class ComparePage(Page):
 
     def _make(self) -> None:
         self.sentence = forms.label("", "heading", wrap=True)
-        self.sentence.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse
-            | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
+        forms.selectable(self.sentence, keys=True)
         self.sentence.setAccessibleName(self.tr("What differs, in a sentence"))
         self.unread = forms.label("", "muted", wrap=True)
         self.unread.hide()
@@ -121,17 +118,14 @@ class ComparePage(Page):
         self.copy = forms.button(self.tr("Co&py"), self._copy, hint)
 
     def _lay_out(self) -> None:
-        self._search_line = QWidget()
-        self._search_line.setLayout(forms.row((self.search_box, 1), self.count))
+        self._search_line = forms.page(forms.row((self.search_box, 1), self.count))
         split = forms.split(self.tree, self.view, sizes=[300, 176], upright=True)
-        self._page = QWidget()
-        self._page.setLayout(forms.column(self._search_line, (split, 1)))
+        self._page = forms.page(forms.column(self._search_line, (split, 1)))
         self._nothing = QWidget()
         self.stack = forms.stack(self.blank, self._page, self._nothing)
         self.tools.addWidget(self.past)
-        self.body.addLayout(forms.row((self.a, 1), (self.b, 1), gap=12))
-        self.body.addLayout(forms.row(self.swap, self.nearest, self.go, self.copy, forms.REST))
-        self.body.addSpacing(4)
+        ways = forms.row(self.swap, self.nearest, self.go, self.copy, forms.REST)
+        forms.add(self.body, forms.row((self.a, 1), (self.b, 1), gap=12), ways, 4)
         forms.add(self.body, self.sentence, self.unread, self.notice, (self.stack, 1))
 
     def _connect(self) -> None:
@@ -175,10 +169,8 @@ class ComparePage(Page):
     def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
         letter, card = self.taking.free, None
         for name, one in (("A", self.a), ("B", self.b)):
-            inside = one.rect().contains(one.mapFrom(self, at)) if at is not None else (
-                one.isAncestorOf(self.window().focusWidget())
-            )  # fmt: skip
-            if inside:
+            held = at is None and one.isAncestorOf(self.window().focusWidget())
+            if held or (at is not None and one.rect().contains(one.mapFrom(self, at))):
                 letter, card = name, one
         if at is not None and card is None and carried.rows is None:
             return None  # as anywhere in the window
@@ -204,12 +196,10 @@ class ComparePage(Page):
 
     def choose(self, letter: str) -> None:
         """Go to the entries, to choose one for a side."""
-        keys = {"A": "compare-as-a", "B": "compare-as-b"}
-        action = self._context.actions[keys[letter]]
+        action = self._context.actions[f"compare-as-{letter.lower()}"]
         text = self.tr("Select an entry, in any place, and press {} to put it on side {}.")
-        said = text.format(action.shortcut().toString(), letter)
         self._context.pages.go(ENTRIES)
-        self._context.say(said, _HINT_MS)
+        self._context.say(text.format(action.shortcut().toString(), letter), _HINT_MS)
         self._context.table.setFocus()
 
     def _go_on(self, action: str) -> None:
@@ -280,8 +270,6 @@ class ComparePage(Page):
         self.blank.offer(self.tr("Go to entries"))
         self.stack.setCurrentWidget(self.blank)
 
-    # Asking.
-
     def _ask(self, pair: Pair, places: Sequence[str] = ()) -> None:
         """places: those to look in for the nearest entry; all that there are, without any."""
         self._forget()
@@ -301,8 +289,7 @@ class ComparePage(Page):
         else:
             # Servers are looked into only where one is shown: it would be fetched whole.
             every = (x.path for x in self._context.places.places if x.exists and not x.server)
-            own = dict.fromkeys([place, *every])
-            self._places = list(places or own)
+            self._places = list(places or dict.fromkeys([place, *every]))
             self.sentence.setText(self.tr("Looking for the nearest entry…"))
             self._looking = say.count(len(self._places), "place", "places")
             self.blank.say(self.tr("Looking in {}…").format(self._looking))
@@ -397,11 +384,10 @@ class ComparePage(Page):
     def _copy(self) -> None:
         if self.found is None:
             return
-        lines = [_sentence(self.found), ""]
-        cards = (("A", self.a), ("B", self.b))
-        lines += [f"{letter}\t{card.key.text()}\t{card.name.text()}" for letter, card in cards]
-        lines += ["", *("\t".join(row) for row in self.tree.texts())]
-        QGuiApplication.clipboard().setText("\n".join(lines))
+        cards = ("A", self.a), ("B", self.b)
+        lines = [f"{letter}\t{card.key.text()}\t{card.name.text()}" for letter, card in cards]
+        text = [_sentence(self.found), "", *lines, "", *map("\t".join, self.tree.texts())]
+        QGuiApplication.clipboard().setText("\n".join(text))
 
     def _go(self) -> None:
         if self._side_b is not None:
@@ -463,7 +449,7 @@ class CompareTaking(QObject):
         self._page.choose(letter)
 
     def _show_run(self, ident: str) -> None:
-        from torchkeeper.gui.pages.runs.page import RunsPage
+        from torchkeeper.gui.pages.runs import RunsPage
 
         page = self._context.pages.of("runs")
         assert isinstance(page, RunsPage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
@@ -12,24 +13,17 @@ from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.words import checkwords, say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
-from torchkeeper.gui.pages.doctor.mender import Mended
+from torchkeeper.gui.pages.doctor.diagnosis import Mended
 from torchkeeper.gui.pages.profiles.words import MARKS
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.cards import Card, CardList
 from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME
 
+_tr = partial(QCoreApplication.translate, "Doctor")
+
 #: A check that could not be made: its name, the place, and why.
 Left = tuple[str, str, UserError]
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Doctor", text)
-
-
-def heading(severity: str) -> str:
-    """What stands over the findings of a severity."""
-    return {"error": _tr("Errors"), "warning": _tr("Warnings"), "advice": _tr("Advice")}[severity]
 
 
 class PressCard(Card):
@@ -142,10 +136,10 @@ class Cards(CardList):
         wanted: list[object] = []
         if mended:
             wanted += [_tr("Fixed"), *mended]
-        for severity in SEVERITIES:
-            some = [one for one in found if one.finding.severity == severity]
-            if some:
-                wanted += [f"{heading(severity)} ({len(some):,})", *some]
+        headings = _tr("Errors"), _tr("Warnings"), _tr("Advice")
+        for severity, heading in zip(SEVERITIES, headings, strict=True):
+            if some := [one for one in found if one.finding.severity == severity]:
+                wanted += [f"{heading} ({len(some):,})", *some]
         if left:
             wanted.append(("left", tuple(left)))
         self.arrange(wanted, self._make, _same)

@@ -19,10 +19,8 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.purging import MendDialog
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.doctor import diagnosis
 from torchkeeper.gui.pages.doctor.cards import Cards, is_bug
-from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis
-from torchkeeper.gui.pages.doctor.mender import Mended, Mender, Plan
+from torchkeeper.gui.pages.doctor.diagnosis import Asked, Diagnosis, Mended, Mender, Plan, report
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.pages.profiles.words import counted
 from torchkeeper.gui.places.model import Place
@@ -97,8 +95,7 @@ class DoctorPage(Page):
             name.setFixedWidth(96)
             name.setContentsMargins(0, 7, 0, 0)
             control.setAccessibleName(text.replace("&", ""))
-            line = (name, Qt.AlignmentFlag.AlignTop), (control, 1)
-            self.body.addLayout(forms.row(*line, gap=12))
+            self.body.addLayout(forms.row((name, forms.TOP), (control, 1), gap=12))
         self.summary = forms.label("", "heading", wrap=True)
         self.where = forms.label("", "muted", wrap=True)
         self.when = forms.label("", "muted", wrap=True)
@@ -108,8 +105,7 @@ class DoctorPage(Page):
         self.notice = Notice()
         self.notice.again.connect(self.run)
         self.notice.log.connect(self._show_log)
-        self.body.addSpacing(4)
-        forms.add(self.body, self.summary, self.where, self.when, self.bar, self.notice)
+        forms.add(self.body, 4, self.summary, self.where, self.when, self.bar, self.notice)
         self.cards = Cards(self.tr("What was found"), margin=8)
         self.cards.fix.connect(self._fix)
         self.cards.undo.connect(self._undo)
@@ -220,13 +216,8 @@ class DoctorPage(Page):
                 title = next((x.title for x in places if x.path == shown), shown)
                 all_of_it = self.tr("What the environment uses, “{}”, and this user’s other caches")
                 all_of_it = all_of_it.format(printable(title, 60))
-            self.scope.blockSignals(True)
-            self.scope.clear()
-            self.scope.addItem(all_of_it, None)
-            for path in paths:
-                self.scope.addItem(printable(path, 400), path)
-            self.scope.setCurrentIndex(max(0, self.scope.findData(before)))
-            self.scope.blockSignals(False)
+            named = ((printable(path, 400), path) for path in paths)
+            self.scope.offer([(all_of_it, None), *named], before)
 
     def _asked(self) -> Asked:
         facts = self.choice_of.facts or {}
@@ -251,9 +242,7 @@ class DoctorPage(Page):
         return self._touched or self._asked()._replace(reads=()) != last._replace(reads=())
 
     def _use(self) -> None:
-        """Look, once it is known what the environment is, unless that is what was looked at.
-        While another page is shown nobody has asked for it.
-        """
+        """Look, once it is known what the environment is, unless that is what was looked at."""
         first = self.diagnosis.asked is None
         if self.choice_of.waiting or not (first or self._here):
             self._say()
@@ -417,9 +406,7 @@ class DoctorPage(Page):
         )  # fmt: skip
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(diagnosis.text(self.diagnosis))
-
-    # Mending.
+        QGuiApplication.clipboard().setText(report(self.diagnosis))
 
     def _fix(self, one: Told) -> None:
         self.mender.plan([one])

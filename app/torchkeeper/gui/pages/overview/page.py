@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter
 
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
@@ -14,10 +14,9 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.overview import parts as words
-from torchkeeper.gui.pages.overview.parts import Crumbs, PartList
-from torchkeeper.gui.pages.overview.reclaiming import Looking, Reclaiming
+from torchkeeper.gui.pages.overview.parts import Crumbs, Looking, PartList, Reclaiming
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms, lists
@@ -29,9 +28,6 @@ from torchkeeper.gui.widgets.plain import caption, tip
 if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.places.discovery import Discovery
-
-
-# A few plain numbers beside each other, each with what it counts below it.
 
 
 class Figure(QFrame):
@@ -54,7 +50,7 @@ class Figure(QFrame):
         self.value.setText(value or "–")
         self.more.setText(more)
         # Where nothing is said the others keep their height.
-        self.setToolTip(tip(hint) if hint else "")
+        self.setToolTip(tip(hint))
         said = value or self.tr("not known")
         self.setAccessibleName(f"{self.name}: {said}" + (f", {more}" if more else ""))
 
@@ -97,7 +93,8 @@ class OverviewPage(Page):
         self._soon = once(self, self._look_if_seen, _SOON_MS)
         self.looking.changed.connect(self._changed)
         context.operations.changed.connect(self._happened)
-        discovery.listed.connect(self._places_known)
+        discovery.listed.connect(self._look_if_seen)
+        discovery.listed.connect(self._show)
         context.jobs.rowsInserted.connect(lambda *_: self._rest.start())
         context.jobs.finished.connect(lambda *_: self._soon.start())
         for change in (context.places.rowsInserted, context.places.rowsRemoved,
@@ -114,8 +111,7 @@ class OverviewPage(Page):
         self.notice.again.connect(self.refresh)
         self.by = Choice()
         self.by.setAccessibleName(self.tr("Group by"))
-        for dimension in DIMENSIONS:
-            self.by.addItem(words.dimension_words(dimension), dimension)
+        self.by.offer((words.dimension_words(dimension), dimension) for dimension in DIMENSIONS)
         self.by.activated.connect(self._choose_by)
         self.entries = Figure(self.tr("Entries"))
         self.bytes = Figure(self.tr("Content"))
@@ -140,9 +136,7 @@ class OverviewPage(Page):
         self.list.chosen.connect(lambda values: self.map.select((value,) for value in values))
         self.list.up.connect(self.go_up)
         self.list.menu_asked.connect(self._list_menu)
-        self.reclaiming = Reclaiming(
-            self._title, lambda place, _: self.cleaning.emit(place), self.emptying.emit
-        )
+        self.reclaiming = Reclaiming(self._title, self.cleaning.emit, self.emptying.emit)
         self.problems = forms.label("", "error", wrap=True)
         self.empty = EmptyState("overview")
         self.empty.asked.connect(lambda action: self._context.actions[action].trigger())
@@ -161,11 +155,10 @@ class OverviewPage(Page):
         self.split.setStretchFactor(0, 3)
         self.split.setStretchFactor(1, 2)
         self.split.setSizes([560, 500])
-        page = QWidget()
         figures = forms.row(*((figure, 1) for figure in self.figures), gap=12)
         line = forms.row((self.crumbs, 1), self.show_button)
         below = (self.split, 1), self.problems, self.reclaiming
-        page.setLayout(forms.column(figures, line, *below, gap=12))
+        page = forms.page(forms.column(figures, line, *below, gap=12))
         # A small window with an error, or the guide, has no room for all of it.
         self.stack = forms.stack(self.empty, Scrolled(page))
         forms.add(self.body, self.said, self.bar, self.notice, (self.stack, 1))
@@ -187,7 +180,6 @@ class OverviewPage(Page):
         return [place.path for place in self._context.places.places if place.exists]
 
     def _happened(self, _: str) -> None:
-        """A job has changed a place."""
         self._outdated = True
         self._soon.start()
 
@@ -207,10 +199,6 @@ class OverviewPage(Page):
         else:
             self.looking.cancel()
             self._show()
-
-    def _places_known(self) -> None:
-        self._look_if_seen()
-        self._show()
 
     def _changed(self) -> None:
         if not self.looking.running:
@@ -238,8 +226,7 @@ class OverviewPage(Page):
         self._show()
 
     def _open(self, value: str) -> None:
-        dimension = self.dimension
-        if dimension is None:
+        if (dimension := self.dimension) is None:
             return
         # What has only one part further on tells nothing new.
         self.within[dimension] = value
@@ -280,8 +267,7 @@ class OverviewPage(Page):
         if "place" in within:
             self._show_in_table(within["place"], within)
             return
-        found = self.looking.shown
-        places = found.groups("place", within) if found is not None else []
+        places = found.groups("place", within) if (found := self.looking.shown) else []
         if len(places) == 1:
             self._show_in_table(places[0].value, within)
             return
@@ -313,20 +299,18 @@ class OverviewPage(Page):
         menu = QMenu(self)
         menu.setObjectName("of-part")
         menu.aboutToHide.connect(menu.deleteLater)
+        shows = self.tr("Show its entries in the table of the place"), self.show_entries
+        into = self.tr("Show what it is made of"), partial(self._open, value)
         for icon, text, hint, slot in (
-            ("next", self.tr("&Go into"), self.tr("Show what it is made of"),
-             lambda: self._open(value)),
-            ("entries", self.tr("&Show entries"),
-             self.tr("Show its entries in the table of the place"), self.show_entries),
+            ("next", self.tr("&Go into"), *into),
+            ("entries", self.tr("&Show entries"), *shows),
             ("up", self.tr("Go &up"), self.tr("Out of what was gone into last"), self.go_up),
-        ):  # fmt: skip
+        ):
             action = menu.addAction(theme.icon(icon), text)
             action.setStatusTip(hint)
             action.triggered.connect(lambda _=False, slot=slot: slot())
         action.setEnabled(bool(self.within))  # the last, which goes up
         menu.popup(at)
-
-    # Showing.
 
     def _title(self, place: str) -> str:
         return self._titles.get(place) or self._context.places.title(place)
@@ -383,8 +367,10 @@ class OverviewPage(Page):
             return
         apart = say.apart(totals.counts)
         beside = self.tr("and {}").format(apart) if apart else ""
-        about = " · ".join(filter(None, (self._in_places(found), beside)))
-        self.entries.tell(f"{totals.entries:,}", about)
+        count = sum(1 for one in found.places.values() if not one.failed and not one.left_out)
+        places = self.tr("in {}").format(say.count(count, "place", "places"))
+        about = "" if "place" in self.within else places, beside
+        self.entries.tell(f"{totals.entries:,}", " · ".join(filter(None, about)))
         self.bytes.tell(
             say.size(totals.bytes), self._free(found),
             self.tr("What the files of the entries hold, which is what a copy carries."),
@@ -415,12 +401,6 @@ class OverviewPage(Page):
         of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
         return of.format(held)
 
-    def _in_places(self, found: Overview) -> str:
-        if "place" in self.within:
-            return ""
-        count = sum(1 for one in found.places.values() if not one.failed and not one.left_out)
-        return self.tr("in {}").format(say.count(count, "place", "places"))
-
     def _free(self, found: Overview) -> str:
         disks = found.disks
         free = disks[0][0] if len(disks) == 1 else None
@@ -429,17 +409,17 @@ class OverviewPage(Page):
         return "" if free is None else self.tr("{} free").format(say.size(free))
 
     def _say_about(self) -> None:
-        """How old is what is shown, and for whom it is."""
-        forms.tell(self.said, self._about(self.looking.shown))
+        forms.tell(self.said, self._about())
 
-    def _about(self, found: Overview | None) -> str:
+    def _about(self) -> str:
+        """How old is what is shown, and for whom it is."""
         looking = self.looking
         if looking.running:
             if looking.at is None:
                 return self.tr("Looking…")
             place, number, of = looking.at
             return self.tr("Looking at {} ({} of {})").format(printable(place, 120), number, of)
-        if found is None or not looking.looked:
+        if looking.shown is None or not looking.looked:
             return ""
         chosen = self._context.environments.chosen
         torch = chosen.torch if chosen is not None and looking.python == chosen.python else ""

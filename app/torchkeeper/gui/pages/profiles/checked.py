@@ -58,24 +58,19 @@ class Checked(QWidget):
         before = self.state.text()
         text = words.counted(found)
         grave = any(one.severity != "advice" for one in found)
-        if not grave:
-            nothing = "" if checking and not found else self.tr("Nothing is wrong with it")
-            text = "; ".join(filter(None, (nothing, text)))
+        if not grave and (found or not checking):
+            text = "; ".join(filter(None, (self.tr("Nothing is wrong with it"), text)))
         forms.tell(self.state, text)
         forms.set_role(self.state, str(worst(list(found))) if grave else "good")
-        if checking:
-            self.checking.setText(self.tr("Checking folders and the server…"))
-        else:
-            left = self.tr("Folders and the server could not be checked: {}")
-            self.checking.setText(left.format(error.what) if error is not None else "")
+        coming = self.tr("Checking folders and the server…") if checking else ""
+        left = self.tr("Folders and the server could not be checked: {}")
+        self.checking.setText(left.format(error.what) if error and not checking else coming)
         self.list.show_findings(found)
         self.list.setVisible(bool(found))
         if text and text != before:
             self.state.setAccessibleName(text)
             forms.alert(self.state)
 
-
-# A pane over a list of findings: the list has the room that it needs, and the pane the rest.
 
 #: Pixels for the findings at most, unless somebody wants more, and of what is over their list.
 _MOST = 272
@@ -85,7 +80,7 @@ _ABOVE = 44
 
 
 class Divided(QSplitter):
-    """Once somebody has moved the bar between the two, it stays where it is."""
+    """The list below has the room that it needs, until somebody moves the bar between the two."""
 
     def __init__(self, above: QWidget, below: Checked) -> None:
         super().__init__(Qt.Orientation.Vertical)
@@ -117,9 +112,6 @@ class Divided(QSplitter):
         self._moved = True
 
 
-# What is wrong with a set of values, told while somebody types: the rules at once, and what has to
-# be looked up (a folder, a server) by an engine once nothing is typed for a moment.
-
 #: Milliseconds without a key press before an engine is asked.
 _TYPING_MS = 600
 #: The checks of the doctor that are about where settings lead: not about what is in a cache.
@@ -144,7 +136,9 @@ def led_to(values: Mapping[str, str], version: str | None) -> dict[str, str]:
 
 
 class Live(QObject):
-    """Checks one set of values at a time; a later one takes the place of one before."""
+    """Checks one set of values at a time: by the rules at once, and by an engine, for folders and
+    servers, once nothing is typed for a moment. A later set takes the place of one before.
+    """
 
     #: There are other findings, or it begins or ends to look them up.
     changed = Signal()

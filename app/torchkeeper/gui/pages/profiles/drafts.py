@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
-from typing import TypedDict
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem
 
@@ -67,9 +66,6 @@ def free(name: str, taken: Iterable[str]) -> str:
     return next(one for one in names if one.casefold() not in used)
 
 
-# The list of profiles, as they are edited: which are not saved, and whether anything is wrong with
-# each.
-
 _DRAFT = Qt.ItemDataRole.UserRole
 #: Characters of a name.
 _NAME = 64
@@ -122,17 +118,15 @@ class DraftList(QListWidget):
     def show_drafts(self, drafts: Sequence[Draft], name: str = "") -> None:
         """Show these, and choose the one of that name, else the first."""
         self.drafts = sorted(drafts, key=_order)
-        self.blockSignals(True)
-        self.clear()
-        for draft in self.drafts:
-            item = QListWidgetItem()
-            item.setData(_DRAFT, draft)
-            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
-            self.addItem(item)
-        rows = [row for row, one in enumerate(self.drafts) if one.name == name]
-        if self.drafts:
-            self.setCurrentRow(rows[0] if rows else 0)
-        self.blockSignals(False)
+        with QSignalBlocker(self):
+            self.clear()
+            for draft in self.drafts:
+                item = QListWidgetItem()
+                item.setData(_DRAFT, draft)
+                item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
+                self.addItem(item)
+            rows = (row for row, one in enumerate(self.drafts) if one.name == name)
+            self.setCurrentRow(next(rows, 0))
         self.paint()
         self.chosen.emit()
 
@@ -165,26 +159,23 @@ class DraftList(QListWidget):
 
     def paint(self) -> None:
         """Show the names, what is not saved, and how good each is."""
-        self.blockSignals(True)
-        for item in self._items():
-            draft = item.data(_DRAFT)
-            item.setText(draft.name)
-            font = item.font()
-            font.setItalic(draft.changed)
-            item.setFont(font)
-            item.setIcon(self._icon(draft))
-            item.setToolTip(tip(f"{printable(draft.name, _NAME)}\n{draft.about}".strip()))
-            state = self.tr("not saved") if draft.changed else ""
-            told = ", ".join(filter(None, (printable(draft.name, _NAME), state)))
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, told)
-        self.blockSignals(False)
+        with QSignalBlocker(self):
+            for item in self._items():
+                draft, font = item.data(_DRAFT), item.font()
+                item.setText(draft.name)
+                font.setItalic(draft.changed)
+                item.setFont(font)
+                item.setIcon(self._icon(draft))
+                name = printable(draft.name, _NAME)
+                item.setToolTip(tip(f"{name}\n{draft.about}".strip()))
+                told = f"{name}, {self.tr('not saved')}" if draft.changed else name
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, told)
 
     def paint_current(self) -> None:
         """Show how good the one is that is chosen."""
         if (item := self.currentItem()) is not None:
-            self.blockSignals(True)
-            item.setIcon(self._icon(item.data(_DRAFT)))
-            self.blockSignals(False)
+            with QSignalBlocker(self):
+                item.setIcon(self._icon(item.data(_DRAFT)))
 
     def _items(self) -> list[QListWidgetItem]:
         return [self.item(row) for row in range(self.count())]
@@ -194,10 +185,9 @@ class DraftList(QListWidget):
         if draft.error is not None:
             return theme.icon("error", shades.error)
         severity = worst(list(self._graded(draft)))
-        if severity in ("error", "warning"):
-            name, colour = MARKS[str(severity)]
-            return theme.icon(name, getattr(shades, colour))
-        return theme.icon("done", shades.good)
+        graded = severity in ("error", "warning")
+        name, colour = MARKS[str(severity)] if graded else ("done", "good")
+        return theme.icon(name, getattr(shades, colour))
 
     def _typed(self, item: QListWidgetItem) -> None:
         draft, name = item.data(_DRAFT), item.text().strip()
@@ -243,12 +233,6 @@ class Written:
     secret: bool
 
 
-class Sent(TypedDict):
-    """What a compile is told of a profile: texts by variable, which may hold a password."""
-
-    settings: dict[str, str]
-
-
 def listed() -> list[Kept]:
     """The profiles that are kept, by name. Raises UserError."""
     from torchkeeper.client.profiles import keeping
@@ -262,16 +246,16 @@ def listed() -> list[Kept]:
     return found
 
 
-def settings(name: str) -> Sent:
-    """Of a profile that something is to be compiled with. Raises UserError,
-    "profile-without-caches" where nothing that is compiled would be kept.
+def settings(name: str) -> dict[str, str]:
+    """What a compile is told of a profile: texts by variable, which may hold a password. Raises
+    UserError, "profile-without-caches" where nothing that is compiled would be kept.
     """
     from torchkeeper.client.profiles import keeping
     from torchkeeper.client.profiles import profile as applying
 
     profile = keeping.load(name)
     applying.check_caches(profile)
-    return {"settings": applying.sent(profile)}
+    return applying.sent(profile)
 
 
 def saved(profile: Profile, before: Profile | None, surely: bool) -> None:
@@ -333,11 +317,10 @@ def written(profile: Profile, form: str, from_secret: str = "") -> Written:
     from torchkeeper.client.profiles.profile import masked, with_password
 
     text = formats.write(profile, form, from_secret or None)
-    secret = bool(with_password(profile)) and not from_secret
-    shown = text
-    if secret:
-        shown = formats.write(replace(profile, values=masked(profile)), form)
-    return Written(text, shown, secret)
+    if from_secret or not with_password(profile):
+        return Written(text, text, secret=False)
+    shown = formats.write(replace(profile, values=masked(profile)), form)
+    return Written(text, shown, secret=True)
 
 
 def put(path: str, text: str, secret: bool) -> str:

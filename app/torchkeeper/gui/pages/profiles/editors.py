@@ -62,8 +62,7 @@ class SwitchEdit(Editor):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.combo = Choice()
-        for text, data in (("", None), (self.tr("On"), "1"), (self.tr("Off"), "0")):
-            self.combo.addItem(text, data)
+        self.combo.offer((("", None), (self.tr("On"), "1"), (self.tr("Off"), "0")))
         self.combo.activated.connect(lambda *_: self.changed.emit())
         self.setLayout(forms.row((self.combo, 1)))
         self.setFocusProxy(self.combo)
@@ -79,9 +78,7 @@ class SwitchEdit(Editor):
             self.combo.removeItem(3)
         if text not in (None, "0", "1"):
             self.combo.addItem(self._odd(text or ""), text)
-            self.combo.setCurrentIndex(3)
-            return
-        self.combo.setCurrentIndex({None: 0, "1": 1, "0": 2}[text])
+        self.combo.setCurrentIndex({None: 0, "1": 1, "0": 2}.get(text, 3))
 
     def use_version(self, version: str | None) -> None:
         super().use_version(version)

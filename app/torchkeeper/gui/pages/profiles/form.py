@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QPainter
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QGridLayout,
-    QLineEdit,
-    QSizePolicy,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.client.words import say, tongue
 from torchkeeper.client.words.findingwords import said
@@ -31,9 +24,6 @@ from torchkeeper.settings.known import GROUPS, SETTINGS, Setting
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent
-
-
-# One setting in the form: what it is, its editor, whether it is set, and what is wrong with it.
 
 #: Pixels of the column with the editors, and of the mark beside a field.
 _EDITORS = 288
@@ -59,13 +49,12 @@ class Mark(QWidget):
             self.update()
 
     def paintEvent(self, _: QPaintEvent) -> None:
-        if not self.role:
-            return
-        with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(getattr(theme.shades(), self.role)))
-            painter.drawRoundedRect(QRectF(self.rect()), _MARK / 2, _MARK / 2)
+        if self.role:
+            with QPainter(self) as painter:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(QColor(getattr(theme.shades(), self.role)))
+                painter.drawRoundedRect(QRectF(self.rect()), _MARK / 2, _MARK / 2)
 
 
 class Field(QWidget):
@@ -97,7 +86,7 @@ class Field(QWidget):
 
     def _lay_out(self) -> None:
         self.editor.setFixedWidth(_EDITORS)
-        edited = forms.row(self.editor, (self.reset, Qt.AlignmentFlag.AlignTop), gap=4)
+        edited = forms.row(self.editor, (self.reset, forms.TOP), gap=4)
         grid = QGridLayout()
         grid.setContentsMargins(0, 6, 0, 6)
         grid.setHorizontalSpacing(12)
@@ -168,9 +157,8 @@ class Field(QWidget):
 
 def _line(one: Finding) -> QWidget:
     icon, role = words.MARKS[one.severity]
-    made, mark = QWidget(), (forms.picture(icon, 16, role), Qt.AlignmentFlag.AlignTop)
-    made.setLayout(forms.row(mark, (forms.label(said(one).what, role, wrap=True), 1), gap=6))
-    return made
+    text = forms.label(said(one).what, role, wrap=True)
+    return forms.page(forms.row((forms.picture(icon, 16, role), forms.TOP), (text, 1), gap=6))
 
 
 #: Pixels that are seen of it at least.
@@ -220,8 +208,7 @@ class Section(QWidget):
         self.heading.clicked.connect(self._toggle)
         self.count = forms.label("", "muted")
         self.rows = forms.column(margin=(4, 0, 0, 8), gap=4)
-        self.body = QWidget()
-        self.body.setLayout(self.rows)
+        self.body = forms.page(self.rows)
         line = forms.row(self.heading, self.count, forms.REST)
         self.setLayout(forms.column(line, self.body, gap=2))
         theme.follow(self, self._paint)
@@ -330,8 +317,7 @@ class Form(QWidget):
         super().__init__()
         self.values: dict[str, str] = {}
         self.sections: dict[str, Section] = {}
-        self.box = QLineEdit()
-        self.box.setPlaceholderText(self.tr("Filter settings"))
+        self.box = forms.line_edit(self.tr("Filter settings"))
         self.box.setAccessibleName(self.tr("Filter settings"))
         forms.clearable(self.box)
         self.only = QCheckBox(self.tr("&Only what is set"))
@@ -339,9 +325,7 @@ class Form(QWidget):
         self.none.setContentsMargins(8, 16, 8, 16)
         self.none.hide()
         self._rows = forms.column(self.none, forms.REST, margin=(0, 0, 12, 0), gap=4)
-        page = QWidget()
-        page.setLayout(self._rows)
-        self.area = Area(page)
+        self.area = Area(forms.page(self._rows))
         # It is scrolled: a low window stays one, whatever is said above.
         self.area.setMinimumHeight(_LEAST)
         above = forms.row((self.box, 1), self.only, gap=16)
@@ -392,10 +376,8 @@ class Form(QWidget):
 
     def field(self, name: str) -> Field | None:
         """The field of a setting, which is seen then."""
-        for section in self.sections.values():
-            if any(one.name == name for one in section.settings):
-                return section.field(name)
-        return None
+        of = (x for x in self.sections.values() if any(one.name == name for one in x.settings))
+        return section.field(name) if (section := next(of, None)) else None
 
     def go_to(self, name: str) -> None:
         """Go to the field of a setting."""
@@ -408,9 +390,8 @@ class Form(QWidget):
             QTimer.singleShot(0, field, lambda: self.area.ensureWidgetVisible(field, 0, 24))
 
     def _edited(self, name: str, text: str | None) -> None:
-        if text is None:
-            self.values.pop(name, None)
-        else:
+        self.values.pop(name, None)
+        if text is not None:
             self.values[name] = text
         for section in self.sections.values():
             section.show_values(self.values)

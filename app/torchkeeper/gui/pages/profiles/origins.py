@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCheckBox, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.profiles.profile import Profile, impossible
 from torchkeeper.client.words import say, settled, tongue
@@ -23,7 +23,7 @@ from torchkeeper.gui.pages.profiles.editors import apart
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
-from torchkeeper.gui.widgets.lists import columns, items
+from torchkeeper.gui.widgets.lists import Table, columns
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings import masks
@@ -96,7 +96,9 @@ class OriginsTab(QWidget):
 
     def slices(self) -> Iterator[None]:
         """Make what takes long, some of it in each slice."""
-        self.tree = QTreeWidget()
+        headings = self.tr("Setting"), self.tr("Value"), self.tr("From")
+        name = self.tr("Settings, their values, and where these come from")
+        self.tree = Table(name, headings)
         self.tree.setMinimumHeight(_LEAST)
         self.unseen = forms.label("", "muted", wrap=True)
         yield
@@ -113,14 +115,10 @@ class OriginsTab(QWidget):
         name = forms.label(self.tr("Settings &of"), "heading")
         name.setBuddy(self.of)
         self.of.setAccessibleName(self.tr("Settings of"))
-        self.tree.setAccessibleName(self.tr("Settings, their values, and where these come from"))
-        self.tree.setRootIsDecorated(False)
         self.tree.setAllColumnsShowFocus(True)
-        self.tree.setUniformRowHeights(True)
-        self.tree.setHeaderLabels([self.tr("Setting"), self.tr("Value"), self.tr("From")])
         self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         columns(self.tree, (424, 0, 320), 1)
-        line = forms.row((self.about, 1), (self.all, Qt.AlignmentFlag.AlignTop), gap=16)
+        line = forms.row((self.about, 1), (self.all, forms.TOP), gap=16)
         listed = forms.column(line, (self.tree, 1), self.unseen, margin=(0, 0, 0, 8))
         self.checked.setContentsMargins(0, 8, 0, 0)
         self.split = Divided(forms.page(listed), self.checked)
@@ -140,16 +138,13 @@ class OriginsTab(QWidget):
         self.checked.list.wanted.connect(lambda one: self.go_to(one.settings[0]))
         theme.follow(self, self._paint, now=False)
 
-    # Asking.
-
     def use(self, python: str) -> None:
         """The environment that is chosen; "" for none."""
         if python != self._python:
             self._python = python
             self._name_first()
             if self.of.currentData() is None:
-                self.found = None
-                self._asked = None
+                self.found = self._asked = None
                 self._ask_if_seen()
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -187,25 +182,22 @@ class OriginsTab(QWidget):
     def _fill_choice(self, processes: list[Process]) -> None:
         before = self.of.currentData()
         self.processes = processes
-        self.of.blockSignals(True)
-        self.of.clear()
-        self.of.addItem("", None)
-        for one in self.processes:
+        choices: list[tuple[str, object]] = [("", None)]
+        for one in processes:
             torch = f"torch {printable(one.torch, 40)}" if one.torch else self.tr("torch unknown")
             command = printable(" ".join(one.command), _COMMAND)
-            text = self.tr("Process {}: {}  ({})").format(one.pid, command, torch)
-            self.of.addItem(text, one.pid)
-        self.of.setCurrentIndex(max(0, self.of.findData(before)) if before is not None else 0)
-        self.of.blockSignals(False)
+            choices.append(
+                (self.tr("Process {}: {}  ({})").format(one.pid, command, torch), one.pid)
+            )
+        self.of.offer(choices, before)
         self._name_first()
         if before is not None and self.of.currentData() is None:
             self._ask_if_seen()
 
     def _name_first(self) -> None:
-        text = self.tr("Choose an environment above, or a running process here")
-        if self._python:
-            text = self.tr("The environment above: a program that is started now")
-        self.of.setItemText(0, text)
+        now = self.tr("The environment above: a program that is started now")
+        none = self.tr("Choose an environment above, or a running process here")
+        self.of.setItemText(0, now if self._python else none)
 
     def _ask(self) -> None:
         self._engines.forget(self._ticket)
@@ -224,30 +216,26 @@ class OriginsTab(QWidget):
         elif pid is None:
             self.blank.say(self.tr("Asking the interpreter…"),
                            self.tr("It imports its torch, which takes some seconds."))  # fmt: skip
-            listener = Listener(result=lambda told: self._show(settled.environment_from(told)),
-                                failed=self._failed)  # fmt: skip
+            listener = self._hears(settled.environment_from)
             self._ticket = self._engines.ask(protocol.SETTINGS, {}, listener, python=self._python)
         else:
             self.blank.say(self.tr("Looking at the process…"))
-            listener = Listener(result=lambda told: self._show(settled.process_from(told)),
-                                failed=self._failed)  # fmt: skip
-            self._ticket = self._engines.ask(
-                protocol.PROCESS_SETTINGS, {"pid": pid}, listener, shared=True, aside=True
-            )
+            listener, op = self._hears(settled.process_from), protocol.PROCESS_SETTINGS
+            self._ticket = self._engines.ask(op, {"pid": pid}, listener, shared=True, aside=True)
+
+    def _hears(self, read: Callable[[Any], Settled]) -> Listener:
+        return Listener(result=lambda told: self._show(read(told)), failed=self._failed)
 
     def _failed(self, error: UserError) -> None:
         self._ticket = None
         self.blank.say("")
         self.notice.tell(error, again=True)
 
-    # Showing.
-
     def _show(self, found: Settled) -> None:
         self._ticket, self.found = None, found
         self.pages.setCurrentWidget(self.split)
         self.about.setText(self._about(found))
-        unseen = settled.unseen(found)
-        forms.tell(self.unseen, "\n".join(unseen))
+        forms.tell(self.unseen, "\n".join(settled.unseen(found)))
         self.checked.show_findings(found.findings, checking=False)
         self.split.fit()
         self._show_rows()
@@ -257,8 +245,7 @@ class OriginsTab(QWidget):
             self.go_to(name)
 
     def _about(self, found: Settled) -> str:
-        one = found.process
-        if one is None:
+        if (one := found.process) is None:
             text = self.tr("torch {}, Triton {}: what a program has that is started now, from "
                            "here, without settings of its own")  # fmt: skip
             return text.format(found.torch or "?", found.triton or "?")
@@ -278,9 +265,8 @@ class OriginsTab(QWidget):
         if found is None:
             return
         for one in found.shown(self.all.isChecked()):
-            item = QTreeWidgetItem(
-                [one.name, settled.value_words(one), settled.by_words(one, found)]
-            )
+            said = settled.value_words(one), settled.by_words(one, found)
+            item = QTreeWidgetItem([one.name, *said])
             item.setData(0, _NAME, one.name)
             item.setToolTip(0, tip(tongue.tr(BY_NAME[one.name].does)))
             item.setToolTip(1, tip(item.text(1)))
@@ -301,12 +287,9 @@ class OriginsTab(QWidget):
         grave: dict[str, str] = {}
         for one in sorted(self.found.findings, key=lambda x: -SEVERITIES.index(x.severity)):
             grave |= dict.fromkeys(one.settings, one.severity)
-        for item in items(self.tree):
-            if severity := grave.get(item.data(0, _NAME)):
-                name, colour = words.MARKS[severity]
-                item.setIcon(0, theme.icon(name, getattr(shades, colour)))
-            else:
-                item.setIcon(0, _nothing())
+        for item in self.tree.items():
+            name, colour = words.MARKS.get(grave.get(item.data(0, _NAME), ""), ("", ""))
+            item.setIcon(0, theme.icon(name, getattr(shades, colour)) if name else _nothing())
 
     def show_setting(self, name: str) -> None:
         """Go to the row of a setting of the environment that is chosen, once that has answered."""
@@ -325,7 +308,7 @@ class OriginsTab(QWidget):
             self.tree.setFocus()
 
     def _row(self, name: str) -> QTreeWidgetItem | None:
-        return next((one for one in items(self.tree) if one.data(0, _NAME) == name), None)
+        return next((one for one in self.tree.items() if one.data(0, _NAME) == name), None)
 
     def _make(self) -> None:
         if (found := self.found) is not None:

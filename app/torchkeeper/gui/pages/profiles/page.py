@@ -65,7 +65,7 @@ class SettingsPage(Page):
         self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
         self._name = forms.label(self.tr("Environmen&t"), "heading")
         self._name.setContentsMargins(0, 7, 0, 0)
-        self._above = forms.row((self._name, Qt.AlignmentFlag.AlignTop), gap=12)
+        self._above = forms.row((self._name, forms.TOP), gap=12)
         forms.add(self.body, self._above, (self.tabs, 1))
         for module in _MODULES:
             self._later.add(partial(importlib.import_module, f"torchkeeper.{module}"))
@@ -75,9 +75,8 @@ class SettingsPage(Page):
         self._later.start()
 
     def _make(self) -> Iterator[None]:
-        self.choice_of = EnvironmentChoice(
-            self._environments(), self.tr("Any: the newest known defaults")
-        )
+        newest = self.tr("Any: the newest known defaults")
+        self.choice_of = EnvironmentChoice(self._environments(), newest)
         self.choice_of.setAccessibleName(self.tr("Environment"))
         self._name.setBuddy(self.choice_of)
         self._above.addWidget(self.choice_of, 1)

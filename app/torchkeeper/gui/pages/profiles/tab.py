@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QLineEdit, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from torchkeeper.client.profiles.profile import MOST_ABOUT, Profile, name_fault
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -90,9 +90,8 @@ class ProfilesTab(QWidget):
         self.blank = EmptyState("settings")
         self.broken = Notice()
         self.title = forms.label("", "title")
-        self.about = QLineEdit()
+        self.about = forms.line_edit(self.tr("What it is for"))
         self.about.setMaxLength(MOST_ABOUT)
-        self.about.setPlaceholderText(self.tr("What it is for"))
         self.about.setAccessibleName(self.tr("What the profile is for"))
 
     def slices(self) -> Iterator[None]:
@@ -147,8 +146,6 @@ class ProfilesTab(QWidget):
         self.checked.list.wanted.connect(lambda one: self.form.go_to(one.settings[0]))
         forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._remove)
 
-    # Reading.
-
     def read_again(self) -> None:
         """Read the profiles; what is edited stays."""
         listener = Listener(result=self._show, failed=partial(self.notice.tell, again=True))
@@ -171,8 +168,6 @@ class ProfilesTab(QWidget):
         if keep:
             self._save(draft)
 
-    # The list.
-
     @property
     def current(self) -> Draft | None:
         """The one that is chosen."""
@@ -194,8 +189,8 @@ class ProfilesTab(QWidget):
 
     def _chosen(self) -> None:
         draft = self.current
-        for button in (self.rename, self.remove):
-            button.setEnabled(draft is not None)
+        self.rename.setEnabled(draft is not None)
+        self.remove.setEnabled(draft is not None)
         # An empty list beside what says that there is none says it twice.
         self._listed.setVisible(bool(self.list.drafts))
         if draft is None:
@@ -224,9 +219,8 @@ class ProfilesTab(QWidget):
 
     def _say(self) -> None:
         draft = self.current
-        good = draft is not None and draft.error is None
         for button in (self.duplicate, self.export):
-            button.setEnabled(good)
+            button.setEnabled(draft is not None and draft.error is None)
         changed = draft is not None and draft.changed
         self.save.setEnabled(changed)
         self.revert.setEnabled(changed and draft is not None and draft.kept is not None)

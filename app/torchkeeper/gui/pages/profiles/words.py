@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from PySide6.QtCore import QCoreApplication
 
@@ -13,16 +14,14 @@ from torchkeeper.settings import masks
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import Setting, default, there, value
 
+_tr = partial(QCoreApplication.translate, "Profiles")
+
 #: The icon of a severity, and the colour of a theme that it has (theme.Shades).
 MARKS = {
     "error": ("error", "error"),
     "warning": ("warning", "warning"),
     "advice": ("info", "muted"),
 }
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Profiles", text)
 
 
 def group(name: str) -> str:

@@ -34,12 +34,10 @@ _LONGEST = 2000
 
 @dataclass(frozen=True)
 class Form:
-    """What the fields of the form say, as they were typed.
-
-    inputs: a line each, as ``[batch, 64] float32``, a number, true, false, a text, or any other
-    value as TOML has it in one line. sizes: as ``batch = 1, 8; cached = 512``. dynamic: None as
-    PyTorch decides. gradients: of GRADIENTS. calls: whether there are several, which ``inputs``
-    only shows.
+    """What the fields of the form say, as they were typed. inputs: a line each, as ``[batch, 64]
+    float32``, a number, true, false, a text, or any other value as TOML has it in one line. sizes:
+    as ``batch = 1, 8; cached = 512``. dynamic: None as PyTorch decides. gradients: of GRADIENTS.
+    calls: whether there are several, which ``inputs`` only shows.
     """
 
     kind: Kind
@@ -107,21 +105,14 @@ def text_for(programs: Sequence[str], folder: str) -> str:
     return toml.text_of({"exported": items})
 
 
-# Sizes.
-
-
 def sizes_of(text: str) -> dict[str, list[int]]:
     """The sizes that the field names. Raises Wrong."""
     found = {}
     for part in filter(str.strip, text.split(";")):
-        match = _SIZE.fullmatch(part)
-        if match is None:
+        if (match := _SIZE.fullmatch(part)) is None:
             raise Wrong(part.strip())
         found[match[1]] = [int(number) for number in match[2].split(",")]
     return found
-
-
-# Inputs.
 
 
 def inputs_of(text: str) -> list[Any]:
@@ -235,9 +226,7 @@ def form_of(data: Tables, at: int = 0) -> Form:
 
 
 def _ways(several: Sequence[str] | None, one: str | None) -> Sequence[str]:
-    if several is not None:
-        return tuple(several)
-    return (one,) if one is not None else ()
+    return tuple(several) if several is not None else () if one is None else (one,)
 
 
 def kept(data: Tables, at: int = 0) -> list[str]:
@@ -316,10 +305,8 @@ def _differences(data: Tables, before: Form, after: Form, at: int) -> Iterator[t
                 value = _USUAL.get(name)
             yield ((*item, "compile", name) if alone else ("compile", name)), value
 
-    for name, old, new in (
-        ("dtype", before.dtypes, after.dtypes),
-        ("mode", before.modes, after.modes),
-    ):
+    dtypes, modes = (before.dtypes, after.dtypes), (before.modes, after.modes)
+    for name, (old, new) in (("dtype", dtypes), ("mode", modes)):
         if list(old) != list(new):
             # From one to the other place, where they are now several, or one.
             yield from said_of(name)
@@ -348,6 +335,6 @@ def _full(data: Any) -> Any:
     """Without tables that say nothing."""
     if isinstance(data, list):
         return [_full(one) for one in data]
-    if not isinstance(data, dict):
-        return data
-    return {name: _full(one) for name, one in data.items() if one != {}}
+    if isinstance(data, dict):
+        return {name: _full(one) for name, one in data.items() if one != {}}
+    return data

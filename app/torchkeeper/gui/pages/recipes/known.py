@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Qt
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
 
+_tr = partial(QCoreApplication.translate, "Recipes")
 
 #: What is in no name of a file, here.
 _ODD = re.compile(r"[^\w-]+")
@@ -130,7 +132,7 @@ def listed(
         try:
             files = recipes.files(path)
         except UserError as e:
-            found.append(Listed(path, folder, [], e))
+            found.append(Listed(path, folder, error=e))
         else:
             found.append(Listed(path, folder, [_known(one, before) for one in files]))
     return found
@@ -236,10 +238,8 @@ def made(names: Sequence[str]) -> Made:
 
 
 def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> Wired:
-    """Recipes as a request has them.
-
-    warm: the cells, each as its recipe and its name, that are to be left out. By name, because a
-    recipe that was corrected may number its cells in another way.
+    """Recipes as a request has them. warm: the cells, each as its recipe and its name, that are to
+    be left out: by name, because a recipe that was corrected may number its cells in another way.
     Raises UserError, "rest-gone" where no others are left.
     """
     from torchkeeper.client.recipes import files as recipes
@@ -278,9 +278,6 @@ def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
     warmed.keep(counts, place)
 
 
-# Which recipe each cell of a warm-up is of.
-
-
 def counted(job: Job) -> dict[str, tuple[str, int, int]]:
     """Of each recipe of a job its file, or BUILTIN, and its warm and other cells, if known."""
     # Of one that warms the rest, what was warm before counts, too.
@@ -300,16 +297,10 @@ def file_of(job: Job, recipe: str) -> str:
     return "" if path == BUILTIN else path
 
 
-# What is said of recipes in more than one place.
-
 #: The sources a recipe can be made for, in the order in which they are offered.
 SOURCES = ("callable", "script", "exported", "eager", "triton")
 #: What stands for them where a form is filled in instead.
 FORM = "form"
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Recipes", text)
 
 
 def purpose() -> str:
@@ -379,16 +370,12 @@ def name_of(path: str, name: str = "") -> str:
 
 def warmed_text(one: Known) -> str:
     """When it was last warmed, and whether all of it was."""
-    if one.warmed is None:
+    if (last := one.warmed) is None:
         return _tr("never")
-    ago = say.ago(one.warmed.at, time.time())
-    if not one.warmed.failed:
-        return ago
-    whole = one.warmed.done + one.warmed.failed
-    return _tr("{}, {} of {} failed").format(ago, f"{one.warmed.failed:,}", f"{whole:,}")
+    ago, failed = say.ago(last.at, time.time()), f"{last.failed:,}"
+    whole = f"{last.done + last.failed:,}"
+    return _tr("{}, {} of {} failed").format(ago, failed, whole) if last.failed else ago
 
-
-# The cells that the text of a recipe makes.
 
 #: Cells that are named.
 _CELLS = 1000

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QMenu, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.places.listing import Listing
-
-
-# The lines of the list of recipes.
 
 NAME, SOURCE, CELLS, WARMED, FILE = range(5)
 #: What a line is of: a path, whether it is good, and whether it is a folder.
@@ -59,12 +56,12 @@ def item_of(one: Listed) -> QTreeWidgetItem:
 
 
 def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
-    source = words.source_title(one.source)
-    if not one.good:
-        source = say.count(len(one.faults), "fault", "faults") if one.faults else "–"
+    source = words.source_title(one.source) if one.good else "–"
+    if one.faults:
+        source = say.count(len(one.faults), "fault", "faults")
     file = "" if one.path == BUILTIN else one.path if top else os.path.basename(one.path)
-    item = _row([words.name_of(one.path, one.name), source, one.cells, words.warmed_text(one),
-                 file])  # fmt: skip
+    name, warmed = words.name_of(one.path, one.name), words.warmed_text(one)
+    item = _row([name, source, one.cells, warmed, file])
     item.setData(NAME, OF, (one.path, one.good, False))
     return item
 
@@ -106,7 +103,7 @@ class RecipesPage(Page):
         #: The file whose text is shown, or read.
         self._text_of = ""
         self.notice = Notice()
-        self.box = QLineEdit()
+        self.box = forms.line_edit(self.tr("Filter recipes"))
         # Both stand beside the list for the chosen one.
         self.tree = Fitted(NAME, (CELLS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
@@ -143,12 +140,8 @@ class RecipesPage(Page):
         tree.setUniformRowHeights(True)
         tree.setAllColumnsShowFocus(True)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        tree.head(
-            [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells"), self.tr("Last warmed"),
-             self.tr("File")],
-            (CELLS,), (WARMED, FILE),
-        )  # fmt: skip
-        self.box.setPlaceholderText(self.tr("Filter recipes"))
+        headings = [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells")]
+        tree.head([*headings, self.tr("Last warmed"), self.tr("File")], (CELLS,), (WARMED, FILE))
         self.box.setAccessibleName(self.tr("Filter recipes"))
         self.box.setAcceptDrops(False)
         forms.clearable(self.box)
@@ -161,10 +154,9 @@ class RecipesPage(Page):
         for source, text in ways.items():
             action = QAction(text, menu)
             form = source == words.FORM
-            action.setStatusTip(
-                self.tr("Say in fields what is to be compiled") if form
-                else self.tr("Begin with a text that can be warmed as it is")
-            )  # fmt: skip
+            begin = self.tr("Begin with a text that can be warmed as it is")
+            fields = self.tr("Say in fields what is to be compiled")
+            action.setStatusTip(fields if form else begin)
             theme.follow(action, partial(_dress, action, "recipes" if form else "log"))
             action.triggered.connect(lambda _=False, source=source: self.beginning.emit(source))
             menu.addAction(action)
@@ -218,8 +210,6 @@ class RecipesPage(Page):
     def search(self) -> bool:
         return go_to_field(self.box)
 
-    # Asking.
-
     def refresh(self, *_: object) -> None:
         """Read the list and the recipes again."""
         self._ask()
@@ -240,9 +230,8 @@ class RecipesPage(Page):
     ) -> None:
         self._engines.leave(self._ticket or 0, cancel=False)
         listener = Listener(result=self._show, failed=self._failed)
-        self._ticket = self._engines.background(
-            listener, words.listed, list(add), list(remove), unless
-        )
+        given = list(add), list(remove), unless
+        self._ticket = self._engines.background(listener, words.listed, *given)
 
     def _failed(self, error: UserError) -> None:
         self.notice.tell(error, again=True)
@@ -254,19 +243,17 @@ class RecipesPage(Page):
         chosen = {wanted} if wanted else set(self.selected())
         self._listed = listed
         tree = self.tree
-        tree.blockSignals(True)
-        tree.clear()
-        for one in listed:
-            tree.addTopLevelItem(item_of(one))
-        tree.expandAll()
-        items = self._items()
-        again = [item for item in items if item.data(NAME, OF)[0] in chosen] or items[:1]
-        for item in again:
-            item.setSelected(True)
-        if again:
-            tree.setCurrentItem(again[0])
-            tree.scrollToItem(again[0])
-        tree.blockSignals(False)
+        with QSignalBlocker(tree):
+            tree.clear()
+            tree.addTopLevelItems([item_of(one) for one in listed])
+            tree.expandAll()
+            items = self._items()
+            again = [item for item in items if item.data(NAME, OF)[0] in chosen] or items[:1]
+            for item in again:
+                item.setSelected(True)
+            if again:
+                tree.setCurrentItem(again[0])
+                tree.scrollToItem(again[0])
         self._paint()
         tree.fit()
         self._hide()
@@ -280,14 +267,13 @@ class RecipesPage(Page):
     def _filter(self, *_: object) -> None:
         """Show what has all words of the filter, and have nothing chosen that is not shown."""
         found, tree = self._hide(), self.tree
-        tree.blockSignals(True)
-        for item in self._items():
-            if item.isHidden():
-                item.setSelected(False)
-        if not tree.selectedItems() and found:
-            tree.setCurrentItem(found[0])
-            found[0].setSelected(True)
-        tree.blockSignals(False)
+        with QSignalBlocker(tree):
+            for item in self._items():
+                if item.isHidden():
+                    item.setSelected(False)
+            if not tree.selectedItems() and found:
+                tree.setCurrentItem(found[0])
+                found[0].setSelected(True)
         tree.viewport().update()
         self._chosen()
 
@@ -339,10 +325,8 @@ class RecipesPage(Page):
         for one in self._listed:
             if one.path == path and (one.folder or one.error is not None):
                 return one
-            for recipe in one.recipes:
-                if recipe.path == path:
-                    return recipe
-        return None
+        recipes = (recipe for one in self._listed for recipe in one.recipes)
+        return next((recipe for recipe in recipes if recipe.path == path), None)
 
     def _chosen(self) -> None:
         paths = self.selected()
@@ -356,11 +340,8 @@ class RecipesPage(Page):
         self.go.setEnabled(bool(paths) and not bad and not (one and one.error))
         folder = isinstance(one, Listed) or len(paths) > 1
         self.go.setText(self.tr("&Warm all…") if folder else self.tr("&Warm…"))
-        self.go.setToolTip(
-            self.tr("Choose where to, and compile all of it")
-            if folder
-            else self.tr("Choose where to, and compile it")
-        )
+        every = self.tr("Choose where to, and compile all of it")
+        self.go.setToolTip(tip(every if folder else self.tr("Choose where to, and compile it")))
         self.name.setText(self._heading(paths, one))
         about = printable(one.about, 400) if isinstance(one, Known) else ""
         forms.tell(self.about, words.builtin_help() if paths == [BUILTIN] else about)
@@ -370,11 +351,10 @@ class RecipesPage(Page):
         listing = self._listing
         there = listing.is_folder or listing.what == "file"
         self.verify.setEnabled(self.go.isEnabled() and there)
-        self.verify.setToolTip(
-            tip(self.tr("Measure what a fresh process finds of it in {}").format(
-                printable(listing.place or "", 200))
-            if there else self.tr("Choose a folder or a bundle on the left, to measure it there"))
-        )  # fmt: skip
+        text = self.tr("Measure what a fresh process finds of it in {}")
+        text = text.format(printable(listing.place or "", 200))
+        choose = self.tr("Choose a folder or a bundle on the left, to measure it there")
+        self.verify.setToolTip(tip(text if there else choose))
         self._show_text(paths, one)
 
     def _told(self, one: Listed | Known | None) -> str:
@@ -406,10 +386,8 @@ class RecipesPage(Page):
                 self.blank.say(*words.instead_of_text(paths, alone))
                 self.blank.offer(self.tr("Write a recipe…") if paths == [BUILTIN] else "", _WRITE)
             elif hidden:
-                self.blank.say(
-                    self.tr("Nothing matches the filter"),
-                    self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120)),
-                )
+                text = self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120))
+                self.blank.say(self.tr("Nothing matches the filter"), text)
                 self.blank.offer(self.tr("Clear filter"), _CLEAR)
             self.below.setCurrentWidget(self.blank if told or hidden else self._nothing)
             return
@@ -444,10 +422,8 @@ class RecipesPage(Page):
 
     def _menu(self, at: QPoint) -> None:
         menu = QMenu(self)
-        for button, icon in (
-            (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename"),
-            (self.remove, "folder-remove"),
-        ):  # fmt: skip
+        icons = {self.go: "warm", self.verify: "verify", self.edit: "rename"}
+        for button, icon in {**icons, self.remove: "folder-remove"}.items():
             action = menu.addAction(theme.icon(icon), button.text())
             action.setStatusTip(button.toolTip())
             action.setEnabled(button.isEnabled())

@@ -6,29 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QHelpEvent,
-    QKeyEvent,
-    QKeySequence,
-    QSyntaxHighlighter,
-    QTextCharFormat,
-    QTextCursor,
-    QTextDocument,
-)
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QPlainTextEdit,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTextEdit,
-    QToolTip,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QStyle, QToolTip, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.lists import Index, NumberedEdit, columns
@@ -53,10 +34,10 @@ _IN = {'"""': 1, "'''": 2}
 _QUOTES = {number: quotes for quotes, number in _IN.items()}
 
 
-class _Colours(QSyntaxHighlighter):
+class _Colours(QtGui.QSyntaxHighlighter):
     """Colours a text while it is typed, which a parser would refuse until it is whole."""
 
-    def __init__(self, document: QTextDocument) -> None:
+    def __init__(self, document: QtGui.QTextDocument) -> None:
         super().__init__(document)
         self._formats: dict[str, QTextCharFormat] = {}
 
@@ -74,21 +55,18 @@ class _Colours(QSyntaxHighlighter):
         at, state = 0, self.previousBlockState()
         self.setCurrentBlockState(0)
         if state in _QUOTES:
-            at = self._until(text, 0, _QUOTES[state], 0)
-            if at < 0:
+            if (at := self._until(text, 0, _QUOTES[state], 0)) < 0:
                 return
         elif (header := _HEADER.match(text)) and "=" not in header[1]:
             self._put(header.start(1), len(header[1]), "special")
             at = header.end()
         while match := _TOKEN.search(text, at):
             part = match.lastgroup or ""
-            if part == "open":
-                at = self._until(text, match.start(), match[0], 3)
-                if at < 0:
-                    return
-                continue
-            self._put(match.start(), len(match[0]), part)
-            at = match.end()
+            if part != "open":
+                self._put(match.start(), len(match[0]), part)
+                at = match.end()
+            elif (at := self._until(text, match.start(), match[0], 3)) < 0:
+                return
 
     def _until(self, text: str, start: int, quotes: str, skip: int) -> int:
         """Colour a text of several lines; where it ends, or -1 where it does not in this one."""
@@ -105,7 +83,7 @@ class _Colours(QSyntaxHighlighter):
 
 
 _TO_END = QTextCursor.MoveOperation.EndOfBlock
-_KEY = QKeySequence.StandardKey
+_KEY = QtGui.QKeySequence.StandardKey
 #: What the text does itself where the window does something else with the same keys.
 _OWN = _KEY.Copy, _KEY.Cut, _KEY.Paste, _KEY.SelectAll, _KEY.Undo, _KEY.Redo, _KEY.Delete
 
@@ -121,13 +99,11 @@ class TomlEdit(NumberedEdit):
         self.setAccessibleName(name)
         # Who works without a mouse must be able to leave.
         self.setTabChangesFocus(True)
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(QtWidgets.QPlainTextEdit.LineWrapMode.NoWrap)
         self.document().setDocumentMargin(8)
         self._faults: dict[int, str] = {}
         self._colours = _Colours(self.document())
         theme.follow(self, self._paint)
-
-    # What is marked.
 
     def mark(self, faults: Mapping[int, str]) -> None:
         """Mark lines, counted from 1, each with what is wrong in it."""
@@ -141,10 +117,8 @@ class TomlEdit(NumberedEdit):
         if not block.isValid():
             block = self.document().lastBlock()
         cursor = QTextCursor(block)
-        cursor.movePosition(
-            QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.MoveAnchor,
-            min(max(0, column - 1), max(0, block.length() - 1)),
-        )  # fmt: skip
+        right, stay = QTextCursor.MoveOperation.Right, QTextCursor.MoveMode.MoveAnchor
+        cursor.movePosition(right, stay, min(max(0, column - 1), max(0, block.length() - 1)))
         self.setTextCursor(cursor)
         self.centerCursor()
         self.setFocus()
@@ -156,7 +130,7 @@ class TomlEdit(NumberedEdit):
             block = self.document().findBlockByNumber(line - 1)
             if not block.isValid():
                 continue
-            one, text = QTextEdit.ExtraSelection(), block.text()
+            one, text = QtWidgets.QTextEdit.ExtraSelection(), block.text()
             one.cursor = QTextCursor(block)
             one.cursor.setPosition(block.position() + len(text) - len(text.lstrip()))
             one.cursor.movePosition(_TO_END, QTextCursor.MoveMode.KeepAnchor)
@@ -177,23 +151,19 @@ class TomlEdit(NumberedEdit):
         # These are the text's own here, not the window's.
         if (
             event.type() == QEvent.Type.ShortcutOverride
-            and isinstance(event, QKeyEvent)
+            and isinstance(event, QtGui.QKeyEvent)
             and any(event.matches(key) for key in _OWN)
         ):
             event.accept()
             return True
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QtGui.QHelpEvent):
             at = self.viewport().mapFromGlobal(event.globalPos())
             line = self.cursorForPosition(at).blockNumber() + 1
-            if line in self._faults:
-                QToolTip.showText(event.globalPos(), tip(self._faults[line]), self)
-            else:
-                QToolTip.hideText()
+            # Without a text it is hidden.
+            QToolTip.showText(event.globalPos(), tip(self._faults.get(line, "")), self)
             return True
         return super().event(event)
 
-
-# What is wrong with a recipe: a row each, as high as its words need.
 
 #: Faults that are listed.
 _MOST = 100
@@ -205,18 +175,18 @@ _LONG, _BREAK = re.compile(r"\S{32,}"), "\u200b"
 _TOP = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 
 
-class _Wrapped(QStyledItemDelegate):
+class _Wrapped(QtWidgets.QStyledItemDelegate):
     """Cells as high as their text is in their column: a tree alone asks for cells of any width."""
 
     def __init__(self, tree: QTreeWidget) -> None:
         super().__init__(tree)
         self._tree = tree
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
+    def initStyleOption(self, option: QtWidgets.QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         option.text = _LONG.sub(lambda found: _BREAK.join(found[0]), option.text)
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+    def sizeHint(self, option: QtWidgets.QStyleOptionViewItem, index: Index) -> QSize:
         one_line = super().sizeHint(option, index)
         self.initStyleOption(option, index)
         option.rect = QRect(0, 0, self._tree.columnWidth(index.column()), one_line.height())
@@ -242,9 +212,9 @@ class FaultList(QTreeWidget):
         self.setAllColumnsShowFocus(True)
         self.setWordWrap(True)
         self.setItemDelegate(_Wrapped(self))
-        self.setSizeAdjustPolicy(QAbstractItemView.SizeAdjustPolicy.AdjustToContents)
+        self.setSizeAdjustPolicy(QtWidgets.QAbstractItemView.SizeAdjustPolicy.AdjustToContents)
         # Of a high row the rest is to be reached, too.
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QtWidgets.QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
         columns(self, (56, 144, 0), 2)
         self.header().sectionResized.connect(lambda *_: self.scheduleDelayedItemsLayout())

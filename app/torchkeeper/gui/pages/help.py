@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.inspector.details import Section, Value
 from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.pages.help import ideas
-from torchkeeper.gui.pages.help.ideas import explain
+from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ class IdeasDialog(Dialog):
     def __init__(self, parent: QWidget | None) -> None:
         super().__init__(parent, 560)
         self.setWindowTitle(self.tr("Ideas"))
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Find a word"))
+        self.search = forms.line_edit(self.tr("Find a word"))
         self.search.setAccessibleName(self.tr("Find an idea"))
         self.search.setAccessibleDescription(self.tr("Only ideas with these words are shown"))
         forms.clearable(self.search)
@@ -57,11 +56,9 @@ class IdeasDialog(Dialog):
                     section.add(idea.name, idea.text)
             if section.rows:
                 found.append(section)
-        if not found:
-            none = Section("", labelled=False)
-            none.add("", Value(self.tr("No idea has these words."), muted=True))
-            found.append(none)
-        self.view.show_sections(found)
+        none = Section("", labelled=False)
+        none.add("", Value(self.tr("No idea has these words."), muted=True))
+        self.view.show_sections(found or [none])
 
 
 # Which part of the window What's This explains with which ideas; later parts do it themselves.

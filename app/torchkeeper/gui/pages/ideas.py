@@ -4,6 +4,7 @@ mouse.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QPoint, Qt
@@ -11,6 +12,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QWhatsThis, QWidget
 
 from torchkeeper.gui.widgets.plain import explained
+
+tr = partial(QCoreApplication.translate, "Ideas")
 
 
 class Idea(NamedTuple):
@@ -131,11 +134,6 @@ IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
 _BY_ID = {idea.id: idea for _, some in IDEAS for idea in some}
 
 
-def tr(text: str) -> str:
-    """The translation of a text of the table."""
-    return QCoreApplication.translate("Ideas", text)
-
-
 def of(ident: str) -> Idea:
     """An idea, translated."""
     idea = _BY_ID[ident]
@@ -152,9 +150,6 @@ def explain(what: QWidget | QAction, *idents: str) -> None:
     what.setWhatsThis(whats_this(*idents))
 
 
-# What's This without a mouse: it is said of the control that has the keyboard.
-
-
 def explain_focused(window: QWidget) -> bool:
     """Show what the control means that has the keyboard; False where nothing is known of it."""
     at = window.focusWidget()
@@ -165,10 +160,8 @@ def explain_focused(window: QWidget) -> bool:
 
 def said_of(at: QWidget | None) -> str:
     """What is said of a control: what it does, and the ideas that it is about; empty for none."""
-    if at is None:
-        return ""
-    own, ideas = _own(at), ""
-    part: QWidget | None = at
+    own = _own(at) if at is not None else ""
+    ideas, part = "", at
     while part is not None and not ideas:
         ideas = _of_item(part) or part.whatsThis()
         part = None if part.isWindow() else part.parentWidget()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QStandardPaths
@@ -18,7 +18,7 @@ from torchkeeper.engine.protocol import EXPORT, PURGE, UNDO, VERIFY, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages.table import ACTIVITY, ENTRIES
+from torchkeeper.gui.pages import ACTIVITY, ENTRIES
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.model import Job
 
-
-# The steps of the guide: what each is for, its action, and what shows that it was taken.
+tr = partial(QCoreApplication.translate, "Guide")
 
 #: The step somebody is at, its number in STEPS; -1 for who wants no guide. And since when, seconds
 #: since the epoch.
@@ -43,11 +42,6 @@ _N = QT_TRANSLATE_NOOP
 
 def _n(text: str) -> str:
     return str(_N("Guide", text))
-
-
-def tr(text: str) -> str:
-    """The translation of a text of the steps."""
-    return QCoreApplication.translate("Guide", text)
 
 
 class Step(NamedTuple):
@@ -117,7 +111,6 @@ def own_folder() -> str:
 
 class GuideBar(QFrame):
     """Goes on by itself when what a step is about was done; may be skipped, closed, begun again.
-
     All steps are about the guide's own folder: where another place is shown, which may be a server
     that many use, none of them is offered.
     """

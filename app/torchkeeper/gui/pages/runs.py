@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QGuiApplication,
-    QHelpEvent,
-    QKeyEvent,
-    QKeySequence,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
+from PySide6 import QtGui
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QPointF,
+    QRectF,
+    QSignalBlocker,
+    QSize,
+    Qt,
+    Signal,
 )
+from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QToolTip, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.kept.runs import TOTALS, Kept, Run
@@ -40,24 +40,18 @@ if TYPE_CHECKING:
 
     from torchkeeper.gui.background.engines import Engines
 
-
-# A small history: one bar for each run, the latest at the right.
+_tr = partial(QCoreApplication.translate, "RunsPage")
 
 #: How many bars there is room for, and how wide one and its share of the row are at most.
 MOST = 40
-_SHARE = 22.0
-_FILL = 0.7
-_HEAD = 24
-_FOOT = 6
+_SHARE, _FILL, _HEAD, _FOOT = 22.0, 0.7, 24, 6
 #: What is nothing is seen, too.
 _NOTHING = 2.0
 
 
 class History(QWidget):
     """Bars of one figure. Colours and texts are of the theme; a screen reader hears the figures.
-
-    told: a figure as people read it. most: the figure of the highest bar; None for the highest
-    that there is.
+    told: a figure as people read it. most: of the highest bar; None for the highest that there is.
     """
 
     #: A bar was clicked: which, of all that were given.
@@ -97,8 +91,7 @@ class History(QWidget):
 
     def bars(self) -> list[QRectF]:
         """Where the bars are; one without a figure has no height."""
-        count = len(self._values)
-        if not count:
+        if not (count := len(self._values)):
             return []
         most = self._highest()
         room = QRectF(0, _HEAD, self.width(), self.height() - _HEAD - _FOOT)
@@ -116,7 +109,7 @@ class History(QWidget):
         known = (value for value in self._values if value is not None)
         return self._most if self._most is not None else max(known, default=0.0)
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QtGui.QPaintEvent) -> None:
         shades = theme.shades()
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -145,15 +138,14 @@ class History(QWidget):
         at = int(x / min(self.width() / len(self._values), _SHARE))
         return at if 0 <= at < len(self._values) else -1
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         at = self._at(event.position().x())
         if at >= 0 and event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit(at + self._skipped)
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            at = self._at(event.pos().x())
-            if at >= 0:
+        if isinstance(event, QtGui.QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            if (at := self._at(event.pos().x())) >= 0:
                 value = self._values[at]
                 said = "–" if value is None else self._told(value)
                 QToolTip.showText(event.globalPos(), tip(f"{said}\n{self._hints[at]}"), self)
@@ -192,19 +184,14 @@ class RunsPage(Page):
         self.notice.again.connect(self.refresh)
         self.rate = History(self.tr("Hit rate"), lambda value: f"{value:.0%}", "good", 1.0)
         self.saved = History(self.tr("Time saved"), say.seconds, "accent")
-        self.list = _tree(
-            self.tr("Runs, the latest first"),
-            [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses"),
-             self.tr("Not cacheable"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")],
-            _COMMAND, frozenset(range(_HITS, _EXIT + 1)), (_BYPASSES, _SPENT, _SAVED, _EXIT),
-        )  # fmt: skip
+        heads = [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses")]
+        heads += [self.tr("Not cacheable"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")]
+        leaves, right = (_BYPASSES, _SPENT, _SAVED, _EXIT), frozenset(range(_HITS, _EXIT + 1))
+        self.list = _tree(self.tr("Runs, the latest first"), heads, _COMMAND, right, leaves)
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.graphs = _tree(
-            self.tr("Graphs of the chosen run"),
-            [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time"),
-             self.tr("Why")],
-            _WHY, frozenset(), (_TIME, _GRAPH),
-        )  # fmt: skip
+        heads = [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time")]
+        name = self.tr("Graphs of the chosen run")
+        self.graphs = _tree(name, [*heads, self.tr("Why")], _WHY, frozenset(), (_TIME, _GRAPH))
         self.head = forms.label("", "muted", wrap=True, selectable=True)
         self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
@@ -224,17 +211,14 @@ class RunsPage(Page):
         self._kept(Kept([], 0), known=False)
 
     def _lay_out(self) -> None:
-        below, page = QWidget(), QWidget()
         detail = self.head, (self.graphs, 1), self.why
-        below.setLayout(forms.column(*detail, margin=(0, 4, 0, 0)))
+        below = forms.page(forms.column(*detail, margin=(0, 4, 0, 0)))
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
         bars = forms.row(self.rate, self.saved, gap=32)
-        page.setLayout(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
+        page = forms.page(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
         self.stack = forms.stack(self.blank, page)
         forms.add(self.body, self.totals, self.notice, (self.stack, 1))
         forms.add(self.tools, self.forget, self.again)
-
-    # Asking.
 
     def refresh(self) -> None:
         """Read the runs again."""
@@ -268,20 +252,19 @@ class RunsPage(Page):
         hints = [f"{say.when(run.at)}\n{_command(run)[:120]}" for run in oldest]
         self.rate.fill([run.rate for run in oldest], hints)
         self.saved.fill([run.totals["saved"] for run in oldest], hints)
-        self.list.blockSignals(True)
-        self.list.clear()
-        self.list.addTopLevelItems([_run_item(run) for run in kept.runs])
-        again = [n for n, run in enumerate(kept.runs) if run.id in chosen] or [0]
-        for number in again:
-            if item := self.list.topLevelItem(number):
-                item.setSelected(True)
-        if item := self.list.topLevelItem(again[0]):
-            self.list.setCurrentItem(item, 0)
-        self.list.fit()
-        self.list.blockSignals(False)
+        with QSignalBlocker(self.list):
+            self.list.clear()
+            self.list.addTopLevelItems([_run_item(run) for run in kept.runs])
+            again = [n for n, run in enumerate(kept.runs) if run.id in chosen] or [0]
+            for number in again:
+                if item := self.list.topLevelItem(number):
+                    item.setSelected(True)
+            if item := self.list.topLevelItem(again[0]):
+                self.list.setCurrentItem(item, 0)
+            self.list.fit()
         self._chosen()
 
-    def _copy_command(self, _: str) -> None:
+    def _copy_command(self) -> None:
         QGuiApplication.clipboard().setText(COMMAND)
         # Nothing else shows that something was done.
         self.said.emit(self.tr("Copied: {}").format(COMMAND), _SAID_MS)
@@ -328,9 +311,7 @@ class RunsPage(Page):
         text = item.text(_WHY) if item else ""
         # Only what has no room in its column is said once more.
         room = self.graphs.columnWidth(_WHY) - 12
-        cut = self.fontMetrics().horizontalAdvance(text) > room
-        self.why.setText(text if cut else "")
-        self.why.setVisible(cut)
+        forms.tell(self.why, text if self.fontMetrics().horizontalAdvance(text) > room else "")
 
     def _paint(self) -> None:
         for item in lists.items(self.graphs):
@@ -339,8 +320,7 @@ class RunsPage(Page):
             item.setForeground(_OUTCOME, QColor(shade))
 
     def _forget(self) -> ConfirmDialog | None:
-        chosen = self.selected()
-        if not chosen:
+        if not (chosen := self.selected()):
             return None
         runs = say.count(len(chosen), "run", "runs")
         text = self.tr("Only what is listed here goes; caches stay as they are.")
@@ -357,7 +337,7 @@ class RunsPage(Page):
 class _Rows(Fitted):
     """Rows that are copied whole: a line each, with tabs between their cells."""
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if not event.matches(QKeySequence.StandardKey.Copy):
             super().keyPressEvent(event)
             return
@@ -378,21 +358,15 @@ def _tree(
     return made
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("RunsPage", text)
-
-
 def _command(run: Run) -> str:
     return printable(" ".join(run.command), 1000)
 
 
 def _run_item(run: Run) -> QTreeWidgetItem:
     totals = run.totals
-    item = QTreeWidgetItem(
-        [say.when(run.at)[:-3], _command(run),
-         *(f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses")),
-         say.seconds(totals["spent"]), say.seconds(totals["saved"]), str(run.code)]
-    )  # fmt: skip
+    counts = (f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses"))
+    times = say.seconds(totals["spent"]), say.seconds(totals["saved"])
+    item = QTreeWidgetItem([say.when(run.at)[:-3], _command(run), *counts, *times, str(run.code)])
     item.setToolTip(_COMMAND, tip(_command(run)))
     for column in range(_HITS, _EXIT + 1):
         item.setTextAlignment(column, lists.RIGHT)
@@ -402,11 +376,10 @@ def _run_item(run: Run) -> QTreeWidgetItem:
 def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
     outcome = printable(str(graph.get("outcome")), 20)
     said, where = outcome_words(outcome), causes.place(graph)
-    item = QTreeWidgetItem(
-        [_tr("{}, {}").format(said, where) if where else said, printable(str(graph.get("id")), 80),
-         causes.named(graph), causes.seconds(graph),
-         say.unmarked(printable(str(graph.get("why") or ""), 2000))]
-    )  # fmt: skip
+    said = _tr("{}, {}").format(said, where) if where else said
+    ident, why = printable(str(graph.get("id")), 80), printable(str(graph.get("why") or ""), 2000)
+    shown = said, ident, causes.named(graph), causes.seconds(graph), say.unmarked(why)
+    item = QTreeWidgetItem(shown)
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
     for column in (_FUNCTION, _WHY):
         item.setToolTip(column, tip(item.text(column)))
@@ -417,13 +390,9 @@ def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
 
 
 def _head(run: Run) -> str:
-    parts = [
-        _command(run),
-        _tr("torch {}").format(printable(run.torch, 40)) if run.torch else "",
-        printable(run.place),
-        _tr("took {}").format(say.seconds(run.seconds)),
-        run.shortened,
-    ]
+    torch = _tr("torch {}").format(printable(run.torch, 40)) if run.torch else ""
+    took = _tr("took {}").format(say.seconds(run.seconds))
+    parts = _command(run), torch, printable(run.place), took, run.shortened
     return " · ".join(filter(None, parts))
 
 

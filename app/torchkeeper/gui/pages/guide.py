@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from torchkeeper.gui.chrome.split import InspectorFrame
     from torchkeeper.gui.context import Context
-    from torchkeeper.gui.pages.guide.bar import GuideBar
+    from torchkeeper.gui.pages.guidebar import GuideBar
 
 
 class Guide(QObject):
@@ -34,7 +34,7 @@ class Guide(QObject):
     def bar(self) -> GuideBar:
         """The strip over the pages; hidden at first."""
         if self._bar is None:
-            from torchkeeper.gui.pages.guide.bar import GuideBar
+            from torchkeeper.gui.pages.guidebar import GuideBar
 
             asked = self.warming.emit, self.showing.emit
             self._bar = GuideBar(self._context, self._frame, *asked)
@@ -44,7 +44,7 @@ class Guide(QObject):
 
     def begin(self) -> None:
         """Guide whoever starts for the first time, or was being guided when the window closed."""
-        from torchkeeper.gui.pages.guide.bar import SINCE, STEP
+        from torchkeeper.gui.pages.guidebar import SINCE, STEP
 
         kept = self._context.settings.value(STEP)
         try:
@@ -62,7 +62,7 @@ class Guide(QObject):
 
     def show_first_steps(self) -> None:
         """Begin with the first step; while one is under way, go to it."""
-        from torchkeeper.gui.pages.guide.bar import EARLY
+        from torchkeeper.gui.pages.guidebar import EARLY
 
         if self.bar.isHidden() or self.bar.over:
             self._context.settings.remove(EARLY)

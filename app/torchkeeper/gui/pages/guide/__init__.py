@@ -1,1 +1,0 @@
-"""The first steps: a guide through a whole round, on the recipe that comes with Torchkeeper."""

@@ -1,1 +1,0 @@
-"""The runs that are kept, and their page."""
