@@ -8,7 +8,7 @@ import pytest
 
 from tests.doctor.conftest import Doctor, Mounting, Stock
 from torchkeeper.artifacts.report import Report
-from torchkeeper.doctor import mounts
+from torchkeeper.doctor import check
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.doctor.folders import file_system
 
@@ -105,7 +105,7 @@ def test_noexec_fails_every_kernel_for_the_cpu(mounted: Mounting, stock: Stock) 
 
 @pytest.mark.slow
 def test_a_disk_has_nothing_wrong(doctor: Doctor, cache: Path) -> None:
-    if (mount := mounts.mount_of(str(cache))) is None or mount.type in ("overlay", "tmpfs"):
+    if (mount := check.mount_of(str(cache))) is None or mount.type in ("overlay", "tmpfs"):
         pytest.skip("the temporary folder is on no disk")
     found = doctor(cache, only=("file-system", "names", "clock", "owner"))
     assert found.codes == []
@@ -139,6 +139,6 @@ a line that is none
 def test_network_file_systems_by_what_linux_tells(path: str, codes: list[str]) -> None:
     """No test can mount a file server's: the lines are those of real kernels."""
     look = FolderLook(path, path, Report())
-    look.mount = mounts.mount_of(path, mounts.parse(_MOUNTINFO))
+    look.mount = check.mount_of(path, check.mounts_in(_MOUNTINFO))
     assert look.mount is not None
     assert [one.code for one in file_system(look)] == codes

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import pytest
 
-from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.wire import misfit
 
 
 class Pair(NamedTuple):

@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import WITHOUT_VERDICT, Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.explaining import told
 from torchkeeper.engine.detail import Details, Full
-from torchkeeper.engine.messages.selecting import Select
+from torchkeeper.engine.messages import Select
 from torchkeeper.engine.session import Session, chosen_of
 from torchkeeper.stores import places
 from torchkeeper.stores.bundles.bundle import Bundle

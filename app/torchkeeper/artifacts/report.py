@@ -27,3 +27,13 @@ class Report:
 
     def check(self) -> None:
         """Raises Cancelled if the user asked for an early end."""
+
+
+class Quiet(Report):
+    """Hears of a wish to end, and passes nothing else on."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def check(self) -> None:
+        self._report.check()

@@ -27,12 +27,10 @@ def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
 
 def for_warm(args: argparse.Namespace, params: WarmParams) -> None:
     """Put the profile of the arguments into a request. Raises UserError where it cannot be used."""
-    one = _compiling(args)
-    if one is None:
-        return
-    overruled = profile.overruled(one, params.get("recipes") or ())
-    output.remark(args, [*profile.moved(one, args.into), *overruled])
-    params["settings"] = profile.sent(one)
+    if one := _compiling(args):
+        overruled = profile.overruled(one, params.get("recipes") or ())
+        output.remark(args, [*profile.moved(one, args.into), *overruled])
+        params["settings"] = profile.sent(one)
 
 
 def for_verify(args: argparse.Namespace) -> Mapping[str, str] | None:
@@ -50,8 +48,7 @@ def _compiling(args: argparse.Namespace) -> Profile | None:
     profile.allowed(one, None, args.insist)  # what needs no look at torch, first
     about = about_of(knowing.environment(interpreters.chosen(args.env)))
     profile.check_caches(one, about.torch)
-    wrong = profile.allowed(one, about, args.insist)
-    findings.note(args, wrong)
+    findings.note(args, profile.allowed(one, about, args.insist))
     return one
 
 
@@ -68,7 +65,7 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     if args.profile is None:
         return dict(env)
     one = _given(args)
-    wrong = profile.allowed(one, About(variables=frozenset(env)), args.insist)
-    findings.note(args, wrong)
+    about = About(variables=frozenset(env))
+    findings.note(args, profile.allowed(one, about, args.insist))
     output.remark(args, profile.moved(one, args.into) if args.into else ())
     return profile.environment(one, env)

@@ -9,8 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import Entry, entry_from_json
-from torchkeeper.cli import output, owning
+from torchkeeper.cli import output
 from torchkeeper.client import signers
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
@@ -74,8 +73,7 @@ class Asker:
         places = [str(params.get(name) or "") for name in ("place", "into")]
         for several in ("nearest", "places"):
             places += map(str, params.get(several) or ())
-        wanted = (place for place in dict.fromkeys(places) if scheme_of(place).may_want_password)
-        servers = list(wanted)
+        servers = [one for one in dict.fromkeys(places) if scheme_of(one).may_want_password]
         return self._ask_servers(servers, op, params) if servers else self._call(op, params)
 
     def _call(self, op: str, params: Mapping[str, object]) -> Any:
@@ -90,8 +88,14 @@ class Asker:
             self._progress.clear()
 
     def _ask_servers(self, servers: list[str], op: str, params: Mapping[str, object]) -> Any:
-        """The same, with the passwords of servers, each asked for once where it is needed."""
-        self._log_in(servers)
+        """The same, with the passwords of servers: those that are known, and others that are asked
+        for once where they are needed.
+        """
+        from torchkeeper.client import secrets
+
+        for place in servers:
+            if password := secrets.own_password_of(place):
+                self._call(protocol.SECRET, {"place": place, "password": password})
         while True:
             try:
                 return self._call(op, params)
@@ -99,14 +103,6 @@ class Asker:
                 place = str(error.params.get("server"))
                 if error.code not in LOCKED or place not in servers or not self.unlock(place):
                     raise
-
-    def _log_in(self, servers: list[str]) -> None:
-        """Tell the engine the passwords that are known."""
-        from torchkeeper.client import secrets
-
-        for place in servers:
-            if password := secrets.own_password_of(place):
-                self._call(protocol.SECRET, {"place": place, "password": password})
 
     def unlock(self, place: str) -> bool:
         """Tell the engine a password for any server, then a typed one; whether there was one."""
@@ -141,7 +137,7 @@ class Asker:
             output.complain(user_error("folder-unreadable", what["unreadable"]))
         elif "owners" in what:
             self._progress.clear()
-            owning.tell(what["owners"], for_use=True)
+            output.tell_owners(what["owners"], for_use=True)
         elif line := found.alike(what):
             self.say(line)
             cut = what.get("recovered") or what.get("cut_off")
@@ -168,9 +164,6 @@ class Asker:
     def clear(self) -> None:
         """Take that away, for whoever writes a line without us."""
         self._progress.clear()
-
-    def entries(self) -> list[Entry]:
-        return [entry_from_json(row) for row in self.rows]
 
     def end(self, args: argparse.Namespace, op: str, answer: Mapping[str, Any], place: str,
             more: Mapping[str, object] | None = None, **asked: object) -> int:  # fmt: skip

@@ -8,11 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.entry import Entry
+from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.sshsig import signed_by
-from torchkeeper.cli import leaking, looking, output, signing
+from torchkeeper.cli import leaving, looking, output, signing
 from torchkeeper.cli.asking import Asker, asking
-from torchkeeper.cli.carrying import Here, here_of, maker_of, note_undescribed, tell_names
 from torchkeeper.client import carrying
 from torchkeeper.client.engines.knowing import known
 from torchkeeper.client.kept import protected
@@ -28,11 +27,10 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.engine.messages import bundles
+    from torchkeeper.engine.messages import Select, bundles
     from torchkeeper.engine.messages import entries as entries_msg
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.engine.messages.places import ListResult
-    from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.engine.messages.verdicts import JudgeResult
     from torchkeeper.verdict.probed import Env
 
@@ -45,9 +43,9 @@ class _Inside(NamedTuple):
     left: list[LeftFinding]
     listed: ListResult
     runnable: entries_msg.RunnableResult
-    leaks: leaking.Told | None
+    leaks: leaving.LeaksTold | None
     counts: JudgeResult | None
-    here: Here | None
+    here: leaving.Here | None
 
     def to_json(self) -> dict[str, object]:
         """All of it but the entries and what was left."""
@@ -71,7 +69,7 @@ def add_export(command: argparse.ArgumentParser) -> None:
                 "kernels")  # fmt: skip
     output.flag(command, "--dry-run", "only print what would be written, and its size")
     signing.add_key(command, "--sign")
-    leaking.add_choice(command)
+    leaving.add_secrets(command)
     output.flag(command, "--no-clobber", "fail instead of replacing a file that is there")
     looking.add_filter(command)
 
@@ -81,35 +79,35 @@ def export(args: argparse.Namespace) -> int:
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
     objects = scheme_of(args.place).holds_objects and os.path.isdir(args.place)
-    maker = maker_of(args) if objects else None
+    maker = leaving.maker_of(args) if objects else None
     if args.key and not args.dry_run:
         check_key(args.key)
     with asking(args) as asker:
         select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
         if args.dry_run:
             return _plan_export(args, asker, select, maker)
-        with leaking.telling(args, asker):
+        with leaving.telling_secrets(args, asker):
             answer: bundles.ExportResult = asker.ask(
                 EXPORT, place=args.place, output=args.output, select=select,
                 needs=args.with_needed, replace=not args.no_clobber, secrets=args.secrets,
                 builders=carrying.builders(maker), sign=bool(args.key),
             )  # fmt: skip
-            told = {**answer, "leaks": leaking.found(asker)}
+            told = {**answer, "leaks": leaving.secrets_found(asker)}
             if told.pop("held", False):
                 replace = not args.no_clobber
                 told["signature"] = signing.signed(asker, "", args.key, args.output, replace)
                 told["size"] = os.path.getsize(args.output)
-    note_undescribed(args, answer)
+    leaving.note_undescribed(args, answer)
     return asker.end(args, EXPORT, told, answer["output"])
 
 
 def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None) -> int:
-    with leaking.telling(args, asker):
+    with leaving.telling_secrets(args, asker):
         answer: bundles.PlanExportResult = asker.ask(
             protocol.PLAN_EXPORT, place=args.place, select=select, needs=args.with_needed,
             secrets=args.secrets, builders=carrying.builders(maker),
         )  # fmt: skip
-    note_undescribed(args, answer)
+    leaving.note_undescribed(args, answer)
     if answer["lacking"] and not args.json:
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: "
@@ -126,10 +124,10 @@ def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: 
             output.line(f"  there    {say.size(there['size'] or 0)}, which {fate}")
         elif there["what"] != "missing":
             output.line("  there    something that is not a file, which cannot be replaced")
-    told = {**answer, "leaks": leaking.found(asker), "output": args.output, "what": there["what"],
-            "space": there["space"]}  # fmt: skip
+    target = {"output": args.output, "what": there["what"], "space": there["space"]}
+    told = {**answer, "leaks": leaving.secrets_found(asker), **target}
     code = asker.end(args, EXPORT, told, args.output, dry=True)
-    return code or leaking.blocked(args, answer["leaks"])
+    return code or leaving.blocked_by_secrets(args, answer["leaks"])
 
 
 def _room(needed: int, space: bundles.Space) -> str:
@@ -148,7 +146,7 @@ def add_inspect(command: argparse.ArgumentParser) -> None:
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    here = here_of(args, [args.file])
+    here = leaving.here_of(args, [args.file])
     inside = _look_inside(args, args.file, here, leaks=True)
     if args.json:
         output.emit_all(entry.to_json() for entry in inside.entries)
@@ -158,13 +156,13 @@ def inspect(args: argparse.Namespace) -> int:
         _warn([inside])
         if here and (said := carrying.threads(inside.listed.get("made_in"), here.facts)):
             output.note(said)
-        secrets = leaking.lines(inside.leaks) if inside.leaks else []
+        secrets = leaving.secret_lines(inside.leaks) if inside.leaks else []
         output.notes([*output.left_lines(inside.left), *secrets])
     return 1 if inside.listed["broken"] or failures(inside.left) else 0
 
 
 def _look_inside(
-    args: argparse.Namespace, file: str, here: Here | None, leaks: bool = False
+    args: argparse.Namespace, file: str, here: leaving.Here | None, leaks: bool = False
 ) -> _Inside:
     with asking(args) as asker:
         envs = []
@@ -183,16 +181,16 @@ def _look_inside(
         runs: entries_msg.RunnableResult = other.ask(protocol.RUNNABLE, place=file)
         if leaks:
             other.ask(protocol.LEAKS, place=file)
-    entries = asker.entries()
+    entries = list(map(entry_from_json, asker.rows))
     counts = verdicts.counted(entries, here.torch) if here is not None else None
-    secrets = leaking.found(other) if leaks else None
+    secrets = leaving.secrets_found(other) if leaks else None
     return _Inside(file, entries, asker.left, listed, runs, secrets, counts, here)
 
 
 _UNJUDGED: dict[str, object] = {"verdicts": None, "made_by": None}
 
 
-def _judged(counts: JudgeResult | None, here: Here | None) -> dict[str, object]:
+def _judged(counts: JudgeResult | None, here: leaving.Here | None) -> dict[str, object]:
     by = {"python": here.python, "torch": here.torch} if here is not None else None
     return {**(counts or _UNJUDGED), "judged_by": by}
 
@@ -203,7 +201,7 @@ def _print_inside(inside: _Inside) -> None:
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
     output.line(f"{printable(inside.file)}: {names.get(listed['format'], 'file')}")
     output.line(f"  holds    {looking.summary({**listed, 'trash': None})}")
-    output.line(f"  made in  {made_in(listed.get('made_in'))}")
+    output.line(f"  made in  {_made_in(listed.get('made_in'))}")
     output.line(f"  signed   {printable(signed_by(listed['signature']))}")
     objects = carrying.lines(carrying.claims_of(listed))
     for name, value in [*objects, *runnable.lines(inside.runnable)]:
@@ -223,16 +221,13 @@ def _warn(inside: Sequence[_Inside]) -> None:
         output.note(printable(said))
 
 
-def made_in(facts: MadeIn | None) -> str:
+def _made_in(facts: MadeIn | None) -> str:
     if not facts:
         return "not known"
-    said = [f"torch {facts['torch']}"]
-    if facts["cuda"]:
-        said.append(f"CUDA {facts['cuda']}")
-    said += facts["gpus"] or ["no GPU recorded"]
-    if facts["threads"]:
-        said.append(f"{facts['threads']} threads")
-    return printable(", ".join(said))
+    cuda = f"CUDA {facts['cuda']}" if facts["cuda"] else ""
+    threads = f"{facts['threads']} threads" if facts["threads"] else ""
+    gpus = facts["gpus"] or ["no GPU recorded"]
+    return printable(", ".join(filter(None, [f"torch {facts['torch']}", cuda, *gpus, threads])))
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -256,8 +251,12 @@ def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if not args.dry_run:
         protected.check(args.into)
-    here = here_of(args, args.files)
-    signatures = _signatures(args)
+    here = leaving.here_of(args, args.files)
+    with asking(args) as asker:
+        signatures = {file: signing.signature_of(asker, file) for file in args.files}
+    for file, one in signatures.items():
+        if not args.dry_run:
+            check_policy(file, one)
     trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
     if args.dry_run or not trusted:
         inside = [_look_inside(args, file, here) for file in args.files]
@@ -269,7 +268,7 @@ def import_(args: argparse.Namespace) -> int:
             output.note(nothing)
             return 1
     with asking(args) as asker:
-        env, abouts = tell_names(args, asker.engine, args.files, here)
+        env, abouts = leaving.tell_names(args, asker.engine, args.files, here)
         manifests = {file: one["manifest"] for file, one in signatures.items()}
         answer: bundles.ImportResult = asker.ask(
             IMPORT, files=args.files, into=args.into, env=env, manifests=manifests
@@ -280,16 +279,6 @@ def import_(args: argparse.Namespace) -> int:
     return code
 
 
-def _signatures(args: argparse.Namespace) -> dict[str, bundles.SignatureResult]:
-    """Who signed each file. Raises UserError where one that is required is missing, or wrong."""
-    with asking(args) as asker:
-        found = {file: signing.signature_of(asker, file) for file in args.files}
-    for file, one in found.items():
-        if not args.dry_run:
-            check_policy(file, one)
-    return found
-
-
 def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
     return {
         "entries": sum(one["entries"] for one in counts),
@@ -298,10 +287,10 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
     }
 
 
-def _compare(args: argparse.Namespace, inside: list[_Inside], here: Here | None) -> int:
+def _compare(args: argparse.Namespace, inside: list[_Inside], here: leaving.Here | None) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
     with asking(args) as asker:
-        env, _ = tell_names(args, asker.engine, args.files, here)
+        env, _ = leaving.tell_names(args, asker.engine, args.files, here)
         answer: entries_msg.CompareResult = asker.ask(
             protocol.COMPARE, files=args.files, into=args.into, rows=args.json, env=env
         )
@@ -365,7 +354,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     output.flag(command, "--dry-run", "only print what would be copied")
     output.flag(command, "--replace", "replace a bundle that is there; no entry ever is")
     output.flag(command, "--trust", "do not ask: you trust whoever made the bundle")
-    leaking.add_choice(command)
+    leaving.add_secrets(command)
 
 
 def copy(args: argparse.Namespace) -> int:
@@ -380,15 +369,17 @@ def copy(args: argparse.Namespace) -> int:
         if not trusts(nothing, TRUST, "the file", question):
             raise UserError(nothing, code="declined")
     names = from_file and what == "folder"
-    here = here_of(args, [args.source]) if names else None
+    here = leaving.here_of(args, [args.source]) if names else None
     told = from_file or not scheme_of(args.source).holds_objects
-    maker = maker_of(args) if what == "bundle" and not told else None
+    maker = leaving.maker_of(args) if what == "bundle" and not told else None
     with asking(args) as asker:
         asker.only_signed = signed
         envs = known(asker.engine, args.filter, args.env)
-        env, _ = tell_names(args, asker.engine, [args.source], here) if names else (None, [])
+        env, _ = (
+            leaving.tell_names(args, asker.engine, [args.source], here) if names else (None, [])
+        )
         try:
-            with leaking.telling(args, asker):
+            with leaving.telling_secrets(args, asker):
                 answer: bundles.CopyResult = asker.ask(
                     COPY,
                     place=args.source,
@@ -405,6 +396,6 @@ def copy(args: argparse.Namespace) -> int:
             if scheme_of(args.target).keeps_part and not args.dry_run:
                 output.note(ARRIVED)
             raise
-    found = leaking.found(asker) if answer["leaks"] else None
+    found = leaving.secrets_found(asker) if answer["leaks"] else None
     code = asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
-    return code or leaking.blocked(args, answer["leaks"])
+    return code or leaving.blocked_by_secrets(args, answer["leaks"])

@@ -43,7 +43,12 @@ def install_desktop(args: argparse.Namespace) -> int:
         draws = draw is not None
         placed = placing.install(root, placing.made(command, draw), args.dry_run, shared=shared)
     if args.json:
-        output.emit({"result": _result(args, placed, command, draws)})
+        about = {"root": placed.root, "dry_run": args.dry_run, "command": command}
+        files = {
+            name: getattr(placed, name) for name in ("written", "unchanged", "removed", "left")
+        }
+        done = placed.refreshed._asdict()
+        output.emit({"result": {**about, **files, "pictures": draws, **done}})
     else:
         _tell(args, placed, command, draws)
     return int(bool(placed.left or placed.refreshed.failed))
@@ -55,23 +60,6 @@ def _root(args: argparse.Namespace) -> str:
     named = os.environ.get("XDG_DATA_HOME", "")
     # The specification: what is no absolute path is as if it were not set.
     return named if os.path.isabs(named) else os.path.expanduser("~/.local/share")
-
-
-def _result(
-    args: argparse.Namespace, placed: Placed, command: list[str], draws: bool
-) -> dict[str, object]:
-    files = {"written": placed.written, "unchanged": placed.unchanged, "removed": placed.removed}
-    done = {"ran": placed.refreshed.ran, "missing": placed.refreshed.missing}
-    return {
-        "root": placed.root,
-        "dry_run": args.dry_run,
-        "command": command,
-        **files,
-        "left": placed.left,
-        "pictures": draws,
-        **done,
-        "failed": placed.refreshed.failed,
-    }
 
 
 def _tell(args: argparse.Namespace, placed: Placed, command: list[str], draws: bool) -> None:

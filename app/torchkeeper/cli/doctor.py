@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import findings, looking, output
 from torchkeeper.cli.asking import Asker, asking
-from torchkeeper.cli.dead import known_everywhere
+from torchkeeper.cli.removing import known_everywhere
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines import interpreters, probes

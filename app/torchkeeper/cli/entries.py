@@ -1,30 +1,33 @@
-"""Commands about one entry: show; and explain, which says why it is used here or not, and what
-makes it another than a second one.
+"""Commands that say what entries are and whether they will be used: show, check, explain; and env,
+where they would be.
 """
 
 from __future__ import annotations
 
 import argparse
+import operator
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import UNREAD, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import asking
-from torchkeeper.client.engines import interpreters, knowing
-from torchkeeper.client.words import explaining, say, verdicts
+from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.client.engines import interpreters, knowing, probes
+from torchkeeper.client.engines.interpreters import Interpreter
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import environments, explaining, owned, say, verdicts
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
-from torchkeeper.client.words.problems import not_looked_at, printable, user_error
+from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
 from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
     from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.engine.messages.entries import Shown
-    from torchkeeper.verdict.probed import DifferenceTold, Env, FactorTold
-
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.verdict.probed import DifferenceTold, Env
 
 #: What makes the exit code 1.
 _BAD = ("unsafe", "stale", "broken")
@@ -146,16 +149,14 @@ def _compare(args: argparse.Namespace) -> int:
         found: msg.Explained = {**result, "differences": asker.rows}
     output.notes(output.left_lines(asker.left))
     a, b = found["a"], found["b"]
-    if b is None:
-        if args.json:
-            output.emit({**found, "sentence": None})
-        output.complain(user_error("nothing-near", {"kind": a["kind"], "key": a["key"]}))
-        return 1
-    said = explaining.sentence(found, a["key"] != b["key"])
+    said = explaining.sentence(found, a["key"] != b["key"]) if b else None
     if args.json:
         output.emit({**found, "sentence": said})
-    else:
-        _print_compared(a, b, found, said)
+    if b is None:
+        output.complain(user_error("nothing-near", {"kind": a["kind"], "key": a["key"]}))
+        return 1
+    if not args.json:
+        _print_compared(a, b, found, str(said))
     return 0
 
 
@@ -171,7 +172,16 @@ def _print_compared(
     for follows, title in ((False, []), (True, ["What follows from that, or may:"])):
         if some := [row for row in rows if row["follows"] == follows]:
             output.lines(["", *title])
-            _print_table(some, found)
+            cells = [
+                [
+                    explaining.group(group) if row is ones[0] else "",
+                    explaining.factor(row),
+                    *explaining.values(row, found),
+                ]
+                for group, ones in explaining.grouped(some)
+                for row in ones
+            ]
+            output.table(["GROUP", "FACTOR", "A", "B"], cells, frozenset())
     if lines := explaining.graph_lines(found):
         output.line()
         output.line("Lines of the graph, + of a and - of b:")
@@ -180,23 +190,9 @@ def _print_compared(
             output.line(f"  … {len(lines) - _LINES} more, with --json")
 
 
-def _print_table(rows: list[FactorTold], found: msg.Explained) -> None:
-    cells = [
-        [
-            "" if number else explaining.group(group),
-            explaining.factor(row),
-            *explaining.values(row, found),
-        ]
-        for group, ones in explaining.grouped(rows)
-        for number, row in enumerate(ones)
-    ]
-    output.table(["GROUP", "FACTOR", "A", "B"], cells, frozenset())
-
-
 def _title(entry: Entry) -> str:
-    more = [printable(text, 100) for text in (entry.name, entry.torch and f"torch {entry.torch}")
-            if text]  # fmt: skip
-    return "  ".join([entry.kind, printable(entry.key, 100), *more])
+    told = [entry.key, entry.name, entry.torch and f"torch {entry.torch}"]
+    return "  ".join([entry.kind, *(printable(text, 100) for text in told if text)])
 
 
 def add_show(command: argparse.ArgumentParser) -> None:
@@ -230,10 +226,8 @@ def _print_shown(one: Shown) -> None:
         if code:
             error = user_error(code, facts)
             output.line(f"{title:<11} {error.what} {error.why}")
-    files = [
-        f"{say.size(file['size']):>9}  {printable(file['path'], 4000)}" for file in one["files"]
-    ]
-    output.lines(["files:", *(f"  {text}" for text in files)])
+    files = [(say.size(file["size"]), printable(file["path"], 4000)) for file in one["files"]]
+    output.lines(["files:", *(f"  {size:>9}  {path}" for size, path in files)])
     for title, names in (
         ("needs", one["needs"]),
         ("needs, and is not in this place", one["missing"]),
@@ -291,3 +285,124 @@ def _print_fact(name: str, value: object) -> None:
         output.lines([f"{name}:", *(f"    {printable(x, 400)}" for x in value.splitlines())])
     else:
         output.line(f"{name}: {printable(str(value), 400)}")
+
+
+def add_check(command: argparse.ArgumentParser) -> None:
+    looking.add_place(command)
+    looking.add_filter(command)
+
+
+def check(args: argparse.Namespace) -> int:
+    """torchkeeper check; 1 if anything is unsafe, stale or broken, or a filter matches nothing. Who
+    else may write to a folder changes nothing about that.
+    """
+    python = interpreters.chosen(args.env)
+    env, shown = knowing.environment(python), _Shown(args.json)
+    asked = {"place": args.place, "env": env, "filter": args.filter}
+    with Engine() as engine:
+        asker = Asker(engine, args.json, shown.take)
+        shown.findings = asker.findings
+        answer: msg.CheckResult = asker.ask(protocol.CHECK, **asked, shared=True)
+    output.remark(args, [printable(f"in {env.get('executable')}, torch {env.get('torch')}:")])
+    shown.end()
+    if not args.json:
+        output.tell_owners(answer["owners"])
+    told = {"owners": owned.to_json(answer["owners"])} if answer["owners"] is not None else {}
+    result = {**answer, **told, "python": python, "torch": env["torch"]}
+    output.result(args, result, verdicts.summary(answer))
+    return int(any(answer["verdicts"].get(name) for name in _BAD) or not shown.count)
+
+
+class _Shown:
+    """Prints entries in their order; what many have in common is made into text once."""
+
+    def __init__(self, json: bool) -> None:
+        self.findings: list[Finding] = []
+        self.count = 0
+        self._json = json
+        self._held: list[tuple[Any, Any, int]] = []
+
+    def take(self, rows: list[msg.SharedRow]) -> None:
+        entries = [entry_from_json(row) for row in rows]
+        fields = [entry.to_json() for entry in entries]
+        shown: list[Any] = output.json_lines(fields) if self._json else entries
+        for one, about, row in zip(shown, fields, rows, strict=True):
+            key = looking.SORTS["kind"](about), about["path"]
+            self._held.append((key, one, row["said"]))
+        self.count += len(rows)
+
+    def end(self) -> None:
+        self._held.sort(key=operator.itemgetter(0))
+        said = [one for what in self.findings if "judged" in what for one in what["judged"]["said"]]
+        if self._json:
+            none = _end({"reasons": (), "conditions": ()})
+            ends = dict(enumerate(map(_end, said)))
+            output.lines([line[:-1] + ends.get(number, none) for _, line, number in self._held])
+            return
+        why = dict(enumerate(map(verdicts.why, said)))
+        cells = [
+            [e.kind, e.key[:12], e.verdict, e.name or "-", why.get(number, "")]
+            for _, e, number in self._held
+            if e.verdict is not None
+        ]
+        if cells:
+            output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
+
+
+def _end(said: Mapping[str, object]) -> str:
+    about = {name: said[name] for name in ("reasons", "conditions")}
+    return ", " + output.json_line(about)[1:]
+
+
+def add_env(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--env", metavar="PYTHON", action="append", default=[],
+                         help="this interpreter only; may be given several times")  # fmt: skip
+    change = command.add_mutually_exclusive_group()
+    change.add_argument("--add", metavar="PYTHON", action="append", default=[],
+                        help="put an interpreter on the list of those that are started, for the "
+                        "window too; may be given several times")  # fmt: skip
+    change.add_argument("--remove", metavar="PYTHON",
+                        help="take an interpreter that was added off the list")  # fmt: skip
+
+
+def env(args: argparse.Namespace) -> int:
+    """torchkeeper env; 1 if one of the interpreters that were named has no torch."""
+    if args.remove:
+        gone = interpreters.remove(args.remove)
+        output.result(args, {"removed": gone}, printable(f"{gone} is off the list."))
+        return 0
+    # What those that are added are is told, too: whoever adds one wants to know of what use it is.
+    named = [*map(interpreters.chosen, args.env), *map(interpreters.add, args.add)]
+    every = [Interpreter(python, "", starts=True) for python in dict.fromkeys(named)]
+    code, found = 0, list[str]()
+    for one in every or interpreters.with_torch():
+        try:
+            facts = probes.known(one)
+        except UserError as error:
+            if named:
+                raise
+            if one.starts:
+                output.complain(error)
+            else:
+                found.append(one.python)
+                _tell_found(args, one)
+            continue
+        if args.json:
+            output.emit({"interpreter": one.python, **facts})
+        else:
+            output.lines([*map(printable, environments.lines(one.python, facts)), ""])
+        code |= bool(named) and not facts.get("torch")
+    if found and not args.json:
+        output.note(printable(environments.to_add(found)))
+    return int(code)
+
+
+def _tell_found(args: argparse.Namespace, one: Interpreter) -> None:
+    writers = interpreters.writers(one.python)
+    if args.json:
+        about = {"found": one.label, "writers": writers}
+        output.emit({"interpreter": one.python, "started": False, **about})
+        return
+    said = owned.of_interpreter(one.python, writers).why.splitlines() if writers else []
+    lines = [one.python, f"  {environments.not_started(one.label)}", *(f"  {x}" for x in said)]
+    output.lines([*map(printable, lines), ""])

@@ -25,8 +25,7 @@ def code(findings: Sequence[Finding]) -> int:
 
 def to_json(one: Finding) -> dict[str, object]:
     words = said(one)
-    told = {"what": words.what, "why": words.why, "remedy": words.remedy}
-    return {**one.to_json(), **told}
+    return {**one.to_json(), "what": words.what, "why": words.why, "remedy": words.remedy}
 
 
 def lines(findings: Sequence[Finding]) -> list[str]:

@@ -28,7 +28,8 @@ def jobs(args: argparse.Namespace) -> int:
     # First: what was cut off is in the history then.
     now = history.found()
     if args.ident:
-        one = _one(args.ident, now)
+        mine = [job for job in now if job.id.startswith(args.ident)]
+        one = mine[0] if len(mine) == 1 else history.one(args.ident)
         if args.json:
             output.emit(one.to_json())
         else:
@@ -48,12 +49,6 @@ def jobs(args: argparse.Namespace) -> int:
     told = {"jobs": len(kept.jobs), "running": len(now), "damaged": kept.damaged}
     output.result(args, told, said)
     return int(not kept.jobs and not now)
-
-
-def _one(ident: str, now: list[Running]) -> Past | Running:
-    """The job whose id begins so, whether it has ended or not. Raises UserError."""
-    mine = [job for job in now if job.id.startswith(ident)]
-    return mine[0] if len(mine) == 1 else history.one(ident)
 
 
 def _running_row(one: Running) -> list[str]:

@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.masking import has_login
-from torchkeeper.cli import output, owning
+from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.interpreters import VARIABLE
 from torchkeeper.client.engines.knowing import known
@@ -37,8 +37,8 @@ from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
+    from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages import places as msg
-    from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.stores.shapes import Orphans, Strays
 
 _RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
@@ -236,12 +236,14 @@ def ls(args: argparse.Namespace) -> int:
     """torchkeeper ls; 1 if a filter matches nothing."""
     times = args.times or args.facts or args.sort in _TIMES
     times = times or _ASKS_TIMES.search(args.filter) is not None
-    scheme = scheme_of(args.place)
+    apart, scheme = args.all, scheme_of(args.place)
+    with contextlib.suppress(Problem):  # what is no filter, an engine refuses
+        apart = apart or parse(args.filter).apart
     with Engine() as engine:
         envs = known(engine, args.filter, args.env)
         rows = Rows(args.json, args.sort, unsorted=scheme.lazy and args.sort == "kind",
                     timed=times and scheme.keeps_times, judged=bool(envs),
-                    apart=args.all or asks_apart(args.filter))  # fmt: skip
+                    apart=apart)  # fmt: skip
         asker = Asker(engine, args.json, rows.take)
         totals: msg.ListResult = asker.ask(
             protocol.LIST, place=args.place, filter=args.filter, times=times, facts=args.facts,
@@ -250,22 +252,19 @@ def ls(args: argparse.Namespace) -> int:
         rows.end()
         if not args.json:
             output.line(summary(totals))
-            if apart := say.apart(totals):
+            if beside := say.apart(totals):
                 more = "" if rows.apart else ": --all lists them, too"
-                output.line(f"and {apart}, {say.content(totals['apart_bytes'])}{more}")
+                output.line(f"and {beside}, {say.content(totals['apart_bytes'])}{more}")
             _note_others(totals)
     if totals.get("unread"):
-        output.note(unread_note(totals["unread"]))
+        many = say.count(totals["unread"], "entry was", "entries were")
+        output.note(
+            f"{many} not read: that would take longer than the place is given for its size on the "
+            "disk. “ls --read-all” reads all; “show” reads one."
+        )
     output.notes(output.left_lines(asker.left))
-    owning.note(totals.get("owners"))
+    output.note_owners(totals.get("owners"))
     return 1 if asker.unreadable or (args.filter and not any(map(totals.get, COUNTS))) else 0
-
-
-def asks_apart(text: str) -> bool:
-    """Whether a filter names a kind that is counted apart; one that is none, an engine refuses."""
-    with contextlib.suppress(Problem):
-        return parse(text).apart
-    return False
 
 
 class Rows:
@@ -344,8 +343,7 @@ def _note_others(totals: Strays) -> None:
 
 def print_entries(entries: list[Entry]) -> None:
     by_kind = sorted(entries, key=lambda entry: SORTS["kind"](entry.to_json()))
-    columns = Columns()
-    columns.print([columns.cells(entry) for entry in by_kind])
+    Columns().print(list(map(Columns().cells, by_kind)))
 
 
 class Columns(NamedTuple):
@@ -370,17 +368,11 @@ class Columns(NamedTuple):
         if self.timed:
             when = ["-" if entry.expires is None else say.until(entry.expires),
                     "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
-        cells = [
-            entry.kind,
-            entry.key[:12],
-            *verdict,
-            say.size(entry.size),
-            str(entry.files),
-            *when,
-        ]
+        size = [say.size(entry.size), str(entry.files)]
         compiled = say.seconds(entry.compile_s) if entry.compile_s is not None else "-"
+        made = [entry.torch or "-", entry.device or "-", compiled]
         name = (entry.name or "-") + _marks(entry)
-        return [*cells, entry.torch or "-", entry.device or "-", compiled, name]
+        return [entry.kind, entry.key[:12], *verdict, *size, *when, *made, name]
 
 
 def _marks(entry: Entry) -> str:
@@ -388,14 +380,6 @@ def _marks(entry: Entry) -> str:
     broken = f"  [not read: {entry.problem}]" if entry.problem in UNREAD else broken
     orphan = f"  [orphan: {entry.orphan}]" if entry.orphan else ""
     return broken + orphan + (f"  [owner: {entry.owner}]" if entry.owner else "")
-
-
-def unread_note(count: int) -> str:
-    many = say.count(count, "entry was", "entries were")
-    return (
-        f"{many} not read: that would take longer than the place is given for its size on the "
-        "disk. “ls --read-all” reads all; “show” reads one."
-    )
 
 
 def summary(totals: msg.ListResult) -> str:
@@ -425,7 +409,7 @@ def du(args: argparse.Namespace) -> int:
         return _du_of(args)
     with asking(args) as asker:
         answer: msg.DuResult = asker.ask(protocol.DU, place=args.place)
-    owning.note(answer["owners"])
+    output.note_owners(answer["owners"])
     # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
     # as well, the trash is part of neither the kinds nor the total, and what is counted apart has
     # rows, and its numbers in the total, whose files and bytes are of the entries.
@@ -465,13 +449,12 @@ def du(args: argparse.Namespace) -> int:
 def _total(rows: list[msg.DuKind], folder: bool) -> msg.DuKind:
     """Of rows of kinds: all counts, and of the entries the files and bytes."""
     own = [row for row in rows if row["kind"] not in COUNTED_APART]
-    content = sum(row["bytes"] for row in own)
     counts = tally(())
     for name in COUNTS:
         counts[name] = sum(row[name] for row in rows)
     total: msg.DuKind = {
         "kind": "total", **counts, "files": sum(row["files"] for row in own),
-        **measured(content, on_disk=False),
+        **measured(sum(row["bytes"] for row in own), on_disk=False),
     }  # fmt: skip
     if folder:
         total["disk_bytes"] = sum(row["disk_bytes"] for row in own)

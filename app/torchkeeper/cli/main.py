@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
-from torchkeeper.cli import output, owning
+from torchkeeper.cli import output
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.temporary import Ended, signals_as_interrupts
@@ -186,7 +186,7 @@ def run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
-    interpreters.heeding[:] = [owning.warn_of_interpreter]
+    interpreters.heeding[:] = [output.warn_of_interpreter]
     try:
         if args is None:
             return _window([word for word in argv if word != ALONE], ALONE in argv)
@@ -367,13 +367,13 @@ COMMANDS = {
     ),
     "show": ("entries:show", "show all that is known of an entry"),
     "check": (
-        "checking:check",
+        "entries:check",
         "say of each entry of a place whether it will be used here, and who else can change it",
     ),
     "explain": ("entries:explain", "say why an entry is used here or not, or how two differ"),
-    "env": ("checking:env", "list the interpreters with torch, and what decides there"),
+    "env": ("entries:env", "list the interpreters with torch, and what decides there"),
     "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
-    "recipe": ("recipes:", "show, check, write and keep recipes"),
+    "recipe": ("warming:", "show, check, write and keep recipes"),
     "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
     "prepare": (
         "telling:prepare",

@@ -1,4 +1,6 @@
-"""What commands print: tables for people, one JSON object a line for programs."""
+"""What commands print: tables for people, one JSON object a line for programs; and warnings of who
+else can change a place.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.client.words import say
+from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import SHORT, UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding
+    from torchkeeper.stores.shapes import Owned, Writer
 
 
 def flag(command: argparse._ActionsContainer, name: str, help_text: str) -> None:
@@ -128,9 +131,8 @@ def table(
     right: frozenset[int],
     widths: list[int] | None = None,
 ) -> list[int]:
-    """Columns as wide as their cells, or so wide; the last one is cut where a terminal ends.
-
-    The widths are the result. Without a head the rows go on with a table that was begun before.
+    """Columns as wide as their cells, or so wide; the last one is cut where a terminal ends. The
+    widths are the result. Without a head the rows go on with a table that was begun before.
     """
     cells = [_safe(row) for row in ([head, *rows] if head else rows)]
     widths = widths or [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -234,3 +236,36 @@ def progress_text(body: Mapping[str, Any]) -> str:
     if unit == "files" and total is None and isinstance(done, int):
         return f"looking: {say.count(done, 'file', 'files')}"
     return f"{done:,} of {total:,} {unit}" if isinstance(total, int) else f"{done} {unit}"
+
+
+#: Interpreters that this was said of.
+_warned: set[str] = set()
+
+
+def note_owners(found: Sequence[Owned] | None) -> None:
+    """The warnings among what an engine found, each in a line."""
+    for one in owned.grave(found):
+        note(f"{one.what} {one.remedy.partition(chr(10))[0]}")
+
+
+def warn_of_owners(found: Sequence[Owned] | None) -> None:
+    """The warnings, with their reasons."""
+    for one in owned.grave(found):
+        complain(one.error)
+
+
+def tell_owners(found: Sequence[Owned] | None, for_use: bool = False) -> None:
+    """Warnings with their reasons, and what may be meant, in a line each; of a place that is to be
+    used the latter only where it is a server: all who use it run what lies there.
+    """
+    warn_of_owners(found)
+    for one in owned.told(found):
+        if not one.grave and (one.server or not for_use):
+            note(" ".join([one.what, one.why, one.remedy]))
+
+
+def warn_of_interpreter(python: str, found: Sequence[Writer]) -> None:
+    """That others can change an interpreter that is about to be started; said once of each."""
+    if python not in _warned:
+        _warned.add(python)
+        complain(owned.of_interpreter(python, found))

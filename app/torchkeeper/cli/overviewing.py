@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import LOCKED, Asker
-from torchkeeper.cli.dead import How, know_all
-from torchkeeper.cli.dead import measure as read_as
+from torchkeeper.cli.removing import How, know_all
+from torchkeeper.cli.removing import measure as read_as
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.everywhere import Everywhere, everywhere
 from torchkeeper.client.engines.interpreters import VARIABLE
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.engine.messages.places import OverviewResult, PlacesRow
+    from torchkeeper.engine.messages.places import OverviewResult
+    from torchkeeper.engine.messages.verdicts import KnowParams
 
 _FAILED, _UNREACHABLE = 1, 3
 
@@ -50,17 +50,20 @@ def add_overview(command: argparse.ArgumentParser) -> None:
 
 
 def overview(args: argparse.Namespace) -> int:
-    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could.
-
-    With --json a line for each group, which has a ``kind``, for each ``reason`` why something could
-    go, with the ``command``, and for each place, with its ``problem``; then the ``result``.
+    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could. With --json
+    a line for each group, which has a ``kind``, for each ``reason`` why something could go, with
+    the ``command``, and for each place, with its ``problem``; then the ``result``.
     """
     older = dead.DAYS * dead.DAY if args.older is None else args.older
     heard = Overview()
     with Engine() as engine:
         asker = Asker(engine, args.json, heard.add)
         asker.on_finding = functools.partial(_follow, asker)
-        places = args.places or _found(Asker(engine, args.json))
+        places = args.places
+        if not places:
+            finder = Asker(engine, args.json)
+            finder.ask(protocol.PLACES)
+            places = [row["path"] for row in finder.rows if row["exists"]]
         # Nobody waits for environments where nothing is to be judged.
         envs = _envs(args.env) if places or args.env else _Envs(None, Everywhere([], []))
         know_all(engine, envs.found)
@@ -68,7 +71,7 @@ def overview(args: argparse.Namespace) -> int:
             engine.call(protocol.KNOW, envs.own)
         ask = functools.partial(
             asker.ask, "overview", envs=[envs.own["python"]] if envs.own else [],
-            everywhere=[] if envs.refusal else [python for python, _ in envs.found.envs],
+            everywhere=[] if envs.found.refusal() else [python for python, _ in envs.found.envs],
             older=older, keep=args.keep, facts=args.facts,
         )  # fmt: skip
         waiting = list(places)
@@ -106,10 +109,6 @@ class _Envs(NamedTuple):
     found: Everywhere
     why: UserError | None = None
 
-    @property
-    def refusal(self) -> UserError | None:
-        return self.found.refusal()
-
 
 def _envs(python: str | None) -> _Envs:
     """The environments that count. Raises UserError for one that was named and has no torch."""
@@ -121,12 +120,6 @@ def _envs(python: str | None) -> _Envs:
         if python is not None:
             raise
         return _Envs(None, found, error)
-
-
-def _found(asker: Asker) -> list[str]:
-    asker.ask(protocol.PLACES)
-    rows: list[PlacesRow] = asker.rows
-    return [row["path"] for row in rows if row["exists"]]
 
 
 def _follow(asker: Asker, finding: Finding) -> None:
@@ -247,8 +240,8 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
         output.note(said)
     if heard.totals.unsafe:
         output.note(f"unsafe: {verdicts.unsafe()} “ls PLACE --filter is:unsafe” lists such.")
-    if heard.reclaim() and envs.refusal:
-        output.note(" ".join(["stale:", *str(envs.refusal).splitlines()]))
+    if heard.reclaim() and envs.found.refusal():
+        output.note(" ".join(["stale:", *str(envs.found.refusal()).splitlines()]))
     elif heard.reclaim():
         output.note(f"stale: in {dead.environments(envs.found)}")
     unknown = (one.why for at in told for one in heard.reclaim(at.place).values() if one.why)

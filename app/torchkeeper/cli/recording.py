@@ -1,24 +1,36 @@
-"""``torchkeeper run --recipe``: what a program compiles becomes a recipe that warms it again."""
+"""``torchkeeper run --recipe``: what a program compiles becomes a recipe that warms it again, which
+is proved: it must find what the program has just compiled.
+"""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import looking, output, proving
+from torchkeeper.cli import looking, output
+from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.telling import Live
+from torchkeeper.client import temporary
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import whole
+from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.recipes.recording import NOT_CACHED, Proof
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.engine import protocol
+from torchkeeper.engine.protocol import COPY, WARM
+from torchkeeper.settings.known import BY_NAME, URL
 from torchkeeper.warm import processes
 from torchkeeper.warm.recipes.recipe import items_of
 
 if TYPE_CHECKING:
+    from torchkeeper.client.recipes.recording import Note
+    from torchkeeper.engine.messages.compiling import WarmResult
+    from torchkeeper.engine.messages.findings import CellFinding, Finding
     from torchkeeper.verdict.probed import AotTold, GraphTold
 
 #: Reasons that are said on the command line; the recipe has more.
@@ -47,16 +59,6 @@ def check(args: argparse.Namespace, command: Sequence[str]) -> None:
         raise user_error("recipe-unwritable", {"file": args.recipe, "why": why})
 
 
-@contextlib.contextmanager
-def heard(args: argparse.Namespace, env: dict[str, str]) -> Iterator[str]:
-    """While the program runs: where it notes what it compiles; "" where nobody asked."""
-    if not args.recipe:
-        yield ""
-        return
-    with recording.heard(env) as notes:
-        yield notes
-
-
 @dataclass(frozen=True)
 class Ran:
     """A program that has ended. command, env, code: what it was started as, with, and ended with.
@@ -73,9 +75,8 @@ class Ran:
 
 
 def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object] | None:
-    """Write the recipe, if it was asked for, and prove it; what to say of it as JSON.
-
-    Passes KeyboardInterrupt on: the recipe is written by then, and says that it is not proved.
+    """Write the recipe, if it was asked for, and prove it; what to say of it as JSON. Passes
+    KeyboardInterrupt on: the recipe is written by then, and says that it is not proved.
     """
     if not args.recipe:
         return None
@@ -92,7 +93,7 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object
     written = _written(args.recipe, made)
     if written and made.source == "callable" and not args.unproved:
         try:
-            proof = proving.prove(args, found, ran.place, ran.graphs, ran.autograd)
+            proof = prove(args, found, ran)
         except KeyboardInterrupt:
             name = printable(args.recipe, 400)
             output.note(f"The recipe is written, and is not proved: {name}.")
@@ -137,3 +138,109 @@ def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
                "it from elsewhere.")  # fmt: skip
     if code:
         yield f"The command ended with {code}; in a warm-up it has to end with 0."
+
+
+#: What would find in a server, or write to one, what the folder is to have
+#: (torch/_inductor/config.py, torch/_functorch/config.py).
+_REMOTE = (
+    "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
+    "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
+)  # fmt: skip
+_GRAPHS = ("fxgraph", "aotautograd")
+
+
+def prove(args: argparse.Namespace, notes: Sequence[Note], ran: Ran) -> Proof:
+    """Run each cell of the recipe ``args.recipe`` on a copy of what the program looked up. Nothing
+    is written to its place. Passes KeyboardInterrupt on.
+    """
+    program = recording.looked_up(ran.graphs)
+    if not program:
+        return Proof(unproved="the program has asked no cache, or it is turned off")
+    notes = [note for note in notes if note.get("compiled")]
+    pythons = {str(note.get("python") or "") for note in notes}
+    if len(pythons) != 1 or not os.path.isabs(python := pythons.pop()):
+        return Proof(unproved="it is not known which Python compiled it")
+    keys = program.keys() | {one["key"] for one in ran.autograd if one["key"]}
+    try:
+        with temporary.folder("proof") as scratch:
+            copy = os.path.join(scratch, "cache")
+            there = _copied(args, _place(notes, ran.place), copy, keys)
+            if missing := len(program.keys() - there):
+                return Proof(unproved=f"{missing:,} of the {len(program):,} graphs that the "
+                             "program compiled are not in its cache folder")  # fmt: skip
+            return _judged(args, python, notes, program, scratch, copy)
+    except UserError as error:
+        said = " ".join(part for part in (error.what, error.why) if part)
+        return Proof(unproved=said.rstrip("."))
+
+
+def _place(notes: Sequence[Note], place: str) -> str:
+    """The folder that the program has its cache in: it may have named another one itself."""
+    for note in notes:
+        env = note.get("environment")
+        named = env.get("TORCHINDUCTOR_CACHE_DIR") if isinstance(env, Mapping) else None
+        if isinstance(named, str) and named:
+            return os.path.abspath(os.path.join(str(note.get("folder") or ""), named))
+    return place
+
+
+def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> set[str]:
+    """Copy what has these keys, and what it needs; the keys that there were."""
+    with asking(args) as asker:
+        asker.ask(protocol.LIST, place=place, filter=f"kind:{','.join(_GRAPHS)}")
+        rows = [row for row in asker.rows if row.get("key") in keys]
+        if rows:
+            items = [[row["kind"], row["path"]] for row in rows]
+            asker.ask(COPY, place=place, into=copy, select={"items": items})
+    return {str(row["key"]) for row in rows}
+
+
+def _judged(
+    args: argparse.Namespace, python: str, notes: Sequence[Note], program: Mapping[str, str],
+    scratch: str, copy: str,
+) -> Proof:  # fmt: skip
+    trace = os.path.join(scratch, "trace")
+    os.mkdir(trace)
+    used = [name for name in _REMOTE if os.environ.get(name)]
+    env = {name: "0" for name in used if not BY_NAME[name].in_key}
+    if len(env) < len(used):
+        # What is part of keys stays as it is; with this it has no server at all.
+        env[URL] = ""
+    with Engine(python, {**env, "TORCH_TRACE": trace}) as engine:
+        asker = Asker(engine, args.json)
+        heard = _Heard(args.json, asker)
+        answer: WarmResult = asker.ask(
+            WARM, recipes=recipes.wire([args.recipe]), into=copy, each=True
+        )
+    if (torch := answer["torch"]) and any(note.get("torch") not in ("", torch) for note in notes):
+        return Proof(unproved=f"{python} has torch {torch} here, and had another in the program")
+    with asking(args) as asker:
+        asker.ask(protocol.EXPLAIN_TRACE, trace=trace)
+        graphs = [one["graph"] for one in asker.findings if "graph" in one]
+        autograd = [one["aot"] for one in asker.findings if "aot" in one]
+    keys = [one.get("key") for one in graphs if one["outcome"] == "hit"]
+    keys += [one["key"] for one in autograd if one["outcome"] == "hit"]
+    found = {key for key in keys if key}
+    return recording.judged(program, heard.rows_of(answer), heard.missed, found)
+
+
+class _Heard(Live):
+    """Hears of the cells; missed: the indexes of those with a graph that was not found, but for
+    backward passes.
+    """
+
+    def __init__(self, json: bool, asker: Asker) -> None:
+        super().__init__(True, asker)
+        self.missed: set[int] = set()
+        if not json:
+            output.note("Proving the recipe: each combination is run once in a fresh process …")
+
+    def __call__(self, what: Finding) -> None:
+        if "graph" in what:
+            graph = what["graph"]
+            if graph["outcome"] == "miss" and not recording.is_backward(graph["id"]):
+                self.missed.add(graph["cell"])
+        super().__call__(what)
+
+    def _emit(self, cell: CellFinding) -> None:
+        """Nothing: the cells are not what was asked for."""

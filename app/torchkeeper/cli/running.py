@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import applying, looking, output, owning, recording
+from torchkeeper.cli import applying, looking, output, recording
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import paths, temporary
 from torchkeeper.client.engines import interpreters
@@ -69,8 +69,10 @@ def run(args: argparse.Namespace) -> int:
     recording.check(args, command)
     place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
     own = dict(env)
-    owning.warn(owners.of_program(place))
-    with _trace_folder(env) as folder, recording.heard(args, env) as notes, Engine() as engine:
+    output.warn_of_owners(owners.of_program(place))
+    # While the program runs: where it notes what it compiles, if somebody asked.
+    noting = program.heard(env) if args.recipe else contextlib.nullcontext("")
+    with _trace_folder(env) as folder, noting as notes, Engine() as engine:
         asker = Asker(engine, args.json)
         asker.ask(protocol.HELD, place=place, trace=folder)
         sys.stdout.flush()
@@ -125,9 +127,6 @@ class Found:
         more = {"run": self.run, "recipe": self.recipe}
         return {**self.result, **{name: one for name, one in more.items() if one is not None}}
 
-    def to_json(self) -> dict[str, object]:
-        return {**self.totals, "graphs": self.graphs, "aotautograd": self.autograd}
-
 
 @contextlib.contextmanager
 def _trace_folder(env: dict[str, str]) -> Iterator[str]:
@@ -178,7 +177,8 @@ def _keep(
 def _tell(args: argparse.Namespace, found: Found, env: Mapping[str, str], place: str) -> None:
     if args.report:
         try:
-            whole.write(args.report, found.to_json())
+            told = {"graphs": found.graphs, "aotautograd": found.autograd}
+            whole.write(args.report, {**found.totals, **told})
         except OSError as e:
             about = {"file": args.report, "why": e.strerror}
             output.complain(user_error("output-unwritable", about))
@@ -230,10 +230,10 @@ def told(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for graph in graphs:
         process = f"{graph.get('process')}, " if len(processes) > 1 else ""
-        more = ", ".join(part for part in (causes.place(graph), causes.seconds(graph)) if part)
-        cells = [f"{graph.get('outcome', '?'):<6}", process + str(graph.get("id")),
-                 causes.named(graph), more]  # fmt: skip
-        lines.append(printable("  ".join(cell for cell in cells if cell)))
+        more = ", ".join(filter(None, [causes.place(graph), causes.seconds(graph)]))
+        outcome, ident = f"{graph.get('outcome', '?'):<6}", process + str(graph.get("id"))
+        cells = [outcome, ident, causes.named(graph), more]
+        lines.append(printable("  ".join(filter(None, cells))))
         if why := graph.get("why"):
             cause = graph.get("cause") or graph  # of a run that was kept, only the key is
             nearest = cause.get("nearest")

@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import looking, output, owning
+from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.knowing import known
 from torchkeeper.client.engines.process import Engine
@@ -59,9 +59,7 @@ def server(args: argparse.Namespace) -> int:
         output.emit({**page, "owners": owned.to_json(page["owners"])})
         return 0
     output.line(f"{printable(str(page['place']))}:")
-    for name, value in figures(page):
-        output.line(f"  {name + ':':<24} {value}")
-    for text in meanings(page):
-        output.line(f"- {text}")
-    owning.tell(page["owners"])
+    output.lines([f"  {name + ':':<24} {value}" for name, value in figures(page)])
+    output.lines([f"- {text}" for text in meanings(page)])
+    output.tell_owners(page["owners"])
     return 0

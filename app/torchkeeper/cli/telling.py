@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from torchkeeper.verdict.probed import GraphTold
 
 
-# The command that builds ahead: prepare; and what a compile tells on the way.
-
 #: What PLACE is, and why.
 _INTO = (
     "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
@@ -105,7 +103,7 @@ def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding])
         _say_uncached(live.uncached.get(row["index"], ()))
     for row in failed[:_SHOWN]:
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
-        output.complain(error := _error_of(row))
+        output.complain(error := error_of(row))
         _say_uncached(live.uncached.get(row["index"], ()))
         if error.code not in _SAYS_ALL:
             _say_log(row.get("log") or [])
@@ -113,12 +111,7 @@ def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding])
         output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
 
 
-def complain(failed: Sequence[CellFinding]) -> None:
-    for row in failed:
-        output.complain(_error_of(row))
-
-
-def _error_of(row: CellFinding) -> UserError:
+def error_of(row: CellFinding) -> UserError:
     problem = row.get("problem")
     assert problem
     return user_error(problem["code"], problem["params"])
@@ -148,10 +141,9 @@ def _cells(row: CellFinding) -> list[str]:
 
 class Live:
     """Says on standard error what a compile job does: a line for each cell that ended, or for each
-    step and graph of a single one. As JSON, a line on standard output for each cell.
-
-    ``rows`` has the cells by their index, as they were last told, and ``uncached`` the graphs of
-    each that PyTorch does not cache.
+    step and graph of a single one. As JSON, a line on standard output for each cell. ``rows`` has
+    the cells by their index, as they were last told, and ``uncached`` the graphs of each that
+    PyTorch does not cache.
     """
 
     def __init__(self, json: bool, asker: Asker) -> None:
@@ -228,7 +220,7 @@ class Live:
             if bypasses := row.get("bypasses"):
                 about += f", {bypasses:,} not cacheable"
         else:
-            about = _error_of(row).what if row["state"] == "failed" else ""
+            about = error_of(row).what if row["state"] == "failed" else ""
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
         self._asker.say(printable(said.rstrip()))
 

@@ -57,10 +57,8 @@ def verify(args: argparse.Namespace) -> int:
     if not scheme_of(place).verifiable:
         raise user_error("verify-server", {"place": place})
     if not os.path.lexists(place):
-        folder = not place.endswith((".torchcache", ".bin"))
-        raise user_error(
-            "place-missing" if folder else "file-missing", {"place": place, "file": place}
-        )
+        code = "file-missing" if place.endswith((".torchcache", ".bin")) else "place-missing"
+        raise user_error(code, {"place": place, "file": place})
     python = interpreters.chosen(args.env)
     settings = applying.for_verify(args)
     if not args.recipe:
@@ -88,7 +86,15 @@ def verify(args: argparse.Namespace) -> int:
             "threads": args.threads,
             "settings": settings,
         }
-        answer = _answer(args, python, params)
+        try:
+            with asking(args, python) as asker:
+                if not args.json:
+                    asker.on_finding = _Live()
+                answer: VerifyResult = asker.ask(VERIFY, **params)
+        except UserError as error:
+            if error.params.get("place") == target:  # it is called as the user has named it
+                raise user_error(error.code, {**error.params, "place": place}) from error
+            raise
     try:
         result = verified.checked(answer)
     except ValueError as e:
@@ -101,27 +107,12 @@ def verify(args: argparse.Namespace) -> int:
     return outcomes.code(ended)
 
 
-def _answer(args: argparse.Namespace, python: str, params: VerifyParams) -> VerifyResult:
-    """What the engine says. Raises UserError, which names what the user named."""
-    try:
-        with asking(args, python) as asker:
-            if not args.json:
-                asker.on_finding = _Live()
-            result: VerifyResult = asker.ask(VERIFY, **params)
-    except UserError as error:
-        if error.params.get("place") == params["place"]:
-            raise user_error(error.code, {**error.params, "place": args.place}) from error
-        raise
-    return result
-
-
 def _unpack(
     args: argparse.Namespace, python: str, target: str, signed: bool
 ) -> tuple[int | None, list[LeftFinding]]:
     """Place what a bundle holds in a folder as it is imported for an environment: the threads that
-    it was made with, and what was left. signed: it is not asked about, for being that.
-
-    Raises UserError.
+    it was made with, and what was left. signed: it is not asked about, for being that. Raises
+    UserError.
     """
     facts = knowing.environment(python)
     with asking(args) as asker:
@@ -185,7 +176,7 @@ def _tell(
     # Of a script, which runs by itself, none of it is known.
     about = [f"torch {result['torch']}" if result["torch"] else "", result["device"]]
     about += [say.count(result["threads"], "thread", "threads") if result["threads"] else ""]
-    known = ", ".join(part for part in about if part)
+    known = ", ".join(filter(None, about))
     output.line(printable(f"({known}; {one.python})" if known else f"({one.python})"))
     output.line(said)
 

@@ -1,19 +1,22 @@
-"""The command that fills a cache: warm; and what it does with the cache in the same step."""
+"""The commands about recipes: warm, which fills a cache with what they say, and takes it on from
+there; recipe, which shows, checks, writes and lists them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import errno
+import functools
 import math
 import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import applying, leaking, looking, output, owning
+from torchkeeper.cli import applying, leaving, looking, output
 from torchkeeper.cli.asking import Asker, asking
-from torchkeeper.cli.carrying import maker_of, note_undescribed
-from torchkeeper.cli.telling import Live, complain, tell
+from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
 from torchkeeper.client.engines import interpreters, knowing
 from torchkeeper.client.engines.process import Engine
@@ -26,7 +29,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, WARM
 from torchkeeper.stores.preconditions import space
 from torchkeeper.warm.options import MOST_JOBS
-from torchkeeper.warm.recipes.recipe import MOST_SECONDS
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_SECONDS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyResult, ExportResult, TargetResult
@@ -87,7 +90,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
         "bundle, as “export” does, if every cell is warm")  # fmt: skip
     add("--publish", metavar="SERVER", type=looking.server, help="then copy all of the place to a "
         "redis:// server, as “copy” does, if every cell is warm")  # fmt: skip
-    leaking.add_choice(command)
+    leaving.add_secrets(command)
     output.flag(command, "--dry-run", "only list the cells, and what is known to go wrong")
     applying.add_profile(command, "what compiles")
     add_ways(command)
@@ -144,9 +147,13 @@ def warm(args: argparse.Namespace) -> int:
     failed = [row for row in rows if row["state"] != "done"]
     if not args.json:
         tell(live, rows, failed)
-        _advise(args)
+        # What programs need, for keys to be those that were warmed.
+        if args.threads is not None:
+            output.note(preparing.threads(args.threads))
+        output.notes(preparing.portable_lines() if args.portable else ())
     elif len(rows) == 1:
-        complain(failed)
+        for row in failed:
+            output.complain(error_of(row))
     if not args.only:
         _keep(paths, rows, args.into)
     onward: dict[str, object] = {"bundle": None, "published": None}
@@ -191,7 +198,9 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
         several = len({row["recipe"] for row in found}) > 1
         # Its number is what --only takes.
         head = ["NO.", *(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
-        errors = list(map(_error, found))
+        errors = [
+            (one := row["problem"]) and user_error(one["code"], one["params"]) for row in found
+        ]
         rows = [[str(row["index"]), *([row["recipe"]] if several else []), row["name"],
                  row["source"], row["target"] or row["device"] or "-",
                  f"{error.what} {error.why}".strip() if error else ""]
@@ -206,9 +215,8 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
 
 
 def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) -> None:
-    """Note at cells whose device is not there that they would fail.
-
-    Raises UserError where the interpreter has no torch, or the place cannot be written.
+    """Note at cells whose device is not there that they would fail. Raises UserError where the
+    interpreter has no torch, or the place cannot be written.
     """
     above = os.path.abspath(into)
     while not os.path.lexists(above):
@@ -230,15 +238,9 @@ def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) 
             row["problem"] = {"code": "device-missing", "params": {"device": row["device"]}}
 
 
-def _error(row: CellsRow) -> UserError | None:
-    problem = row["problem"]
-    return None if problem is None else user_error(problem["code"], problem["params"])
-
-
 def _look_ahead(args: argparse.Namespace) -> None:
-    """Find out before hours of compiling what would keep the cache from going on from here.
-
-    Raises UserError.
+    """Find out before hours of compiling what would keep the cache from going on from here. Raises
+    UserError.
     """
     protected.check(args.into)
     if not args.bundle and not args.publish:
@@ -256,13 +258,12 @@ def _look_ahead(args: argparse.Namespace) -> None:
             protected.check(args.publish)
             page: ServerResult = asker.ask(protocol.SERVER, place=args.publish)
             if args.dry_run:  # else the copy says it
-                owning.tell(page["owners"], for_use=True)
+                output.tell_owners(page["owners"], for_use=True)
 
 
 def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
-    """Take all of the place to a bundle and to a server; what came of it goes into ``told``.
-
-    What fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
+    """Take all of the place to a bundle and to a server; what came of it goes into ``told``. What
+    fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
     """
     code = 0
     steps = (("bundle", args.bundle, _export), ("published", args.publish, _publish))
@@ -282,22 +283,22 @@ def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
 
 
 def _export(args: argparse.Namespace) -> Went:
-    maker = maker_of(args)
-    with asking(args) as asker, leaking.telling(args, asker):
+    maker = leaving.maker_of(args)
+    with asking(args) as asker, leaving.telling_secrets(args, asker):
         answer: ExportResult = asker.ask(EXPORT, place=args.into, output=args.bundle,
                                          builders=carrying.builders(maker),
                                          secrets=args.secrets)  # fmt: skip
-    note_undescribed(args, answer)
+    leaving.note_undescribed(args, answer)
     said = f"{held(answer)} written to {printable(args.bundle)}"
     if not answer["entries"]:
         said = "There was nothing to export."
     output.remark(args, [*output.left_lines(asker.left), said])
-    told = {**answer, "leaks": leaking.found(asker), "left": asker.left}
+    told = {**answer, "leaks": leaving.secrets_found(asker), "left": asker.left}
     return told, not answer["entries"], asker.left
 
 
 def _publish(args: argparse.Namespace) -> Went:
-    with asking(args) as asker, leaking.telling(args, asker):
+    with asking(args) as asker, leaving.telling_secrets(args, asker):
         answer: CopyResult = asker.ask(
             COPY, place=args.into, into=args.publish, secrets=args.secrets
         )
@@ -310,8 +311,12 @@ def _publish(args: argparse.Namespace) -> Went:
         kernels = say.count(eager, "eager kernel stays", "eager kernels stay")
         said += f"; {kernels} out of it, which PyTorch looks for in folders only"
     output.remark(args, [*output.left_lines(asker.left), said])
-    leaks = leaking.found(asker)
-    told = {**answer, "leaks": leaks, "into": args.publish, "left": asker.left}
+    told = {
+        **answer,
+        "leaks": leaving.secrets_found(asker),
+        "into": args.publish,
+        "left": asker.left,
+    }
     return told, not answer["entries"] and not answer["exists"], asker.left
 
 
@@ -320,8 +325,116 @@ def _outside(left: Sequence[LeftFinding]) -> list[LeftFinding]:
     return [one for one in left if one["code"] in ("kind-not-in-redis", "kernel-of-device")]
 
 
-def _advise(args: argparse.Namespace) -> None:
-    """What programs need, for keys to be those that were warmed."""
-    if args.threads is not None:
-        output.note(preparing.threads(args.threads))
-    output.notes(preparing.portable_lines() if args.portable else ())
+_HELP = """\
+examples:
+  torchkeeper recipe new callable model.toml     an example with comments, to be changed
+  torchkeeper recipe check model.toml            every fault with its line
+  torchkeeper recipe show model.toml             what it compiles, one combination a line
+  torchkeeper warm model.toml --into cache       compile it"""
+
+
+def add_recipe(command: argparse.ArgumentParser) -> None:
+    output.describe(
+        command,
+        "A recipe says what to compile, in a TOML file beside the model. Write one, check it,\n"
+        "show what it compiles, or keep it in the list of the window.",
+        _HELP,
+    )
+    part = functools.partial(output.add_part, command.add_subparsers(metavar="WHAT", required=True))
+    show = part("show", _show, "list the combinations that recipes compile, without compiling")
+    add_ways(show)
+    check = part("check", _check, "name every fault of recipes with its line")
+    for one in (show, check):
+        about = "a recipe's file, or a folder of them"
+        one.add_argument("recipes", metavar="RECIPE", nargs="+", help=about)
+    new = part(
+        "new", _new, "write an example with comments, and the Python file it names beside it"
+    )
+    new.add_argument("source", metavar="SOURCE", choices=list(recipes.BESIDE),
+                     help=f"what it compiles: {', '.join(recipes.BESIDE)}")  # fmt: skip
+    new.add_argument("file", metavar="FILE", type=_toml, help="the recipe to write, a .toml file")
+    output.flag(new, "--force", "replace the recipe if it is there; a Python file never is")
+    listed = part("list", _list, "list the recipes, and folders of them, that the window shows")
+    add = part("add", _add, "put a recipe, or a folder of them, into that list")
+    remove = part("remove", _remove, "take a recipe or folder out of that list; the file stays")
+    for one in (add, remove):
+        one.add_argument("name", metavar="RECIPE", type=looking.path, help="a file or a folder")
+    for one in (show, check, new, listed, add, remove):
+        output.add_json(one)
+
+
+def _toml(text: str) -> str:
+    path = looking.path(text)
+    if not path.endswith(".toml"):
+        raise argparse.ArgumentTypeError("a recipe's name ends with .toml")
+    return path
+
+
+def _show(args: argparse.Namespace) -> int:
+    return cells(args, ways(args))
+
+
+def _check(args: argparse.Namespace) -> int:
+    """1 if anything is wrong."""
+    wrong = 0
+    paths = [path for path in recipes.chosen(args.recipes) if path != BUILTIN]
+    for path in paths:
+        faults: list[recipes.Fault] = []
+        problem = None
+        try:
+            _, faults = recipes.looked_at(recipes.text_in(path))
+        except UserError as error:
+            problem = error.what
+            if not args.json:
+                output.complain(error)
+        wrong += bool(faults or problem)
+        if args.json:
+            told = [{"line": one.line, "column": one.column, "where": one.where, "text": one.text}
+                    for one in faults]  # fmt: skip
+            output.emit({"file": path, "problem": problem, "faults": told})
+            continue
+        for one in faults:
+            where = f"{one.where}: " if one.where else ""
+            # As compilers do, so that editors find the place.
+            output.line(printable(f"{path}:{one.line}:{one.column}: {where}{one.text}", 1000))
+    result = {"recipes": len(paths), "wrong": wrong}
+    all_of_them = say.count(len(paths), "recipe", "recipes")
+    said = f"{wrong:,} of {all_of_them} {'is' if wrong == 1 else 'are'} wrong."
+    output.result(args, result, said if wrong else f"{all_of_them}, nothing wrong.")
+    return int(wrong > 0)
+
+
+def _new(args: argparse.Namespace) -> int:
+    written, there = recipes.write(args.source, args.file, args.force)
+    result = {"written": written, "there": there}
+    said = [f"{printable(path)} written." for path in written]
+    said += [f"{printable(path)} was there already, and stays as it is." for path in there]
+    short = os.path.relpath(args.file)
+    file = printable(shlex.quote(args.file if short.startswith("..") else short))
+    said.append(f"Change them, then: torchkeeper warm {file} --into FOLDER")
+    output.result(args, result, "\n".join(said))
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    return _listed(args, recipes.listed())
+
+
+def _add(args: argparse.Namespace) -> int:
+    return _listed(args, recipes.add(args.name))
+
+
+def _remove(args: argparse.Namespace) -> int:
+    return _listed(args, recipes.remove(args.name))
+
+
+def _listed(args: argparse.Namespace, paths: list[str]) -> int:
+    for path in paths:
+        missing = not os.path.exists(path)
+        if args.json:
+            output.emit({"path": path, "exists": not missing})
+        else:
+            output.line(printable(path, 4000) + ("  [not there any more]" if missing else ""))
+    if not paths and not args.json:
+        output.note("The list is empty; “torchkeeper recipe add” puts a recipe into it.")
+    return 0

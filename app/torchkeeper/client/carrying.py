@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims, Kernels, MadeIn
     from torchkeeper.engine.messages import entries
     from torchkeeper.engine.messages.bundles import Builders, Described
-    from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.engine.messages.places import ListResult
+    from torchkeeper.engine.messages.verdicts import KnowParams
     from torchkeeper.verdict.probed import Env
 
 #: Characters of a path in a bundle and of a name; real names have 52.

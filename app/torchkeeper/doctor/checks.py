@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchkeeper.doctor import entries, folders, interpreter, remote, switches
+from torchkeeper.doctor import folders, interpreter, remote
 from torchkeeper.doctor.check import Check
 
 CHECKS: tuple[Check, ...] = (
@@ -12,12 +12,12 @@ CHECKS: tuple[Check, ...] = (
     Check("names", "folder", folders.names),
     Check("clock", "folder", folders.clock),
     Check("leftovers", "folder", folders.leftovers),
-    Check("broken", "folder", entries.broken, reads=True),
-    Check("orphaned", "folder", entries.orphaned, reads=True),
-    Check("stale", "folder", entries.stale, reads=True),
-    Check("unsafe", "folder", entries.unsafe, reads=True),
-    Check("threads", "folder", entries.threads, reads=True),
-    Check("trash", "folder", entries.trash),
+    Check("broken", "folder", folders.broken, reads=True),
+    Check("orphaned", "folder", folders.orphaned, reads=True),
+    Check("stale", "folder", folders.stale, reads=True),
+    Check("unsafe", "folder", folders.unsafe, reads=True),
+    Check("threads", "folder", folders.threads, reads=True),
+    Check("trash", "folder", folders.trash),
     Check("reachable", "server", remote.reachable),
     Check("exposed", "server", remote.exposed),
     Check("writes", "server", remote.writes),
@@ -28,7 +28,7 @@ CHECKS: tuple[Check, ...] = (
     Check("header", "machine", interpreter.header),
     Check("triton", "machine", interpreter.triton),
     Check("gpu", "machine", interpreter.gpu),
-    Check("settings", "machine", switches.switches),
+    Check("settings", "machine", interpreter.switches),
     Check("headers-owner", "machine", folders.headers),
     Check("unread", "machine", folders.unread),
     Check("duplicates", "machine", folders.duplicates, reads=True),

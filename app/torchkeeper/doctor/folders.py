@@ -1,5 +1,6 @@
 """Checks of cache folders: what one is on, its path and its clock, who can write there, what
-writers left behind, and what lies in several of them.
+writers left behind, what of its entries is of no use, broken, needed by nobody, for other
+environments or used and should not be, and what lies in several of them.
 
 What PyTorch 2.13.0 does there: on a file system that is read-only or full every compile fails with
 an OSError, extern kernels alone included, where it writes the generated module; from one mounted
@@ -13,15 +14,16 @@ import contextlib
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from torchkeeper.artifacts import layout
-from torchkeeper.artifacts.entry import COUNTED_APART, Problem
-from torchkeeper.doctor.check import FolderLook, MachineLook
-from torchkeeper.doctor.mounts import Mount
+from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, WITHOUT_VERDICT, Problem
+from torchkeeper.doctor.check import FolderLook, MachineLook, Mount
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.stores import places
+from torchkeeper.stores.dead import Dead, Wanted
 from torchkeeper.stores.folders import journal, owners
 from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.index import Index
@@ -81,8 +83,7 @@ def _memory() -> int | None:
 
 def room(look: FolderLook) -> Iterator[Finding]:
     """Bytes and files that may still be written there."""
-    said = space(look.root)
-    free, total = said.free, look.bytes
+    free, total = space(look.root).free, look.bytes
     writable = look.mount is None or "ro" not in look.mount.options
     if free is not None and writable:
         about = {"free_bytes": free, "size_bytes": total}
@@ -101,11 +102,10 @@ def room(look: FolderLook) -> Iterator[Finding]:
 
 def _files_free(folder: str) -> int | None:
     """How many files may still be made; None where there is no limit, or it is not told."""
-    here = folder
-    while not os.path.lexists(here):
-        here = os.path.dirname(here)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
     try:
-        said = os.statvfs(here)
+        said = os.statvfs(folder)
     except OSError:
         return None
     return said.f_favail if said.f_files else None
@@ -117,7 +117,6 @@ def _files_free(folder: str) -> int | None:
 # splits that as a shell would (_run_compile_cmd in torch/_inductor/cpp_builder.py, 2.13.0). Where a
 # path gets too long to be opened, PyTorch compiles, logs a warning and keeps nothing.
 
-_NAMES_FOLDER = ("TORCHINDUCTOR_CACHE_DIR",)
 #: Bytes that PyTorch adds to the path of a folder to name a graph's file while it writes it:
 #: fxgraph/xx/<53 characters>/.<process>.<thread>.tmp, and more of Triton's.
 _ADDED = 140
@@ -130,25 +129,22 @@ def names(look: FolderLook) -> Iterator[Finding]:
     """What is in the path, how long it is, and how long names may be there."""
     if found := UNQUOTED.search(look.place):
         character = "blank" if found[0].isspace() else found[0]
-        yield Finding("path-blank", "error", _NAMES_FOLDER, look.place, {"character": character})
+        yield Finding("path-blank", "error", _FOLDER, look.place, {"character": character})
     above = len(os.fsencode(look.root)) + 1
     longest = max((len(os.fsencode(file.path)) for item in look.items for file in item.files),
                   default=0)  # fmt: skip
     if above + max(longest, _ADDED) >= _PATH_MAX:
         about = {"length": above - 1, "longest": above + longest, "most": _PATH_MAX - 1}
-        yield Finding("path-long", "error", _NAMES_FOLDER, look.place, about)
+        yield Finding("path-long", "error", _FOLDER, look.place, about)
     try:
         most = os.pathconf(look.root, "PC_NAME_MAX") if look.exists else _NAME_MAX
     except (OSError, ValueError):
         return
     if most < _NAME_MAX:
-        yield Finding("names-short", "warning", _NAMES_FOLDER, look.place, {"most": most})
+        yield Finding("names-short", "warning", _FOLDER, look.place, {"most": most})
 
 
-# Who can write to a cache folder: this user, who has to, and others, who should not.
-#
-# What a look at owners and modes finds is that of ``stores.folders.owners``; its words are
-# ``client.words.owned``.
+# Who can write to a cache folder, as ``stores.folders.owners`` finds it (``client.words.owned``).
 
 #: What taking a right away mends; of the rest the words say what to do.
 _MODES = ("writable", "above")
@@ -159,9 +155,9 @@ def owner(look: FolderLook) -> Iterator[Finding]:
     why = space(look.root).why
     if why is not None and (look.mount is None or "ro" not in look.mount.options):
         code = {"why": why, "exists": look.exists}
-        yield Finding("folder-unwritable", "error", ("TORCHINDUCTOR_CACHE_DIR",), look.place, code)
+        yield Finding("folder-unwritable", "error", _FOLDER, look.place, code)
     if look.problem is not None and look.problem.code == "place-unreadable":
-        yield Finding("folder-closed", "error", ("TORCHINDUCTOR_CACHE_DIR",), look.place,
+        yield Finding("folder-closed", "error", _FOLDER, look.place,
                       {"why": look.problem.params.get("why")})  # fmt: skip
     seen = owners.findings(look.place, look.store.seen) if look.store else owners.glance(look.place)
     for one in seen:
@@ -185,7 +181,7 @@ def _owned(one: Owned, place: str) -> Finding:
     return Finding("folder-owned", severity, (), place, {"owned": one}, fix=fix)
 
 
-# Folders that nothing reads, and what lies in several: what only a look at more than one tells.
+# What only a look at more than one folder tells.
 
 #: Reasons of stores.places for which programs read a folder that no environment's variable names.
 _READ_ANYWAY = frozenset({"vllm", "ondisk"})
@@ -208,7 +204,7 @@ def unread(look: MachineLook) -> Iterator[Finding]:
             continue
         newest = max((file.mtime_ns or 0 for item in entries for file in item.files), default=0)
         about = {"count": len(entries), "size_bytes": one.bytes, "newest": newest / 1e9}
-        yield Finding("folder-unread", "advice", ("TORCHINDUCTOR_CACHE_DIR",), one.place, about)
+        yield Finding("folder-unread", "advice", _FOLDER, one.place, about)
 
 
 def _triton(look: MachineLook) -> Iterator[str]:
@@ -246,15 +242,9 @@ def _mine(one: FolderLook) -> bool:
 
 def _contents(one: FolderLook, look: MachineLook) -> dict[str, int]:
     """Bytes on the disk of each entry, by what is in it, as far as nothing is to be read."""
-    found: dict[str, int] = {}
-    index = Index(one.root, look.index)
-    try:
-        for item in one.items:
-            if name := _content(item, index):
-                found[name] = allocated(item.files)
-    finally:
-        index.close()
-    return found
+    with contextlib.closing(Index(one.root, look.index)) as index:
+        named = ((_content(item, index), item) for item in one.items)
+        return {name: allocated(item.files) for name, item in named if name}
 
 
 def _content(item: Item, index: Index) -> str | None:
@@ -265,8 +255,6 @@ def _content(item: Item, index: Index) -> str | None:
     return known.sha256 if known else None
 
 
-# Files from the future, and a file server whose clock is another than ours.
-#
 # Torchkeeper tells by times what is unused, left behind or still being written; PyTorch does not
 # look at them.
 
@@ -308,11 +296,10 @@ def skew_of(folder: str) -> float:
     return there - after if there > after else min(there - before, 0.0)
 
 
-# What writers left behind that are dead: temporary files, and locks of what is gone.
-#
-# A lock of PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no
-# leftover. A temporary file may carry its writer's process; of others, and on a file system of
-# several machines, only its age tells.
+# What writers left behind that are dead: temporary files, and locks of what is gone. A lock of
+# PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no leftover.
+# A temporary file may carry its writer's process; of others, and on a file system of several
+# machines, only its age tells.
 
 #: Locks that guard a folder, or a tool, and no entry.
 _OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})
@@ -325,8 +312,7 @@ def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
     scratch = [item for item in look.items if item.kind == "lock"]
     others = [item for item in look.items if item.kind != "lock"]
     keys = {item.key for item in others} | {file.name for item in others for file in item.files}
-    locks: list[Item] = []
-    temporary: list[Item] = []
+    locks, temporary = list[Item](), list[Item]()
     if strange_in(look.items).most:
         return locks, temporary  # nothing goes from a folder that is no cache
     now, local = time.time(), False
@@ -367,3 +353,97 @@ def leftovers(look: FolderLook) -> Iterator[Finding]:
     if look.exists and (found := journal.in_folder(look.root, mine=False)):
         about = {"count": len(found), "path": found[0]}
         yield Finding("journal-of-others", "warning", (), look.place, about)
+
+
+# What of the entries is of no use, as ``purge`` takes it (``stores.dead``). PyTorch 2.13.0 compiles
+# again what it cannot read, without a word but in its log.
+
+#: Of what has a verdict, the share that is worth saying.
+_MUCH_STALE = 0.1
+#: Bytes of a trash that are worth saying by themselves, and beside a cache that has fewer.
+_LARGE, _CONSIDERABLE = 5 << 30, 100 << 20
+_THREADS = "cpp_runtime_thread_count"
+
+
+def broken(look: FolderLook) -> Iterator[Finding]:
+    """Entries that cannot be read, or lack what they need."""
+    if about := _dead_entries(look, Wanted(broken=True)):
+        yield Finding("entries-broken", "warning", (), look.place, about, fix="trash-broken")
+
+
+def orphaned(look: FolderLook) -> Iterator[Finding]:
+    """Entries that nothing needs."""
+    if about := _dead_entries(look, Wanted(orphans=True)):
+        yield Finding("entries-orphaned", "advice", (), look.place, about, fix="trash-orphans")
+
+
+def _dead_entries(look: FolderLook, wanted: Wanted) -> dict[str, object] | None:
+    if look.problem is not None:
+        raise look.problem
+    # Locks are looked at by themselves (leftovers).
+    if look.dead is None or not (going := look.dead.chosen(wanted, lambda e: e.kind != "lock")):
+        return None
+    counts = look.dead.told(going)
+    first = min(look.dead.found[number].entry.path for number in going)
+    number = sum(counts[name] for name in COUNTS)
+    return {"count": number, "size_bytes": counts["bytes"], "path": first}
+
+
+def _judged(look: FolderLook) -> Dead | None:
+    """The entries, if there are any. Raises Problem where nothing is said of them."""
+    if look.problem is not None:
+        raise look.problem
+    if look.dead is None or not look.dead.found:
+        return None
+    if not look.verdicts:
+        raise Problem("no-verdicts")
+    return look.dead
+
+
+def stale(look: FolderLook) -> Iterator[Finding]:
+    """Entries that the environment cannot use."""
+    if (dead := _judged(look)) is None:
+        return
+    found = [one.entry for one in dead.found]
+    entries = [entry for entry in found if entry.kind not in WITHOUT_VERDICT]
+    bad = [entry for entry in entries if entry.verdict == "stale"]
+    if not bad or len(bad) < _MUCH_STALE * len(entries):
+        return
+    which = [n for n, entry in enumerate(found) if entry.verdict == "stale"]
+    made_by = sorted({str(entry.torch) for entry in bad if entry.torch})
+    size = dead.told(which)["bytes"]
+    about = {"count": len(bad), "of": len(entries), "size_bytes": size,
+             "made_by": ", ".join(made_by[:4])}  # fmt: skip
+    if len(bad) == len(entries):
+        yield Finding("all-stale", "warning", (), look.place, about, fix="trash-stale")
+    else:
+        yield Finding("some-stale", "advice", (), look.place, about, fix="trash-stale")
+
+
+def unsafe(look: FolderLook) -> Iterator[Finding]:
+    """Entries that PyTorch takes here, and that are for another machine."""
+    if _judged(look) is None:
+        return
+    bad = [said for said in look.verdicts if said.verdict == "unsafe"]
+    if bad:
+        # The first reason is what PyTorch does not look at.
+        why = min((str(one.reasons[0].entry), str(one.reasons[0].here)) for one in bad)
+        about = {"count": len(bad), "theirs": why[0], "here": why[1]}
+        yield Finding("some-unsafe", "warning", (), look.place, about)
+
+
+def threads(look: FolderLook) -> Iterator[Finding]:
+    """Graphs that were compiled for another number of threads than there are here."""
+    conditions = [one for said in look.verdicts for one in said.conditions]
+    found = Counter((one.entry, one.here) for one in conditions if one.factor == _THREADS)
+    for (theirs, here), count in found.items():
+        about = {"count": count, "threads": theirs, "here": here}
+        change: dict[str, str | None] = {"OMP_NUM_THREADS": theirs}
+        yield Finding("threads-differ", "advice", ("OMP_NUM_THREADS",), look.place, about, change)
+
+
+def trash(look: FolderLook) -> Iterator[Finding]:
+    """A trash that takes more than what is in use."""
+    if look.trash > _LARGE or look.trash > max(look.bytes, _CONSIDERABLE):
+        about = {"trash_bytes": look.trash, "size_bytes": look.bytes}
+        yield Finding("trash-large", "advice", (), look.place, about)

@@ -1,4 +1,5 @@
-"""What an interpreter cannot do that its torch needs, from what was tried (``doctor.trying``).
+"""What an interpreter cannot do that its torch needs, from what was tried (``doctor.trying``), and
+what the rules between settings (``settings.rules``) say of the variables that a program would have.
 
 What PyTorch 2.13.0 does: without a C++ compiler that works every kernel for the CPU fails
 (InvalidCxxCompiler, CppCompileError), extern kernels alone compile; a GPU that it does not see is
@@ -13,7 +14,9 @@ from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.doctor.check import MachineLook
-from torchkeeper.settings.finding import Finding
+from torchkeeper.settings.finding import Finding, about_of
+from torchkeeper.settings.rules import check
+from torchkeeper.settings.texts import UNQUOTED
 
 T = TypeVar("T")
 
@@ -109,3 +112,18 @@ def gpu(look: MachineLook) -> Iterator[Finding]:
         yield Finding("gpu-unseen", "error", ("CUDA_VISIBLE_DEVICES",), "", about)
     else:
         yield Finding("no-gpu", "advice", (), "", about)
+
+
+_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def switches(look: MachineLook) -> Iterator[Finding]:
+    """What the rules say, knowing what the interpreter is."""
+    blank = any(UNQUOTED.search(one.place) for one in look.folders)
+    redis = look.toolchain.get("redis")
+    has_redis = None if redis is None else redis["version"] is not None
+    known = about_of(look.facts)._replace(redis=has_redis, variables=look.variables)
+    for one in check(look.values, known):
+        # What is said of the folder itself is not said again.
+        if not (one.code == "folder-blank" and one.settings == (_FOLDER,) and blank):
+            yield one

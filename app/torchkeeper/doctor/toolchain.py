@@ -11,7 +11,7 @@ import tempfile
 from typing import Any, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Quiet, Report
 from torchkeeper.doctor.shapes import Toolchain
 from torchkeeper.warm.following import Codes, State, carry_out, check_limit, launch
 
@@ -43,7 +43,8 @@ def examine(limit_s: float | None, report: Report) -> Toolchain:
     try:
         request = {"after": {"scratch": home}}
         process = launch("doctor.trying", request, env, home)
-        carry_out(process, limit_s or LIMIT, state, _Silent(report), tell, _CODES, lambda _: None)
+        # What compilers print nobody needs to hear.
+        carry_out(process, limit_s or LIMIT, state, Quiet(report), tell, _CODES, lambda _: None)
     except Problem as problem:
         why = problem.params.get("why") or problem.params.get("signal") or ""
         failed = Problem("toolchain-failed", why=why)
@@ -53,13 +54,3 @@ def examine(limit_s: float | None, report: Report) -> Toolchain:
     finally:
         shutil.rmtree(home, ignore_errors=True)
     return cast("Toolchain", found)
-
-
-class _Silent(Report):
-    """Hears when to stop, and keeps what compilers print to itself."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-
-    def check(self) -> None:
-        self._report.check()

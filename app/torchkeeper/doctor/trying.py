@@ -56,7 +56,13 @@ def run(tell: Tell) -> dict[str, object]:
     except Exception as e:  # noqa: BLE001  # a broken install may raise anything
         tell(torch={"version": None, "error": said_of(e)})
         return {}
-    _be_private()
+    # It makes its cache folder as soon as that is asked for. All it writes goes to this process's
+    # folder, but for the header.
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+        os.environ[name] = os.path.join(os.getcwd(), "cache")
+    with contextlib.suppress(Exception):
+        importlib.import_module("torch._inductor.codecache")
+    tempfile.tempdir = os.environ["TMPDIR"] = os.getcwd()
     tell(redis=_package("redis"))
     tell(gpu=_gpu(torch))
     tell(triton=_triton(torch))
@@ -66,16 +72,6 @@ def run(tell: Tell) -> dict[str, object]:
     if cxx["state"] == "works":
         tell(header=_header())
     return {}
-
-
-def _be_private() -> None:
-    """Have torch, once imported, write to this process's folder but for the header."""
-    # It makes its cache folder as soon as that is asked for.
-    for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
-        os.environ[name] = os.path.join(os.getcwd(), "cache")
-    with contextlib.suppress(Exception):
-        importlib.import_module("torch._inductor.codecache")
-    tempfile.tempdir = os.environ["TMPDIR"] = os.getcwd()
 
 
 def _package(name: str) -> Package:
@@ -97,7 +93,7 @@ def _gpu(torch: Any) -> Gpu:
             seen = int(torch.cuda.device_count())
         except Exception as e:  # noqa: BLE001
             error = said_of(e)
-    devices = any(os.path.exists(path) for path in _DEVICES)
+    devices = any(map(os.path.exists, _DEVICES))
     return {"built": built, "version": version, "seen": seen, "error": error, "devices": devices}
 
 

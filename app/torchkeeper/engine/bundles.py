@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
 from torchkeeper.engine.screening import cleared, screen_of
 from torchkeeper.engine.session import (
+    Rows,
     Session,
     carrying,
     chosen_of,
@@ -48,30 +48,9 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.entries import CompareParams, CompareResult, CompareRow
 
 
-class Rows:
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._waiting: list[Mapping[str, object]] = []
-
-    def add(self, row: Mapping[str, object]) -> None:
-        self._waiting.append(row)
-        if len(self._waiting) >= wire.MAX_ROWS:
-            self.send()
-
-    def send(self) -> None:
-        self._report.rows(self._waiting)
-        self._waiting = []
-
-
 def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.ExportResult:
     """Write a selection to the bundle ``output``; with ``replace`` false only where none is. With
-    ``needs``, what the entries need goes with them.
-
-    ``builders``, what a probe calls ``native``, tell how objects were built. The result says of
-    how many entries with ``objects`` that is ``described``, and by whom (``maker``, as of
-    ``_maker_said``), and how many of the selection ``stays`` for being no entries
-    (``entries_among``). With ``sign`` it has no name until ``attach_signature`` is asked for, and
-    is gone with this engine: the result says that it is ``held``.
+    ``sign`` it has no name until ``attach_signature`` is asked for, and is gone with this engine.
     """
     output, hold = path_of(params["output"]), bool(params.get("sign"))
     store = session.store(place_of(params["place"]), report)
@@ -189,16 +168,18 @@ def _open(params: msg.FilesParams, report: Report) -> Iterator[dict[Bundle, str 
 
 def import_(session: Session, params: msg.ImportParams, report: Report) -> msg.ImportResult:
     """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
-    machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace.
-
-    ``manifests`` says what the bundles were when they were looked at, ``vouched`` who must have
-    signed them (``check_vouched``); of one that is signed and was changed nothing is taken.
+    machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace; of
+    one that is signed and was changed nothing is taken. Raises Problem("bundle-changed") where one
+    is no longer what was looked at.
     """
     rows = Rows(report)
     renamed = 0
     with _open(params, report) as bundles:
-        check_vouched(params, bundles, report, params.get("manifests", {}))
-        _check_same(params, bundles)
+        seen = params.get("manifests", {})
+        check_vouched(params, bundles, report, seen)
+        for bundle in bundles:
+            if bundle.manifest_sha256 != seen.get(bundle.path, bundle.manifest_sha256):
+                raise Problem("bundle-changed", file=bundle.path)
         offered = _offered(session, params, bundles, report)
 
         def placed(item: Item, home: str) -> None:
@@ -231,14 +212,6 @@ def check_vouched(
             signing.check_unaltered(bundle, report)
 
 
-def _check_same(params: msg.ImportParams, bundles: Iterable[Bundle]) -> None:
-    """Raise Problem("bundle-changed") where one is no longer what was looked at."""
-    seen = params.get("manifests", {})
-    for bundle in bundles:
-        if bundle.manifest_sha256 != seen.get(bundle.path, bundle.manifest_sha256):
-            raise Problem("bundle-changed", file=bundle.path)
-
-
 def _offered(
     session: Session,
     params: msg.ImportParams | CompareParams,
@@ -254,9 +227,7 @@ def compare_(session: Session, params: CompareParams, report: Report) -> Compare
     """What ``import`` would do; with ``rows``, a CompareRow for each entry."""
     into = path_of(params["into"])
     rows = Rows(report)
-    told = bool(params.get("rows"))
-    renamed = 0
-
+    told, renamed = bool(params.get("rows")), 0
     with _open(params, report) as bundles:
         offered = _offered(session, params, bundles, report)
 
@@ -326,15 +297,13 @@ def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult
     try:
         status = os.stat(path)
     except OSError:
-        what: Literal["missing", "file", "folder", "other"] = (
-            "other" if os.path.lexists(path) else "missing"
-        )
-        return {"what": what, "size": None, "mtime": None, "space": folder}
-    if stat.S_ISREG(status.st_mode):
-        what = "file"
-    else:
-        what = "folder" if stat.S_ISDIR(status.st_mode) else "other"
-    return {"what": what, "size": status.st_size, "mtime": status.st_mtime, "space": folder}
+        there = os.path.lexists(path)
+        nothing: msg.TargetResult = {"what": "other", "size": None, "mtime": None, "space": folder}
+        return nothing if there else {**nothing, "what": "missing"}
+    mode, size, mtime = status.st_mode, status.st_size, status.st_mtime
+    what: Literal["file", "folder", "other"]
+    what = "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+    return {"what": what, "size": size, "mtime": mtime, "space": folder}
 
 
 # The operations about who made a bundle: checking a signature, and putting one in.
@@ -353,9 +322,7 @@ def signature(_: Session, params: msg.SignatureParams, report: Report) -> msg.Si
 def copy_manifest(
     session: Session, params: msg.CopyManifestParams, report: Report
 ) -> msg.CopyManifestResult:
-    """Write the manifest of the bundle ``file``, or of the one that is ``held`` since its export,
-    to the new file ``target``; its sha256 is the ``manifest`` of the result.
-    """
+    """Write the manifest of a bundle to the new file ``target``; the result has its sha256."""
     file, target = _file(session, params), path_of(params["target"])
     return {"manifest": signing.copy_manifest(file, target, report)}
 
@@ -363,10 +330,8 @@ def copy_manifest(
 def attach_signature(
     session: Session, params: msg.AttachSignatureParams, report: Report
 ) -> msg.AttachSignatureResult:
-    """Put the text ``signature`` into the bundle ``file``, or the one that is ``held`` since its
-    export, whose manifest has the sha256 ``manifest``; with ``output``, which what is held needs,
-    the signed one gets that name, with ``replace`` false only where none is. The result has its
-    ``size``.
+    """Put a signature into a bundle; with ``output``, which what is held needs, the signed one gets
+    that name, with ``replace`` false only where none is.
     """
     file = _file(session, params)
     held = bool(params.get("held"))

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Quiet, Report
 from torchkeeper.engine.running import Held, Near, holding
 from torchkeeper.engine.session import Session
 from torchkeeper.warm.ran import Explain
@@ -25,19 +25,9 @@ if TYPE_CHECKING:
 _MOST = 6
 
 
-class _Quiet(Report):
-    """Hears of a wish to end, and passes nothing else on."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-
-    def check(self) -> None:
-        self._report.check()
-
-
 def explainer(session: Session, target: str, report: Report) -> Explain:
     """What ``verify`` asks for causes. What the place holds is looked at once, when first asked."""
-    quiet, known = _Quiet(report), dict[str, Held]()
+    quiet, known = Quiet(report), dict[str, Held]()
 
     def explain(inner: str, trace: str) -> dict[str, CauseTold]:
         place = os.path.normpath(os.path.join(target, inner))
@@ -65,7 +55,6 @@ def explainer(session: Session, target: str, report: Report) -> Explain:
 def cells(_: Session, params: CellsParams, report: Report) -> CellsResult:
     """Rows of cells as ``warm`` numbers them into the place ``into``, if one is named, each with
     the problem that it is known to have before torch, or anything of the user's, is imported.
-
     Raises Problem as ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen

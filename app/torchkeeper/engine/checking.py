@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 
 
 def check(session: Session, params: msg.CheckParams, report: Report) -> msg.CheckResult:
-    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``.
-
-    With ``shared``, what many entries have in common is sent once: rows have ``said`` instead, the
-    place of the reasons and conditions among those of the findings ``judged`` (see ``judge``).
-
-    The result counts verdicts, ``none`` those without one, and of what is stale the versions of
-    torch that made it; ``owners`` is as of ``list``.
+    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``. With ``shared``, what many
+    entries have in common is sent once: rows have ``said`` instead, the place of the reasons and
+    conditions among those of the findings ``judged`` (see ``judge``).
     """
     asked, envs = query.parse(params.get("filter") or ""), [params["env"]]
     counts, told = _Counts(), _Told(report)
@@ -53,8 +49,7 @@ def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.Judg
     """Findings ``judged``: ``said``, objects with verdict, reasons and conditions that were not
     sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
     said of it among all that were sent, from 0. What has no verdict is not named.
-
-    In several of the environments ``envs`` it is the best. The result counts as that of ``check``.
+    In several of the environments ``envs`` it is the best.
     """
     envs = environments(session, params["envs"], wanted=True)
     counts, told = _Counts(), _Told(report)
@@ -72,8 +67,7 @@ def _judged(
 ) -> tuple[list[tuple[Described, Verdict]], list[Owned] | None]:
     """All entries of a place with what is said of each, and who else may change them."""
     with session.store(place, report) as store:
-        timed = asks_times(store, asked)
-        batches = store.timed(store.entries(session, report), timed)
+        batches = store.timed(store.entries(session, report), asks_times(store, asked))
         found = [one for batch in batches for one in batch]
         said = judged(session.reader, store, found, envs, report)
         return list(zip(found, said, strict=True)), store.owners()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.bundles import (
-    Rows,
     check_vouched,
     kinds_said,
     makers_of,
@@ -16,6 +15,7 @@ from torchkeeper.engine.bundles import (
 )
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
+    Rows,
     Session,
     carrying,
     chosen_of,
@@ -39,16 +39,9 @@ if TYPE_CHECKING:
 
 def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
     """Copy a selection of ``place`` to the place ``into``; a bundle that is there is replaced only
-    with ``replace``. With the entries go those that they need, unless they are to go ``alone``.
-    Rows say what was put into a folder (ImportRow).
-
-    A bundle is told by ``builders`` how objects were built, as of ``export``; from one, a folder
-    gets objects for the environment ``env``, as of ``import``; ``vouched`` as there, too.
-
-    What goes where others may read it is looked at for secrets, as ``screening.screen_of`` says.
-
-    ``leaks`` are None where nobody looked. With ``dry``, only say what that would come to; the
-    space of what is ``there`` is that of the folder that is written into.
+    with ``replace``. Rows say what was put into a folder (ImportRow). What goes where others may
+    read it is looked at for secrets, as ``screening.screen_of`` says; ``leaks`` are None where
+    nobody looked. The space of what is ``there`` is that of the folder that is written into.
     """
     place, into = place_of(params["place"]), place_of(params["into"])
     store = session.store(place, report)
@@ -134,9 +127,8 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
 def _chosen(session: Session, store: Store, params: CopyParams, report: Report) -> list[Described]:
     select = params.get("select", {})
     # A server is sent what was read and compared before, and so is told of what is foretold.
-    carried = None
-    if not params.get("dry") and not scheme_of(params["into"]).wants_digests:
-        carried = carrying(select, with_needed=not params.get("alone"))
-    if params.get("alone"):
-        return chosen_of(session, store, select, report, carried=carried)
-    return chosen_with_needed(session, store, select, report, carried)
+    whole = params.get("dry") or scheme_of(params["into"]).wants_digests
+    needed = not params.get("alone")
+    carried = None if whole else carrying(select, with_needed=needed)
+    choose = chosen_with_needed if needed else chosen_of
+    return choose(session, store, select, report, carried)

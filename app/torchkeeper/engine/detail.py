@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PAGE = 100_000
 #: Characters of a key factor's value in a row.
 _VALUE = 2000
+#: Kinds whose key factors are recorded.
+GRAPHS = ("fxgraph", "aotautograd")
 #: Facts that are texts of their own.
 _TEXTS = ("graph", "backward_graph", "source", "config", "metadata")
 #: Facts that are told otherwise, or not at all.

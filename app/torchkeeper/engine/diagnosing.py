@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook
+from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook, mount_of
 from torchkeeper.doctor.checks import CHECKS
-from torchkeeper.doctor.mounts import mount_of
 from torchkeeper.engine import wire
 from torchkeeper.engine.session import Session, place_of, tell_cut_off
 from torchkeeper.settings.servers import servers
@@ -114,8 +113,8 @@ class _Doctor:
         except Problem as e:
             problem = e
         except OSError as e:
-            why, path = e.strerror or str(e), str(e.filename or place)
-            problem = Problem("check-failed", why=why, path=path)
+            path = str(e.filename or place)
+            problem = Problem("check-failed", why=e.strerror or str(e), path=path)
         except Cancelled:
             raise
         except Exception as e:  # noqa: BLE001 - a bug is of one check, and shall not hide the others

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import COMPARED, KINDS, Entry, Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.detail import Full, factors_of
+from torchkeeper.engine.detail import GRAPHS, Full, factors_of
 from torchkeeper.engine.session import Session, place_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.verdict.probed import FactorTold
 
-_GRAPHS = ("fxgraph", "aotautograd")
 #: Characters of a value that are told.
 _VALUE = 4000
 #: Groups of which an entry is read in full to find the nearest entry, and entries that are.
@@ -40,50 +39,42 @@ class Found(NamedTuple):
     def entry(self) -> Entry:
         return self.full.entry
 
+    def told(self) -> msg.PlacedEntry:
+        return {"place": self.place, **self.entry.to_json()}
+
 
 def explain(session: Session, params: msg.ExplainParams, report: Report) -> msg.ExplainResult:
-    """Rows: what differs between an entry and another, causes first.
-
-    Places that cannot be read are told as ``left``.
-
-    Raises Problem("entry-gone" | "key-unknown" | "key-ambiguous" | "kinds-differ" |
-    "nothing-recorded" | "factors-missing" | "entry-damaged").
+    """Rows: what differs between an entry and another, causes first. Places that cannot be read are
+    told as ``left``. Raises Problem("entry-gone" | "key-unknown" | "key-ambiguous" | "kinds-differ"
+    | "nothing-recorded" | "factors-missing" | "entry-damaged").
     """
     one = _asked(session, params, params, report)
-    _comparable(one.entry)
+    if one.entry.kind not in COMPARED:
+        raise Problem("nothing-recorded", kind=one.entry.kind)
+    if one.entry.broken:
+        raise Problem("entry-damaged", key=one.entry.key)
     other: Found | None
     if (places := params.get("nearest")) is not None:
         other = nearest_to(session, one, list(map(place_of, places)), report)
     else:
         other = _asked(session, params["other"], params, report, one)
     if other is None:
-        return {"a": _told(one), "b": None, "recorded": (True, True)}
+        return {"a": one.told(), "b": None, "recorded": (True, True)}
     if other.entry.kind != one.entry.kind:
         raise Problem("kinds-differ", kind=one.entry.kind, other_kind=other.entry.kind)
     found = compare(one, other)
     rows = [cut(difference.to_json()) for difference in found.differences]
     report.rows(rows)
-    return {"a": _told(one), "b": _told(other), "count": len(rows), **found.in_short()}
-
-
-def _told(one: Found) -> msg.PlacedEntry:
-    return {"place": one.place, **one.entry.to_json()}
+    return {"a": one.told(), "b": other.told(), "count": len(rows), **found.in_short()}
 
 
 def cut(row: FactorTold) -> FactorTold:
     """A difference with its values short enough for a line."""
-    return {**row, "a": _cut(row["a"]), "b": _cut(row["b"])}
 
+    def short(value: str | None) -> str | None:
+        return value[:_VALUE] + "…" if value and len(value) > _VALUE else value
 
-def _cut(value: str | None) -> str | None:
-    return value[:_VALUE] + "…" if value and len(value) > _VALUE else value
-
-
-def _comparable(entry: Entry) -> None:
-    if entry.kind not in COMPARED:
-        raise Problem("nothing-recorded", kind=entry.kind)
-    if entry.broken:
-        raise Problem("entry-damaged", key=entry.key)
+    return {**row, "a": short(row["a"]), "b": short(row["b"])}
 
 
 def _asked(
@@ -124,9 +115,9 @@ def _of_key(session: Session, place: str, key: str, report: Report, beside: Foun
 
 
 def compare(a: Found, b: Found) -> Comparison:
-    if a.entry.kind in _GRAPHS:
-        return comparing.compare(side_of(a.full), side_of(b.full))
     kind = a.entry.kind
+    if kind in GRAPHS:
+        return comparing.compare(side_of(a.full), side_of(b.full))
     return flat.compare(flat.values(kind, a.full.facts), flat.values(kind, b.full.facts))
 
 
@@ -148,12 +139,11 @@ def nearest_to(
     session: Session, of: Found, places: Collection[str], report: Report
 ) -> Found | None:
     """The entry of the same kind, in any of some places, that is nearest to one; not that one, nor
-    another payload of its key. None where there is no other.
-
-    Raises Problem("factors-missing") where nothing is recorded by which another could be near.
+    another payload of its key. None where there is no other. Raises Problem("factors-missing")
+    where nothing is recorded by which another could be near.
     """
     kind, key = of.entry.kind, of.entry.key
-    graph = kind in _GRAPHS
+    graph = kind in GRAPHS
     factors = factors_of(of.full.facts) if graph else []
     values = {} if graph else flat.values(kind, of.full.facts)
     if not factors and not values:
@@ -183,19 +173,15 @@ def candidates(
         except Problem as problem:
             report.finding(left={"kind": None, "key": None, "path": place, "code": problem.code,
                                  "params": problem.params})  # fmt: skip
-    return [
-        (place, one)
-        for place, one in listed
-        if (one.entry.kind, one.entry.key) not in without and not one.entry.problem
-    ]
+    mine = [(place, one) for place, one in listed if not one.entry.problem]
+    return [one for one in mine if (one[1].entry.kind, one[1].entry.key) not in without]
 
 
 def _described(session: Session, place: str, kind: str, report: Report) -> Iterator[Described]:
     with session.store(place, report) as store:
         # What is far away is not to be fetched whole for the entries of one kind.
-        items = None
-        if store.fetches_named:
-            items = [item for item in store.items(report) if item.kind == kind]
+        far = store.fetches_named
+        items = [item for item in store.items(report) if item.kind == kind] if far else None
         for batch in store.entries(session, report, items):
             yield from (one for one in batch if one.entry.kind == kind)
 
@@ -271,6 +257,5 @@ def _nearest_flat(
         its = flat.values(entry.kind, one.full.facts)
         return len(flat.compare(values, its).differences) if its else len(values) + 1
 
-    return min(
-        _again(session, sorted(among, key=rank)[:_FLAT], report), key=differing, default=None
-    )
+    near = _again(session, sorted(among, key=rank)[:_FLAT], report)
+    return min(near, key=differing, default=None)

@@ -62,9 +62,8 @@ def leave(path: str) -> None:
 
 
 def sweep(path: str) -> None:
-    """Remove the empty folders beside this engine's whose app and engine were ended by force.
-
-    Only this user's are, and no link is followed. Raises nothing.
+    """Remove the empty folders beside this engine's whose app and engine were ended by force. Only
+    this user's are, and no link is followed. Raises nothing.
     """
     if not path:
         return
@@ -85,9 +84,8 @@ def _remove(path: str, told: bool) -> None:
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != 0o700:
             return
         # What this machine's locks do not tell: another machine's, or an older version's.
-        if not told and (
-            time.time() - status.st_mtime < _LONG or not locks.is_local(status.st_dev)
-        ):
+        young = time.time() - status.st_mtime < _LONG
+        if not told and (young or not locks.is_local(status.st_dev)):
             return
         if _locked(handle, fcntl.LOCK_EX):
             os.rmdir(path)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.doctor import folders, modes
+from torchkeeper.doctor import folders
 from torchkeeper.doctor.check import FolderLook
 from torchkeeper.engine import purging
+from torchkeeper.engine.purging import check_is_cache
 from torchkeeper.engine.session import Session, path_of
-from torchkeeper.engine.suggesting import check_is_cache
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.items import Item
 from torchkeeper.stores.preconditions import strange_in
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.dead import PlanPurgeResult, PurgeResult
     from torchkeeper.engine.messages.doctor import MendParams, MendResult
-    from torchkeeper.engine.messages.selecting import Select
 
 #: What is asked of a purge for each fix that is one; of leftovers, what ``doctor.folders`` says.
 _SELECTS: dict[str, Select] = {
@@ -42,12 +44,9 @@ class _Files(NamedTuple):
 
 
 def mend(session: Session, params: MendParams, report: Report) -> MendResult:
-    """Do a fix, a name of Finding.fix, in a folder.
-
-    ``dry``: only plan it. ``plan``: the number of a plan, which is then carried out. ``envs``: for
-    what is stale, the names of environments that ``know`` told.
-    Raises Problem("fix-unknown"), Problem("place-no-cache") where files would be changed in a
-    folder in which nothing is recognised, and as ``purging.plan_purge`` and ``purging.purge``.
+    """Do a fix, a name of Finding.fix, in a folder; ``dry``: only plan it. Raises
+    Problem("fix-unknown"), Problem("place-no-cache") where files would be changed in a folder in
+    which nothing is recognised, and as ``purging.plan_purge`` and ``purging.purge``.
     """
     fix, number = params["fix"], params.get("plan")
     if number is None:
@@ -55,9 +54,8 @@ def mend(session: Session, params: MendParams, report: Report) -> MendResult:
         if params.get("dry"):
             return planned
         number = planned["plan"]
-    if isinstance(session.plans.get(number), _Files):
-        plan = session.plans.pop(number)
-        assert isinstance(plan, _Files)
+    if isinstance(plan := session.plans.get(number), _Files):
+        del session.plans[number]
         return _change(plan, report)
     done = purging.purge(session, {"place": params["place"], "plan": number}, report)
     return {**_amount(done), "unknown": done["unknown"], "receipt": done["receipt"]}
@@ -80,15 +78,17 @@ def _plan(session: Session, params: MendParams, fix: str, report: Report) -> Men
             **_amount(told), "plan": told["plan"], "unknown": told["unknown"]["goes"],
             "in_use": told["in_use"],
         }  # fmt: skip
-    if fix not in _PLANS:
+    if fix not in ("chmod", "touch"):
         raise Problem("fix-unknown", fix=fix[:80])
     above = _above(params, place) if fix == "chmod" else None
     if above is not None:
-        found = list(modes.writable(above, [above], report))
+        found = list(writable(above, [above], report))
     else:
         look = _look(session, place, report)
         check_is_cache(place, strange_in(look.items))
-        found = list(_PLANS[fix](look))
+        found = [(os.path.join(look.root, file.path), 0) for file in folders.future(look)]
+        if fix == "chmod":
+            found = list(writable(look.root, of_cache(look.root, look.items), report))
     number = next(session.numbers)
     planned = _Files(fix, [path for path, _ in found], [mode for _, mode in found])
     session.plans[number] = planned
@@ -125,24 +125,9 @@ def _above(params: MendParams, place: str) -> str | None:
     return path
 
 
-def _modes(look: FolderLook) -> Iterator[tuple[str, int]]:
-    return modes.writable(look.root, modes.of_cache(look.root, look.items), look.report)
-
-
-def _future(look: FolderLook) -> Iterator[tuple[str, int]]:
-    for file in folders.future(look):
-        yield os.path.join(look.root, file.path), 0
-
-
-_PLANS: dict[str, Callable[[FolderLook], Iterator[tuple[str, int]]]] = {
-    "chmod": _modes,
-    "touch": _future,
-}
-
-
 def _change(plan: _Files, report: Report) -> MendResult:
     if plan.fix == "chmod":
-        left = modes.close(plan.paths, report)
+        left = take_away(plan.paths, report)
     else:
         left, now = [], time.time()
         for path in plan.paths:
@@ -154,3 +139,65 @@ def _change(plan: _Files, report: Report) -> MendResult:
     for path, why in left:
         report.finding(left={"path": path, "code": "unchanged", "params": {"why": why}})
     return {"files": len(plan.paths) - len(left), "failed": len(left)}
+
+
+# Taking from others the right to write to a cache folder: what “chmod go-w” does, on what is known
+# in it and belongs to whom it belongs, and on no link.
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def writable(root: str, paths: Iterable[str], report: Report) -> Iterator[tuple[str, int]]:
+    """Those of some paths to which others may write, and that belong to this user; for root, to
+    whom the folder ``root`` belongs. Each with its mode. Lists of access (ACL) are left alone.
+    """
+    try:
+        owner = os.lstat(root).st_uid if os.geteuid() == 0 else os.geteuid()
+    except OSError:
+        return
+    for number, path in enumerate(paths):
+        if number % 256 == 0:
+            report.check()
+        try:
+            status = os.lstat(path)
+        except OSError:
+            continue
+        if stat.S_ISLNK(status.st_mode) or status.st_uid != owner:
+            continue
+        if status.st_mode & _OTHERS:
+            yield path, stat.S_IMODE(status.st_mode)
+
+
+def of_cache(root: str, items: Iterable[Item]) -> Iterator[str]:
+    """A cache folder, what is recognised in it, and the folders that lead there; each once."""
+    told = {root}
+    yield root
+    for item in items:
+        if item.kind == "unknown":
+            continue
+        for file in item.files:
+            path = os.path.join(root, file.path)
+            yield path
+            above = os.path.dirname(path)
+            while above not in told and len(above) > len(root):
+                told.add(above)
+                yield above
+                above = os.path.dirname(above)
+
+
+def take_away(paths: list[str], report: Report) -> list[tuple[str, str]]:
+    """Take from others the right to write to some paths; what could not be changed, and why."""
+    left = []
+    for path in paths:
+        report.check()
+        try:
+            handle = os.open(path, _OPEN)
+            try:
+                mode = stat.S_IMODE(os.fstat(handle).st_mode)
+                os.fchmod(handle, mode & ~_OTHERS)
+            finally:
+                os.close(handle)
+        except OSError as e:
+            left.append((path, e.strerror or str(e)))
+    return left

@@ -51,11 +51,11 @@ from torchkeeper.stores.needs import Name, Relatives
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.engine.messages import compiling, entries
+    from torchkeeper.engine.messages import compiling, entries, verdicts
     from torchkeeper.engine.messages import places as msg
     from torchkeeper.engine.messages.bundles import SignatureParams
     from torchkeeper.engine.messages.dead import TrashParams, TrashResult
-    from torchkeeper.engine.messages.environments import KnowParams, KnowResult, ProbeParams
+    from torchkeeper.engine.messages.verdicts import KnowParams, KnowResult, ProbeParams
     from torchkeeper.stores import shapes
     from torchkeeper.verdict.probed import Env
 
@@ -134,26 +134,9 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
             sums["orphans"] += not apart and entry.orphan is not None
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
-    totals = _totals(kinds, sums)
-    store.tell_beside(totals, seen)
-    if store.marked:
-        totals["mark"] = "" if unless is None else store.mark(listed)
-    store.close()
-    tell_refused(store, report)
-    if store.signable and params.get("signers"):
-        from torchkeeper.engine.bundles import signature
-
-        asked_of: SignatureParams = {"file": store.place, "signers": params["signers"]}
-        totals["signature"] = signature(session, asked_of, report)
-    return totals
-
-
-def _totals(kinds: Counter[str], sums: Counter[str]) -> msg.ListResult:
-    """What a listing comes to. Files, bytes, and how many are broken, unread or orphans are of
-    entries alone: ``apart_files`` and ``apart_bytes`` are of what is counted apart.
-    """
     counts = counted(kinds)
-    return {
+    # Files, bytes, and how many are broken, unread or orphans are of entries alone.
+    totals: msg.ListResult = {
         "trash": None,
         "entries": counts["entries"],
         "locks": counts["locks"],
@@ -168,6 +151,17 @@ def _totals(kinds: Counter[str], sums: Counter[str]) -> msg.ListResult:
         "apart_files": sums["apart_files"],
         "apart_bytes": sums["apart_bytes"],
     }
+    store.tell_beside(totals, seen)
+    if store.marked:
+        totals["mark"] = "" if unless is None else store.mark(listed)
+    store.close()
+    tell_refused(store, report)
+    if store.signable and params.get("signers"):
+        from torchkeeper.engine.bundles import signature
+
+        asked_of: SignatureParams = {"file": store.place, "signers": params["signers"]}
+        totals["signature"] = signature(session, asked_of, report)
+    return totals
 
 
 def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
@@ -214,10 +208,9 @@ def _send_shown(one: Described, related: Relatives, report: Report) -> None:
     limit = _MAX_TEXT
     while True:
         facts = {name: _cut(value, limit) for name, value in one.facts.items()}
-        entry = one.entry.to_json()
-        shown: entries.Shown = {"entry": entry, "facts": facts, "files": files, **_related(related)}
+        shown = {"entry": one.entry.to_json(), "facts": facts, "files": files}
         try:
-            return report.finding(shown=shown)
+            return report.finding(shown={**shown, **_related(related)})
         except wire.WireError:
             limit //= 2
             if limit < 50:
@@ -281,8 +274,7 @@ def hold(session: Session, params: msg.HoldParams, _: Report) -> msg.HoldResult:
 def trash(_: Session, params: TrashParams, report: Report) -> TrashResult:
     place = path_of(params["place"])
     tell_cut_off(place, report)
-    found = [receipt.to_json() for receipt in receipts.in_trash(place)]
-    report.rows(found)
+    report.rows([receipt.to_json() for receipt in receipts.in_trash(place)])
     return receipts.totals(place)
 
 
@@ -321,6 +313,28 @@ def secret(session: Session, params: msg.SecretParams, _: Report) -> msg.SecretR
     if params["password"] is not None:
         session.secrets[params["place"]] = params["password"]
     return {}
+
+
+def settings(_: Session, __: verdicts.SettingsParams, ___: Report) -> verdicts.SettingsResult:
+    """In an interpreter's engine: as ``held.settings``."""
+    from torchkeeper.settings import held
+
+    return held.settings()
+
+
+def processes(_: Session, __: verdicts.ProcessesParams, report: Report) -> verdicts.ProcessesResult:
+    """A row for each of this user's that has torch, as ``processes.running``."""
+    from torchkeeper.settings.processes import running
+
+    return running(report)
+
+
+def process_settings(
+    _: Session, params: verdicts.ProcessSettingsParams, ___: Report
+) -> verdicts.ProcessSettingsResult:
+    from torchkeeper.settings.processes import of_process
+
+    return of_process(params["pid"])
 
 
 def know(session: Session, params: KnowParams, _: Report) -> KnowResult:

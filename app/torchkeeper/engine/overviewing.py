@@ -7,6 +7,8 @@ one, and every server beside them. One that hangs or cannot be read is told as a
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import queue
 import threading
@@ -21,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from torchkeeper.artifacts.entry import Entry, Problem, holds, measured, tallied
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.engine.purging import by_reason, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.session import Session, environments, place_of
-from torchkeeper.engine.suggesting import by_reason, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.summing import Sum
 from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.describe import Described
@@ -151,11 +153,9 @@ def in_parallel(
     lanes: Iterable[Iterable[Work[T]]], report: Report, stall: float = STALL
 ) -> Iterator[tuple[str, T | Problem]]:
     """What came of each piece of work, as it is done. Those of one lane are done one after the
-    other, and the lanes at once.
-
-    A Problem is an outcome like any other; so is "place-stuck", of work that gave no sign of life
-    for ``stall`` seconds. That is left to itself then, and its lane goes on. What else is raised
-    is raised here. Raises Cancelled.
+    other, and the lanes at once. A Problem is an outcome like any other; so is "place-stuck", of
+    work that gave no sign of life for ``stall`` seconds. That is left to itself then, and its lane
+    goes on. What else is raised is raised here. Raises Cancelled.
     """
     running = [lane for lane in (_Lane(works, report) for works in lanes) if lane.next()]
     try:
@@ -255,9 +255,8 @@ class Found(NamedTuple):
 
 @dataclass
 class _Asked:
-    """What is wanted of each place.
-
-    envs: whose verdicts entries are to have; everywhere: those in all of which stale is stale.
+    """What is wanted of each place. envs: whose verdicts entries are to have; everywhere: those in
+    all of which stale is stale.
     """
 
     envs: tuple[str, ...]
@@ -287,15 +286,15 @@ def overview(session: Session, params: msg.OverviewParams, report: Report) -> ms
 
 
 def _asked(session: Session, params: msg.OverviewParams) -> _Asked:
-    everywhere = params.get("everywhere")
-    everywhere = params.get("envs") if everywhere is None else everywhere
-    for some in (params.get("envs"), everywhere):
+    envs, everywhere = params.get("envs"), params.get("everywhere")
+    everywhere = envs if everywhere is None else everywhere
+    for some in (envs, everywhere):
         environments(session, some, False)
     dead = wanted_of(params)
     wanted = Wanted(bool(everywhere), True, True, dead.older, dead.keep)
     facts, known = params.get("facts", False), dict(session.environments)
-    envs = tuple(dict.fromkeys(params.get("envs") or ()))
-    return _Asked(envs, tuple(dict.fromkeys(everywhere or ())), known, wanted, facts)
+    own, anywhere = (tuple(dict.fromkeys(some or ())) for some in (envs, everywhere))
+    return _Asked(own, anywhere, known, wanted, facts)
 
 
 class _Overview:
@@ -309,7 +308,7 @@ class _Overview:
         #: By what tells them from others, the names of those that are being counted.
         self._met: dict[object, str] = {}
         self._lock = threading.Lock()
-        self._begun = 0
+        self._numbers = itertools.count(1)
 
     def of(self, names: list[str]) -> msg.OverviewResult:
         told: dict[str, msg.PlaceLooked] = {}
@@ -335,24 +334,22 @@ class _Overview:
         # What lies in another comes after it: where that could be read, it is counted by then.
         disk = [name for name in disk if name in self._at]
         disk.sort(key=lambda name: len(self._at[name].real))
-        lanes: list[Iterable[Work[Found]]] = [self._lane(disk, len(names))] if disk else []
-        lanes += [self._lane([name], len(names)) for name in names if not scheme_of(name).local]
-        yield from in_parallel(lanes, self._report, STALL)
-
-    def _lane(self, names: list[str], of: int) -> Iterator[Work[Found]]:
-        """The work on some places, which has an engine's memory of its own."""
-        for name in names:
-            yield name, partial(self._look, name, of)
+        lanes = [disk, *([name] for name in names if not scheme_of(name).local)]
+        yield from in_parallel(
+            [[(name, partial(self._look, name, len(names))) for name in lane] for lane in lanes],
+            self._report,
+            STALL,
+        )
 
     def _look(self, place: str, of: int, report: Report) -> Found:
-        with self._lock:
-            self._begun += 1
-            number = self._begun
-        looking: msg.Looking = {"place": place, "number": number, "of": of}
+        looking: msg.Looking = {"place": place, "number": next(self._numbers), "of": of}
         report.finding(looking=looking)
         self._leave_out(place)
+        # A reader that is shared with a place that hangs would hang as well.
+        session = Session(secrets=dict(self._session.secrets), environments=dict(self._asked.known))
         try:
-            found = self._opened(place, report)
+            with contextlib.closing(session), session.store(place, report) as store:
+                found = self._in(session, place, store, report)
         except (Problem, Cancelled):
             raise
         except OSError as e:
@@ -364,15 +361,6 @@ class _Overview:
         report.check()  # what was put aside is not counted
         self._counted[place] = found
         return found
-
-    def _opened(self, place: str, report: Report) -> Found:
-        # A reader that is shared with a place that hangs would hang as well.
-        session = Session(secrets=dict(self._session.secrets), environments=dict(self._asked.known))
-        try:
-            with session.store(place, report) as store:
-                return self._in(session, place, store, report)
-        finally:
-            session.close()
 
     def _leave_out(self, place: str) -> None:
         """Raises Problem where what lies here is counted elsewhere."""

@@ -17,12 +17,10 @@ from torchkeeper.stores.names import scheme_of
 
 
 class Ends(Enum):
-    """What an operation does when it is cancelled.
-
-    LOOKS: it changes nothing, and nothing is lost when it is killed. BACK: it takes back what it
-    has done, and says how far it is. STAYS: what it has done by then stays, and each thing of that
-    is whole. APART: it works in a folder of its own, or only adds what is whole, and what is left
-    of it is removed by whoever asked for it.
+    """What an operation does when it is cancelled. LOOKS: it changes nothing, and nothing is lost
+    when it is killed. BACK: it takes back what it has done, and says how far it is. STAYS: what it
+    has done by then stays, and each thing of that is whole. APART: it works in a folder of its own,
+    or only adds what is whole, and what is left of it is removed by whoever asked for it.
     """
 
     LOOKS = "looks"
@@ -37,11 +35,9 @@ class Ends(Enum):
 
 
 class Owned(NamedTuple):
-    """Of which place an operation first tells who else can change it (``operations``).
-
-    parameter: the name of the parameter that has the place.
-    runs: programs run with what lies there, or in PyTorch's default folder where none is named.
-    only_servers: folders are not looked at.
+    """Of which place an operation first tells who else can change it (``operations``). parameter:
+    the name of the parameter that has the place. runs: programs run with what lies there, or in
+    PyTorch's default folder where none is named. only_servers: folders are not looked at.
     """
 
     parameter: str
@@ -135,7 +131,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(PLACES, "operations.places_"),
         Operation(LIST, "operations.list_", entry_rows=True),
         Operation(DU, "operations.du"),
-        Operation(SUM, "adding.add_up"),
+        Operation(SUM, "summing.add_up"),
         Operation(OVERVIEW, "overviewing.overview"),
         Operation(HOLD, "operations.hold"),
         Operation(FACTS, "servers.facts_", entry_rows=True),
@@ -153,7 +149,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(COMPARE, "bundles.compare_"),
         Operation(ORIGIN, "renaming.origin"),
         Operation(NAMED, "renaming.named"),
-        Operation(NAMES, "naming.names"),
+        Operation(NAMES, "renaming.names"),
     ),
     "bundles": (
         Operation(PLAN_EXPORT, "bundles.plan_export"),
@@ -172,7 +168,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
     ),
     "dead": (
         Operation(PLAN_PURGE, "purging.plan_purge", entry_rows=True),
-        Operation(SUGGEST, "suggesting.suggest"),
+        Operation(SUGGEST, "purging.suggest"),
         Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
         Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
                   placed_rows=True),
@@ -181,15 +177,13 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
                   untrashes=True),
         Operation(RECOVER, "purging.recover", Ends.STAYS, "place", removes=True),
     ),
-    "environments": (
+    "verdicts": (
         Operation(PROBE, "operations.probe_"),
         Operation(KNOW, "operations.know"),
-        Operation(SETTINGS, "origins.settings"),
-        Operation(PROCESSES, "origins.processes"),
-        Operation(PROCESS_SETTINGS, "origins.process_settings"),
+        Operation(SETTINGS, "operations.settings"),
+        Operation(PROCESSES, "operations.processes"),
+        Operation(PROCESS_SETTINGS, "operations.process_settings"),
         Operation(HELD, "running.held"),
-    ),
-    "verdicts": (
         Operation(CHECK, "checking.check"),
         Operation(JUDGE, "checking.judge"),
         Operation(EXPLAIN, "explaining.explain"),

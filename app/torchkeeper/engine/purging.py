@@ -1,4 +1,5 @@
-"""The operations that remove entries: a plan, exactly that plan carried out, and undone.
+"""The operations that remove entries: what of a place is dead, and why, a plan, exactly that plan
+carried out, and undone.
 
 From a folder entries go to its trash, what processes use stays; from a server they go for good.
 """
@@ -7,25 +8,39 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import suggesting, wire
-from torchkeeper.engine.session import Session, batches_of, path_of, place_of, tell_left
+from torchkeeper.engine import wire
+from torchkeeper.engine.session import (
+    Session,
+    asks_times,
+    batches_of,
+    environments,
+    path_of,
+    picker,
+    place_of,
+    tell_left,
+)
 from torchkeeper.stores import query
+from torchkeeper.stores.dead import REASONS, Dead, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import Item
-from torchkeeper.stores.preconditions import strange_in
+from torchkeeper.stores.items import Item, allocated
+from torchkeeper.stores.preconditions import Strange, strange_in
 from torchkeeper.stores.store import Removal, Store
+from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Fault, Sized
+    from torchkeeper.engine.messages import Dying, Select
     from torchkeeper.engine.messages import dead as msg
-    from torchkeeper.engine.messages.selecting import Select
+    from torchkeeper.engine.messages.dead import PlanPurgeRow, Reason, SuggestParams, SuggestResult
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
@@ -36,15 +51,14 @@ def plan_purge(
 ) -> msg.PlanPurgeResult:
     """What removing a selection would take: rows of the entries, and the number of the plan.
 
-    In a folder what processes use is left out, unless ``in_use`` says to take that too. Of what
-    goes for being dead (engine.suggesting) each row says ``because``, and the result for each
-    reason how much. All counts are as of ``tally``; ``in_use.stays`` are those that processes use.
+    In a folder what processes use is left out, unless ``in_use`` says to take that too;
+    ``in_use.stays`` counts it.
 
     What no known writer wrote (kind "unknown") goes only where ``unknown`` of the selection says
     so, and its filter names that kind or its rows are chosen. ``unknown`` of the result: how many
     entries of that kind go, and how many stay that the selection would mean, {goes, stays}.
     Raises Problem("place-no-cache") of a folder that is mostly such, unless known kinds or rows
-    are named, and as ``suggesting.chosen``.
+    are named, and as ``chosen_dead``.
     """
     select, insisted = params.get("select", {}), params.get("in_use", False)
     with session.store(place_of(params["place"]), report) as store:
@@ -58,8 +72,8 @@ def _planned(
     removal = store.removal(insisted)
     unknown: msg.Unknown = {"goes": 0, "stays": 0}
     left, dead, reasons = partial(tell_left, report), None, []
-    if suggesting.wanted_of(select):
-        dead = suggesting.chosen(session, store, select, report)
+    if wanted_of(select):
+        dead = chosen_dead(session, store, select, report)
         going = removal.add(dead.entries, report, left)
         _send(map(dead.row, going), report)
         reasons = [(item, dead.why[number]) for number, item in going.items()]
@@ -68,8 +82,13 @@ def _planned(
             going = removal.add(chosen, report, left)
             _send((chosen[number].entry.to_json() for number in going), report)
     size = removal.told()
+    # A number is never given twice: confirming an old preview must not carry out another.
+    number = next(session.numbers)
+    session.plans[number] = removal
+    for old in list(session.plans)[:-_MAX_PLANS]:
+        del session.plans[old]
     told: msg.PlanPurgeResult = {
-        "plan": _keep(session, removal),
+        "plan": number,
         "entries": size["entries"],
         "locks": size["locks"],
         "headers": size["headers"],
@@ -80,7 +99,7 @@ def _planned(
     }
     told["disk_bytes" if store.on_disk else "content_bytes"] = size["bytes"]
     if dead is not None:
-        told["because"], told["rests"] = suggesting.totals(reasons, store.on_disk), dead.rests
+        told["because"], told["rests"] = by_reasons(reasons, store.on_disk), dead.rests
     return told
 
 
@@ -88,35 +107,21 @@ def _chosen(
     session: Session, store: Store, select: Select, unknown: msg.Unknown, report: Report
 ) -> Iterator[list[Described]]:
     """What a selection means of a store, without what no known writer wrote unless by its name."""
+    # A selection says itself what goes by rows that were chosen, or kinds by name.
+    rows = ("items" in select or select.get("held")) and not select.get("everything")
+    kinds = query.parse(select.get("filter") or "").kinds
+    named = select.get("unknown") and (rows or "unknown" in kinds)
     items, strange = None, None
     if store.on_disk:
         items = store.survey(report)
         strange = strange_in(items)
-        if not _names_known(select):
-            suggesting.check_is_cache(store.place, strange)
+        if not (rows or kinds - {"unknown"}):
+            check_is_cache(store.place, strange)
     for batch in batches_of(session, store, select, report, items):
-        chosen = _without_strange(select, batch, unknown)
+        unknown["goes" if named else "stays"] += sum(x.entry.kind == "unknown" for x in batch)
         if unknown["goes"]:
-            suggesting.check_is_cache(store.place, strange)
-        yield chosen
-
-
-def _names_known(select: Select) -> bool:
-    """Whether a selection says itself what goes: rows that were chosen, or kinds by name."""
-    rows = ("items" in select or select.get("held")) and not select.get("everything")
-    return bool(rows or query.parse(select.get("filter") or "").kinds - {"unknown"})
-
-
-def _without_strange(select: Select, chosen: list[Described], told: msg.Unknown) -> list[Described]:
-    """What goes of what was chosen: nothing that no known writer wrote, unless by its name."""
-    rows = ("items" in select or select.get("held")) and not select.get("everything")
-    named = rows or "unknown" in query.parse(select.get("filter") or "").kinds
-    strange = sum(one.entry.kind == "unknown" for one in chosen)
-    if named and select.get("unknown"):
-        told["goes"] += strange
-        return chosen
-    told["stays"] += strange
-    return [one for one in chosen if one.entry.kind != "unknown"] if strange else chosen
+            check_is_cache(store.place, strange)
+        yield batch if named else [one for one in batch if one.entry.kind != "unknown"]
 
 
 def _send(rows: Iterable[Mapping[str, object]], report: Report) -> None:
@@ -125,23 +130,13 @@ def _send(rows: Iterable[Mapping[str, object]], report: Report) -> None:
         report.rows(some)
 
 
-def _keep(session: Session, plan: Removal) -> int:
-    # A number is never given twice: confirming an old preview must not carry out another.
-    number = next(session.numbers)
-    session.plans[number] = plan
-    for old in list(session.plans)[:-_MAX_PLANS]:
-        del session.plans[old]
-    return number
-
-
 def purge(session: Session, params: msg.PurgeParams, report: Report) -> msg.PurgeResult:
     """Carry a plan out: a folders.trash.Done; from a server there is no receipt."""
     plan = session.plans.pop(params["plan"], None)
     if not isinstance(plan, Removal):
         raise Problem("plan-unknown")
-    password = session.secrets.get(plan.place)
-    now, left = params.get("now", False), partial(tell_left, report)
-    return plan.carry_out(now, report, left, password)
+    left, password = partial(tell_left, report), session.secrets.get(plan.place)
+    return plan.carry_out(params.get("now", False), report, left, password)
 
 
 def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
@@ -161,14 +156,194 @@ def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg
 
 
 def recover(_: Session, params: msg.RecoverParams, report: Report) -> msg.RecoverResult:
-    """Bring what was cut off in a folder to its end: ``{"recovered": [guard.Recovered]}``.
-
-    insisted: as of ``guard.recover``. dry: nothing is done; what would be is told.
-    """
-    place = path_of(params["place"])
+    """Bring what was cut off in a folder to its end."""
+    place, dry = path_of(params["place"]), params.get("dry")
     Root(place)  # it is there, and can be read
-    if params.get("dry"):
-        told = cut_off(place)
-    else:
-        told = brought_to_end(place, report, params.get("insisted", ""))
+    told = cut_off(place) if dry else brought_to_end(place, report, params.get("insisted", ""))
     return {"recovered": [one.to_json() for one in told]}
+
+
+@dataclass
+class Look:
+    """What a place was found to be. rests: what last uses rest on, one of folders.folder.RESTS;
+    None where nobody knows them. judged: in which environments entries have their verdicts.
+    """
+
+    number: int
+    place: str
+    dead: Dead
+    rests: str | None
+    judged: tuple[str, ...] = ()
+
+
+def wanted_of(params: Dying) -> Wanted:
+    """Which entries are asked for as dead. Raises TypeError for a number less than nothing."""
+    older, keep = params.get("older"), params.get("keep")
+    for number in (older, keep):
+        if number is not None and not number >= 0:
+            raise TypeError("an age or a budget is not a number of at least 0")
+    stale, broken = params.get("stale", False), params.get("broken", False)
+    return Wanted(stale, broken, params.get("orphans", False), older, keep)
+
+
+def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestResult:
+    """What of a place is dead, for each reason that was asked for, as of ``Dead.told``. Raises
+    Problem("place-no-cache") of a folder that is mostly a user's own files.
+    """
+    wanted = wanted_of(params)
+    look = _looked(session, params)
+    asked, envs = query.parse(params.get("filter") or ""), tuple(params.get("envs") or ())
+    if look is None or (envs and envs != look.judged):
+        with session.store(place_of(params["place"]), report) as store:
+            if look is None:
+                look = _look_at(session, store, params, asks_times(store, asked), report)
+            else:
+                _judge(session, store, look, params, report)
+    check_is_cache(look.place, look.dead.strange)
+    dead, may = look.dead, picker(session, {"filter": asked.text})
+    reasons: dict[str, Reason] = {}
+    for reason, one in by_reason(wanted, bool(look.judged)).items():
+        report.check()
+        if look.rests is None and reason in ("unused", "budget"):
+            reasons[reason] = {**dead.told(()), "why": unknown_use(look.place)}
+        else:
+            reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
+    known = {name for name, one in reasons.items() if one["why"] is None}
+    every = Wanted(
+        "stale" in known, "broken" in known, "orphan" in known,
+        wanted.older if "unused" in known else None, wanted.keep if "budget" in known else None,
+    )  # fmt: skip
+    together = dead.told(dead.chosen(every, may))
+    total = dead.told(range(len(dead.found)))
+    return {**total, "look": look.number, "rests": look.rests, "together": together,
+            "reasons": reasons}  # fmt: skip
+
+
+def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
+    """What goes for each reason by itself; stale: whether that can be known."""
+    tries = {"stale": Wanted(stale=True)} if stale else {}
+    tries |= {"broken": Wanted(broken=True), "orphan": Wanted(orphans=True)}
+    if wanted.older is not None:
+        tries["unused"] = Wanted(older=wanted.older)
+    if wanted.keep is not None:
+        tries["budget"] = Wanted(keep=wanted.keep)
+    return tries
+
+
+def unknown_use(place: str) -> Fault:
+    """Why nobody can say when what a server has was used last."""
+    return {"code": "use-unknown", "params": {"server": place}}
+
+
+class Going(NamedTuple):
+    """What goes: entries; of each why it does (stores.dead.REASONS) and when it, or what needs
+    it, was last used; and what that rests on.
+    """
+
+    entries: list[Described]
+    why: list[list[str]]
+    used: list[float | None]
+    rests: str | None
+
+    def row(self, number: int) -> PlanPurgeRow:
+        row = self.entries[number].entry.to_json()
+        return {**row, "because": self.why[number], "last_used": self.used[number]}
+
+
+def chosen_dead(session: Session, store: Store, select: Select, report: Report) -> Going:
+    """The entries that a selection means which asks for what is dead; its filter says which may go.
+    Raises Problem as ``environments``, and "use-unknown".
+    """
+    wanted = wanted_of(select)
+    look = _looked(session, select)
+    if look is None:
+        timed = asks_times(store, query.parse(select.get("filter") or ""))
+        look = _look_at(session, store, select, timed, report)
+    elif look.place != store.place:
+        raise Problem("look-unknown")
+    if wanted.stale and not look.judged:
+        raise Problem("environment-wanted")
+    if wanted.stale and tuple(select.get("envs") or look.judged) != look.judged:
+        raise Problem("look-unknown")  # what it was judged by is not what was asked for
+    if look.rests is None and (wanted.older is not None or wanted.keep is not None):
+        raise Problem("use-unknown", server=look.place)
+    check_is_cache(look.place, look.dead.strange)
+    going = look.dead.chosen(wanted, picker(session, select))
+    found = [look.dead.found[n] for n in going]
+    return Going(found, list(going.values()), [look.dead.last_used(n) for n in going], look.rests)
+
+
+def check_is_cache(place: str, strange: Strange | None) -> None:
+    """Raises Problem("place-no-cache") of a folder that is mostly a user's own files."""
+    if strange is not None and strange.of and strange.most:
+        raise Problem(
+            "place-no-cache", place=place, size_bytes=strange.size, total_bytes=strange.total
+        )
+
+
+def by_reasons(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, Sized]:
+    """How much goes for each reason; what has several counts for each."""
+    found: dict[str, Sized] = {}
+    for reason in REASONS:
+        items = [item for item, why in going if reason in why]
+        files = (file for item in items for file in item.files)
+        size = allocated(files) if on_disk else sum(item.size for item in items)
+        if items:
+            counts = tally(item.kind for item in items)
+            found[reason] = {**counts, **measured(size, on_disk=on_disk)}
+    return found
+
+
+def _looked(session: Session, params: Select | SuggestParams) -> Look | None:
+    number = params.get("look")
+    if number is None:
+        return None
+    look = session.look
+    if not isinstance(look, Look) or look.number != number:
+        raise Problem("look-unknown")
+    return look
+
+
+def _look_at(
+    session: Session, store: Store, params: Select | SuggestParams, timed: bool, report: Report
+) -> Look:
+    store.check_purgeable()
+    _environments(session, params)  # before anything that takes long
+    found, used, rests = with_uses(session, store, timed, report)
+    dead = Dead(found, used, store.whole, store.on_disk)
+    session.look = look = Look(next(session.numbers), store.place, dead, rests)
+    _judge(session, store, look, params, report)
+    return look
+
+
+def with_uses(
+    session: Session, store: Store, timed: bool, report: Report
+) -> tuple[list[Described], list[float | None], str | None]:
+    """All entries of a store, when each was last used, and what that rests on; timed: with the
+    times that a server knows.
+    """
+    items = store.survey(report)
+    # First of all: to read a file of somebody else's is to use it.
+    times, rests = store.uses(items, report)
+    batches = store.timed(store.entries(session, report, items), bool(rests or timed))
+    found = [one for batch in batches for one in batch]
+    if times is None:
+        return found, [one.entry.used for one in found], rests
+    by_item = {item.identity: time for item, time in zip(items, times, strict=True)}
+    return found, [by_item.get(one.item.identity) for one in found], rests
+
+
+def _judge(
+    session: Session, store: Store, look: Look, params: Select | SuggestParams, report: Report
+) -> None:
+    if envs := _environments(session, params):
+        from torchkeeper.engine.verdicts import told
+
+        told(session.reader, store, look.dead.found, envs, report)
+        look.judged = tuple(params.get("envs") or ())
+
+
+def _environments(session: Session, params: Select | SuggestParams) -> list[Env]:
+    asked = query.parse(params.get("filter") or "")
+    wanted = bool(params.get("stale")) or query.VERDICT in asked.fields
+    return environments(session, params.get("envs"), wanted)

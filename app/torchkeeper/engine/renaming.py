@@ -1,7 +1,9 @@
 """What an environment makes of the built objects in bundles: under which names, and which not.
 
 ``origin`` says whether there is anything to ask an environment for. Its own engine, under its own
-interpreter, then tells the names (the operation ``names``), and ``named`` gives them to this one,
+interpreter, then tells the names (``names``): each is a hash of the source and of how its PyTorch
+would build it there, and it is PyTorch itself that computes both. Sources are read as texts:
+nothing of a bundle is run, imported or unpickled. ``named`` gives the names to this engine,
 which knows the environment by ``know``. So ``import`` and ``compare`` with ``env`` place objects
 where that environment looks, and leave out those that it must not load.
 """
@@ -13,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.session import Session, environments, path_of
+from torchkeeper.engine.session import Rows, Session, environments, path_of
 from torchkeeper.stores.bundles.bundle import Bundle, claims
-from torchkeeper.stores.bundles.parts import has_object
-from torchkeeper.stores.items import Item, Offered
+from torchkeeper.stores.bundles.parts import MAX_SOURCE, has_object
+from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.offering import Named
-from torchkeeper.verdict import machine
+from torchkeeper.verdict import commands, constants, machine
 from torchkeeper.verdict.native import why_not, why_not_library
 
 if TYPE_CHECKING:
@@ -37,15 +39,12 @@ def origin(_: Session, params: msg.OriginParams, report: Report) -> msg.OriginRe
 
 
 def named(session: Session, params: msg.NamedParams, _: Report) -> msg.NamedResult:
-    """Remember the names of a file's objects in the environment that is to be asked for next:
-    ``rows`` of [path in the bundle, new key]; ``first``: and forget those that were told before.
-    """
+    """Remember the names of a file's objects in the environment that is to be asked for next."""
     file = path_of(params["file"])
-    rows = dict(params["rows"])
     if params.get("first"):
         session.names.pop(file, None)
     known = session.names.setdefault(file, {})
-    known.update(rows)
+    known.update(params["rows"])
     return {"names": len(known)}
 
 
@@ -57,9 +56,8 @@ def for_environment(
     offered: Offered | None = None,
 ) -> Named:
     """The entries of a bundle, or those of them that are ``offered``, for the environment ``env``
-    of a request; without one, for this machine, under the names that they have.
-
-    Raises Problem("environment-forgotten").
+    of a request; without one, for this machine, under the names that they have. Raises
+    Problem("environment-forgotten").
     """
     python = params.get("env")
     here: Env
@@ -92,3 +90,41 @@ def _left_out(
             if problem is not None:
                 found[one.item.path] = problem
     return found
+
+
+def names(_: Session, params: msg.NamesParams, report: Report) -> msg.NamesResult:
+    """A NamesRow for each object in the bundles ``files`` that was built by a command as this
+    environment has. Imports torch where a bundle tells how an object was built. Raises Problem as
+    Bundle.
+    """
+    rows, count = Rows(report), 0
+    here: dict[str, str] | None = None
+    for path in params["files"]:
+        with Bundle(path_of(path), report) as bundle, constants.private_folder():
+            for item in bundle.items():
+                report.check()
+                if (built := bundle.built_with(item)) is None:
+                    continue
+                source, portable = built
+                if here is None:
+                    here = {one["portable"]: one["extra"] for one in commands.commands() or ()}
+                extra, text = here.get(portable), _text(bundle, source)
+                if extra is None or text is None:
+                    continue
+                key = commands.key(text, extra)
+                row: msg.NamesRow = {"file": path, "path": item.path, "key": key}
+                rows.add(row)
+                count += 1
+    rows.send()
+    return {"count": count}
+
+
+def _text(bundle: Bundle, source: File) -> str | None:
+    """A source as PyTorch has it; what cannot be read is told by whoever places it."""
+    if source.size > MAX_SOURCE:
+        return None
+    try:
+        with bundle.open(source) as stream:
+            return stream.read(MAX_SOURCE).decode()
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -10,7 +10,7 @@ from torchkeeper.artifacts.facts import NAMED, PICKLES
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.messages.entries import RunnableKind, RunnableName
 from torchkeeper.engine.session import Session, place_of
-from torchkeeper.stores.items import File, Item, Source
+from torchkeeper.stores.items import Item, Source
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reading
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ def runnable(session: Session, params: RunnableParams, report: Report) -> Runnab
 def _of(session: Session, source: Source, items: list[Item], report: Report) -> RunnableResult:
     kinds: dict[str, RunnableKind] = {}
     names: dict[str, RunnableName] = {}
-    strange, more = 0, False
-    done = 0
+    strange, more, done = 0, False, 0
     for item in items:
         none = RunnableKind(kind=item.kind, entries=0, pickles=0, sources=0, objects=0, unread=0)
         kind = kinds.setdefault(item.kind, none)
@@ -102,18 +101,11 @@ def _batches(items: Iterable[Item], source: Source) -> Iterator[list[tuple[Item,
 def _loaded(item: Item, source: Source) -> Reading | None:
     contents = {}
     for file in item.files:
-        data = _bytes(file, source)
-        if data is None:
+        if not file.regular or file.size > MAX_PAYLOAD:
             return None
-        contents[file.name] = data
+        try:
+            with source.open(file) as stream:
+                contents[file.name] = stream.read(MAX_PAYLOAD)
+        except OSError:
+            return None
     return Reading(item.kind + NAMED, list(contents), contents)
-
-
-def _bytes(file: File, source: Source) -> bytes | None:
-    if not file.regular or file.size > MAX_PAYLOAD:
-        return None
-    try:
-        with source.open(file) as stream:
-            return stream.read(MAX_PAYLOAD)
-    except OSError:
-        return None

@@ -28,8 +28,12 @@ from torchkeeper.warm.traces import trace as traces
 from torchkeeper.warm.traces.trace import Graph, Trace
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.environments import HeldParams, HeldResult
-    from torchkeeper.engine.messages.verdicts import ExplainTraceParams, ExplainTraceResult
+    from torchkeeper.engine.messages.verdicts import (
+        ExplainTraceParams,
+        ExplainTraceResult,
+        HeldParams,
+        HeldResult,
+    )
     from torchkeeper.verdict.probed import AotTold, CauseTold, GraphTold
 
 #: Entries among which the nearest to a miss is looked for: the newest.
@@ -57,11 +61,10 @@ class Held:
 
 def held(session: Session, params: HeldParams, report: Report) -> HeldResult:
     """Remember what a folder holds now, and a trace: that will not be taken for the run's."""
-    found = holding(path_of(params["place"]), report)
+    found = session.before = holding(path_of(params["place"]), report)
     trace = path_of(params["trace"]) if params.get("trace") else ""
     if os.path.isdir(trace):
         found.traces = frozenset(traces.files_in(trace))
-    session.before = found
     graphs, autograd = len(found.fxgraph), len(found.aotautograd)
     return {"fxgraph": graphs, "aotautograd": autograd, "exists": found.exists}
 
@@ -84,35 +87,30 @@ def holding(place: str, report: Report) -> Held:
 
 def _names(folder: str, folders: bool) -> list[str]:
     """The folders in a folder, or its finished files; none where it is not there."""
-    try:
-        with os.scandir(folder) as entries:
-            return [
-                e.name
-                for e in entries
-                if not e.name.startswith(".")
-                and not e.name.endswith(".tmp")
-                and (e.is_dir if folders else e.is_file)(follow_symlinks=False)
-            ]
-    except OSError:
-        return []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return [
+            e.name
+            for e in entries
+            if not (e.name.startswith(".") or e.name.endswith(".tmp"))
+            and (e.is_dir if folders else e.is_file)(follow_symlinks=False)
+        ]
+    return []
 
 
 def explain_trace(
     session: Session, params: ExplainTraceParams, report: Report
 ) -> ExplainTraceResult:
-    """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals.
-
-    With ``known``, a hit on something else than what was ``held`` before was ``remote``, if such a
-    cache was on. Without it nobody knows, and a miss is compared with what a ``place`` holds now,
-    less what the run itself compiled.
+    """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals. With
+    ``known``, a hit on something else than what was ``held`` before was ``remote``, if such a cache
+    was on. Without it nobody knows, and a miss is compared with what a ``place`` holds now, less
+    what the run itself compiled.
     """
     before = session.before if params.get("known") else None
     assert before is None or isinstance(before, Held)
     trace = traces.read(path_of(params["trace"]), report, before.traces if before else ())
-    place = place_of(params["place"]) if params.get("place") else None
+    place = place_of(params["place"]) if params.get("place") else ""
     near = Near(session, before, trace, report, place)
-    made: set[str] = set()
-    totals: Counter[str] = Counter()
+    made, totals = set[str](), Counter[str]()
     spent = saved = 0.0
     for graph in trace.graphs:
         report.check()
@@ -158,8 +156,8 @@ def _tell(graph: GraphTold, report: Report) -> None:
         if cause is None or "differences" not in cause:
             raise
         # Values that are all as long as can be, of graphs that nobody wrote by hand.
-        cause = {**cause, "differences": cause["differences"][:5], "graph": None}
-        report.finding(graph={**graph, "cause": cause})
+        short = {**cause, "differences": cause["differences"][:5], "graph": None}
+        report.finding(graph={**graph, "cause": short})
 
 
 def told(graph: Graph) -> GraphTold:
@@ -180,11 +178,10 @@ def told(graph: Graph) -> GraphTold:
 
 
 def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> str | None:
-    """Where a hit came from: "local", "remote" or "unknown"; None for what is no hit.
-
-    What the folder held, or this run put there before, is local. PyTorch's own record does not
-    tell; a hit on anything else came from a remote cache if one was on. Otherwise the program
-    itself brought it, with a mega-cache perhaps, or has its cache in another folder.
+    """Where a hit came from: "local", "remote" or "unknown"; None for what is no hit. What the
+    folder held, or this run put there before, is local. PyTorch's own record does not tell; a hit
+    on anything else came from a remote cache if one was on. Otherwise the program itself brought
+    it, with a mega-cache perhaps, or has its cache in another folder.
     """
     if graph.outcome != "hit":
         return None
@@ -196,13 +193,15 @@ def _where(graph: Graph, before: Held | None, made: set[str], remote: bool) -> s
 
 
 def _aot(aot: traces.Aot, trace: Trace, before: Held | None) -> AotTold:
-    """An AOTAutograd lookup, and the graphs that explain it.
-
-    dropped: the entry was found, and so were its graphs, and PyTorch did not take it as another
-    rank had not found it (sync_cache_decision_cross_ranks in autograd_cache.py, since 2.15).
+    """An AOTAutograd lookup, and the graphs that explain it. dropped: the entry was found, and so
+    were its graphs, and PyTorch did not take it as another rank had not found it
+    (sync_cache_decision_cross_ranks in autograd_cache.py, since 2.15).
     """
-    of = aot.process, aot.compile_id
-    graphs = [graph for graph in trace.graphs if (graph.process, graph.compile_id) == of]
+    graphs = [
+        one
+        for one in trace.graphs
+        if (one.process, one.compile_id) == (aot.process, aot.compile_id)
+    ]
     local = None if before is None or not aot.key else aot.key in before.aotautograd
     return {
         "id": aot.compile_id,
@@ -232,12 +231,7 @@ class Near:
     """Finds what was there and is nearest to a graph; looks at entries when first asked."""
 
     def __init__(
-        self,
-        session: Session,
-        before: Held | None,
-        trace: Trace,
-        report: Report,
-        place: str | None = None,
+        self, session: Session, before: Held | None, trace: Trace, report: Report, place: str = ""
     ) -> None:
         """place: where to look when it is not known what was there before."""
         self._session = session
@@ -265,28 +259,23 @@ class Near:
         """
         if graph.outcome == "hit":
             return None
-        if graph.outcome == "bypass":
-            return {"code": "bypass"}
-        if graph.cut:
-            return {"code": "cut"}
-        if graph.failed and not graph.factors:
-            return {"code": "failed", "text": graph.failed}
-        if graph.guarded:
-            return {"code": "guards"}
-        if self._before is None and self._place is None:
-            return {"code": "unknown"}
-        if self._before and self._before.has(graph.key):
-            return {"code": "refused"}
-        if self._before and not (self._before.fxgraph or self._before.aotautograd):
-            return {"code": "nothing"}
-        if not graph.factors:
-            return {"code": "unrecorded"}
+        before = self._before
+        codes = {
+            "bypass": graph.outcome == "bypass",
+            "cut": graph.cut,
+            "failed": graph.failed and not graph.factors,
+            "guards": graph.guarded,
+            "unknown": before is None and not self._place,
+            "refused": before and before.has(graph.key),
+            "nothing": before and not (before.fxgraph or before.aotautograd),
+            "unrecorded": not graph.factors,
+        }
+        if code := next((code for code, holds in codes.items() if holds), ""):
+            return {"code": code, "text": graph.failed} if code == "failed" else {"code": code}
         there = self._there()
         found = explaining.nearest_graph(self._session, graph.factors, there, self._report)
-        if found is None and not there and self._before is None:
-            return {"code": "nothing-now"}
         if found is None:
-            return {"code": "unread"}
+            return {"code": "unread" if there or before else "nothing-now"}
         side = Side(graph.factors, self._torch, graphs=(graph.text,))
         told = comparing.compare(side, explaining.side_of(found.full))
         rows = [explaining.cut(one.to_json()) for one in told.differences[:_MAX_ROWS]]
@@ -302,12 +291,13 @@ class Near:
 
     def _there(self) -> list[tuple[str, Described]]:
         """The graphs that were there and still are; or those that are in the place now."""
-        if self._among is None and self._before:
-            self._among = self._of_before(self._before)
-        elif self._among is None:
-            places = [self._place or ""]
-            self._among = explaining.candidates(
-                self._session, "fxgraph", places, self._made, self._report
+        if self._among is None:
+            self._among = (
+                self._of_before(self._before)
+                if self._before
+                else explaining.candidates(
+                    self._session, "fxgraph", [self._place], self._made, self._report
+                )
             )
         return self._among
 
@@ -317,16 +307,13 @@ class Near:
         except Problem:
             return []
         found: list[tuple[str, Described]] = []
-        index = folder.index(self._session.index)
-        try:
-            items = _items(folder, before)
+        items, reader = _items(folder, before), self._session.reader
+        with contextlib.closing(folder.index(self._session.index)) as index:
             for batch in describe(
-                items, folder, self._session.reader, self._report, index=index, budget=Budget()
+                items, folder, reader, self._report, index=index, budget=Budget()
             ):
                 found += [(before.place, x) for x in batch if not x.entry.problem]
                 self._report.progress(len(found), len(items), "entries")
-        finally:
-            index.close()
         return found
 
 

@@ -16,12 +16,10 @@ from torchkeeper.artifacts.leaks import Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, place_of, tell_left
 from torchkeeper.stores.bundles.parts import Makers
-from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.owners import Accounts
 from torchkeeper.stores.items import Left
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.screening import Screen
-from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import bundles as msg
@@ -53,7 +51,6 @@ def screen_of(
     session: Session, params: _Leaving, report: Report, left: Left, target: str, dry: bool = False
 ) -> Screen:
     """What looks at the entries of a request that go to a target, as ``stores.copying`` calls it.
-
     Of a request, ``secrets`` is the choice, or nothing, with which secrets are an end of it, but
     where it is ``dry``. Findings ``secret={…}`` tell each, and ``leaks={…}`` all.
     """
@@ -100,26 +97,20 @@ def _texts(said: object) -> list[str]:
 
 def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.LeaksResult:
     """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
-    findings ``secret={…}``, and the summary. Nothing of it is changed.
+    findings ``secret={…}``, and the summary. Nothing is changed. Raises Problem("entry-gone").
     """
     with session.store(place_of(params["place"]), report) as store:
         store.be_patient()
         if "path" in params:
-            every = _entry(session, store, params, report)
+            named = params["kind"], params["path"]
+            items = [one for one in store.items_beside(named[1], report) if one.identity == named]
+            if not items:
+                raise Problem("entry-gone", path=named[1])
+            batches = store.read(items, session.reader, report)
         else:
-            every = [one for batch in store.entries(session, report) for one in batch]
+            batches = store.entries(session, report)
+        every = [one for batch in batches for one in batch]
         quiet = Screen(report, partial(tell_left, report), session.reader, "allow", own_names())
         some, source = store.for_bundle(every, lambda *_: None)
         quiet.described(some, source)
         return quiet.told.to_json()
-
-
-def _entry(
-    session: Session, store: Store, params: msg.LeaksParams, report: Report
-) -> list[Described]:
-    """Raises Problem("entry-gone")."""
-    named = params["kind"], params["path"]
-    items = [item for item in store.items_beside(named[1], report) if item.identity == named]
-    if not items:
-        raise Problem("entry-gone", path=named[1])
-    return [one for batch in store.read(items, session.reader, report) for one in batch]

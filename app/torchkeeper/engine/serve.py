@@ -20,7 +20,6 @@ import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import home, wire
-from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.session import Session
@@ -223,7 +222,7 @@ def _answer(session: Session, request: _Request, op: str, params: Mapping[str, o
     if operation is None:
         return fail("operation-unknown", operation=op[:80])
     try:
-        if op in TABLE and (why := misfit(TABLE[op].params, params, "params")):
+        if op in TABLE and (why := wire.misfit(TABLE[op].params, params, "params")):
             return fail("request-malformed", why=why)
         request.check()
         result = operation(session, params, request)

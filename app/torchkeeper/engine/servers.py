@@ -52,11 +52,9 @@ def facts_(session: Session, params: msg.FactsParams, report: Report) -> msg.Fac
         small = in_order(item for item in payloads if item.size <= MAX_BYTES)
         large = [too_large(item) for item in payloads if item.size > MAX_BYTES]
         count = 0
-        for batch in itertools.chain(
-            kernels.described(store, some, session.reader, report),
-            described(store, small, session.reader, report),
-            [large],
-        ):
+        batches = kernels.described(store, some, session.reader, report)
+        rest = described(store, small, session.reader, report)
+        for batch in itertools.chain(batches, rest, [large]):
             rows = []
             for entry in (one.entry for one in batch):
                 expires, used = times_of.get(entry.path, (None, None))
@@ -75,9 +73,8 @@ def server(session: Session, params: msg.ServerParams, report: Report) -> msg.Se
 
 
 def ttl(session: Session, params: msg.TtlParams, report: Report) -> msg.TtlResult:
-    """Have a selection expire in ``ttl_s`` seconds, or with None never.
-
-    Raises Problem("ttl-wrong" | "server-read-only"), and as stores.redis.store.
+    """Have a selection expire in ``ttl_s`` seconds, or with None never. Raises Problem("ttl-wrong"
+    | "server-read-only"), and as stores.redis.store.
     """
     from torchkeeper.stores.redis.removing import expire
 

@@ -25,10 +25,10 @@ from torchkeeper.stores.store import Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Tally
+    from torchkeeper.engine.messages import Select
 
     # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.messages.findings import LeftFinding
-    from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.stores.atomic import AtomicFile
     from torchkeeper.verdict.probed import Env
 
@@ -54,7 +54,7 @@ class Session:
     told: tuple[object, Told] | None = None
     #: What entries of the server that was last asked about name (stores.redis.payloads.Named).
     named: object = None
-    #: What was last looked at for what is dead (engine.suggesting.Look).
+    #: What was last looked at for what is dead (engine.purging.Look).
     look: object = None
     #: What the folder of a program held before that was started (engine.running.Held).
     before: Any = None
@@ -120,9 +120,8 @@ def asks_times(store: Store, asked: Query) -> bool:
 
 
 def environments(session: Session, names: Sequence[str] | None, wanted: bool) -> list[Env]:
-    """The environments that a request or a selection names as its ``envs``.
-
-    Raises Problem("environment-wanted") where some are wanted and none is named, and
+    """The environments that a request or a selection names as its ``envs``. Raises
+    Problem("environment-wanted") where some are wanted and none is named, and
     "environment-forgotten" for one that this engine does not know.
     """
     if wanted and not names:
@@ -142,9 +141,8 @@ def with_verdicts(
     report: Report,
 ) -> Iterator[list[Described]]:
     """The batches of a store, which are all it has; with verdicts in the environments that a
-    request or a selection names, and then all in one batch: one may depend on any other.
-
-    Raises as ``environments``.
+    request or a selection names, and then all in one batch: one may depend on any other. Raises as
+    ``environments``.
     """
     if not (envs := environments(session, names, query.VERDICT in asked.fields)):
         return iter(batches)
@@ -295,3 +293,20 @@ def _with_needed(
                     taken.add(id(one))
                     waiting.append(one)
     return [one for one in everything if id(one) in taken]
+
+
+class Rows:
+    """Rows that are sent as many at a time as a line may have."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._waiting: list[Mapping[str, object]] = []
+
+    def add(self, row: Mapping[str, object]) -> None:
+        self._waiting.append(row)
+        if len(self._waiting) >= wire.MAX_ROWS:
+            self.send()
+
+    def send(self) -> None:
+        self._report.rows(self._waiting)
+        self._waiting = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.detail import factors_of
+from torchkeeper.engine.detail import GRAPHS, factors_of
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.needs import YOUNG
@@ -25,7 +25,6 @@ from torchkeeper.verdict.native import Code
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
-GRAPHS = ("fxgraph", "aotautograd")
 _Factors = dict[str, list[tuple[str, str, str]]]
 _NONE = Verdict(None)
 #: Of a graph that was not seen and may be there all the same.

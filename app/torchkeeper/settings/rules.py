@@ -1,7 +1,7 @@
 """The rules between settings: what a set of them would do, told before anything runs.
 
 Only texts are looked at, so that a form can ask with every key that is typed; what has to be looked
-up, as whether a server answers, is the doctor's (``doctor.switches``).
+up, as whether a server answers, is the doctor's (``doctor.interpreter``).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.engine.messages.verdicts import KnowParams
     from torchkeeper.verdict.probed import Env
 
 

@@ -28,9 +28,8 @@ from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, wire
-from torchkeeper.engine.decoding import misfit
 from torchkeeper.engine.protocol import TABLE
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.wire import Message, misfit
 from torchkeeper.stores import atomic
 from torchkeeper.warm.processes import give_way
 

@@ -238,7 +238,7 @@ def _in_foreground() -> bool:
 # Whether a recipe of what a program compiled makes the same again: what is judged, and in words.
 #
 # Each of its cells was run once, in a fresh process, on a copy of what the program left in its
-# cache and nothing else (``cli.proving``). What the program has just compiled must be found there.
+# cache and nothing else (``cli.recording``): what the program has just compiled must be there.
 
 #: What says nothing of the recipe: this machine cannot run it now, or PyTorch caches none of it.
 _NOT_KNOWN = frozenset({

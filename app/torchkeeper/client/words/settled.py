@@ -17,7 +17,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.engine import protocol
-from torchkeeper.engine.decoding import misfit
+from torchkeeper.engine.wire import misfit
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
@@ -25,7 +25,7 @@ from torchkeeper.settings.origins import BYS, Origin, Override
 from torchkeeper.settings.processes import Folder, Process
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages import environments
+    from torchkeeper.engine.messages import verdicts
     from torchkeeper.settings.shapes import FindingTold, OriginTold, ProcessTold
 
 _Kind = TypeVar("_Kind", Folder, Origin, Override, Process)
@@ -113,13 +113,13 @@ def processes() -> Running:
     return processes_from(rows, result)
 
 
-def environment_from(told: environments.SettingsResult) -> Settled:
+def environment_from(told: verdicts.SettingsResult) -> Settled:
     """Of the result of ``settings``."""
     origins, findings = _settings(told["settings"], told["findings"])
     return Settled(origins, findings, told["torch"], told["triton"])
 
 
-def process_from(told: environments.ProcessSettingsResult) -> Settled:
+def process_from(told: verdicts.ProcessSettingsResult) -> Settled:
     """Of the result of ``process_settings``."""
     origins, findings = _settings(told["settings"], told["findings"])
     process = _process(told["process"])
@@ -128,9 +128,9 @@ def process_from(told: environments.ProcessSettingsResult) -> Settled:
     return Settled(origins, findings, *of, lost=told["lost"], **looked)
 
 
-def processes_from(rows: Iterable[object], told: environments.ProcessesResult) -> Running:
+def processes_from(rows: Iterable[object], told: verdicts.ProcessesResult) -> Running:
     """Of the rows and the result of ``processes``."""
-    from torchkeeper.engine.messages.environments import ProcessesRow
+    from torchkeeper.engine.messages.verdicts import ProcessesRow
 
     fitting: list[Any] = [row for row in rows if not misfit(ProcessesRow, row, "row")]
     return Running(list(map(_process, fitting)), told["hidden"], told["sees"])

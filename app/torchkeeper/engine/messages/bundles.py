@@ -5,16 +5,15 @@ from typing import Literal, TypedDict
 
 from torchkeeper.artifacts.builds import MadeIn
 from torchkeeper.artifacts.shapes import Leaks, Secrets, Tally
-from torchkeeper.engine.messages.selecting import OfPlace, Select
+from torchkeeper.engine.messages import OfPlace, Select
 
 #: How an environment builds objects, as its probe says (``native``); a bundle tells that.
 Builders = Mapping[str, object]
 
 
 class Maker(TypedDict):
-    """Who tells how objects were built.
-
-    torch: the version that is said to have built them, None where a bundle names none.
+    """Who tells how objects were built. torch: the version that is said to have built them, None
+    where a bundle names none.
     """
 
     what: Literal["bundle", "environment"]
@@ -78,10 +77,8 @@ class PlanExportParams(OfPlace, total=False):
 
 
 class PlanExportResult(Described, Written):
-    """As of ``stores.bundles.export.Planned``.
-
-    lacking: how many would be without FX graphs that they need and that the place has. stays: how
-    many of the selection are no entries.
+    """As of ``stores.bundles.export.Planned``. lacking: how many would be without FX graphs that
+    they need and that the place has. stays: how many of the selection are no entries.
     """
 
     size: int
@@ -118,9 +115,8 @@ class _ExportResult(Described, Written):
 
 
 class ExportResult(_ExportResult, total=False):
-    """What is in the bundle ``output``, which has ``size`` bytes.
-
-    held: it has no name until it is signed.
+    """What is in the bundle ``output``, which has ``size`` bytes. held: it has no name until it is
+    signed.
     """
 
     held: bool
@@ -150,9 +146,8 @@ class ImportParams(Into, FilesParams, total=False):
 
 
 class ImportResult(Counts):
-    """What was placed, and how many were there already.
-
-    renamed: how many objects have another name there.
+    """What was placed, and how many were there already. renamed: how many objects have another name
+    there.
     """
 
     exists: int
@@ -206,10 +201,9 @@ class _CopyResult(Written):
 
 
 class CopyResult(_CopyResult, total=False):
-    """What was written to a "folder", "bundle" or "server", or would be.
-
-    kinds, needed, there: only of what is foretold; bytes on the disk for what is new, and what is
-    at ``into`` already, None of a server.
+    """What was written to a "folder", "bundle" or "server", or would be. kinds, needed, there: only
+    of what is foretold; bytes on the disk for what is new, and what is at ``into`` already, None of
+    a server.
     """
 
     kinds: list[KindOutcomes]
@@ -248,9 +242,8 @@ class SignatureResult(TypedDict):
 
 
 class Signed(TypedDict, total=False):
-    """The bundle that is signed.
-
-    held: it is the one that the engine holds since it was exported, for the name ``output``.
+    """The bundle that is signed. held: it is the one that the engine holds since it was exported,
+    for the name ``output``.
     """
 
     file: str

@@ -19,9 +19,8 @@ class CellsResult(TypedDict):
 
 
 class CellsRow(TypedDict):
-    """A cell, and the problem that it is known to have before anything of it is imported.
-
-    memory: bytes that it may take. seconds: that it may take. target: of a kernel, the GPU.
+    """A cell, and the problem that it is known to have before anything of it is imported. memory:
+    bytes that it may take. seconds: that it may take. target: of a kernel, the GPU.
     """
 
     index: int

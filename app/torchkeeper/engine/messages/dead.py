@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Measured, Sized, Tally
-from torchkeeper.engine.messages.selecting import Dying, OfPlace, Select
+from torchkeeper.engine.messages import Dying, OfPlace, Select
 from torchkeeper.stores.shapes import CutOff, Done, Trash, Users
 
 
@@ -30,9 +30,8 @@ class _PlanPurgeResult(Measured):
 
 
 class PlanPurgeResult(_PlanPurgeResult, total=False):
-    """A plan by its number, and how much goes.
-
-    because: of what goes for being dead, how much for which reason. rests: what last uses rest on.
+    """A plan by its number, and how much goes. because: of what goes for being dead, how much for
+    which reason. rests: what last uses rest on.
     """
 
     because: dict[str, Sized]
@@ -63,10 +62,8 @@ class Reason(Amount):
 
 
 class SuggestResult(Amount):
-    """How much there is, and how much of it is dead.
-
-    look: the number of this look. rests: what last uses rest on, None where nobody knows them.
-    together: what goes for any of the reasons.
+    """How much there is, and how much of it is dead. look: the number of this look. rests: what
+    last uses rest on, None where nobody knows them. together: what goes for any of the reasons.
     """
 
     look: int
@@ -104,8 +101,6 @@ class UndoRow(TypedDict):
 
 
 TrashParams = OfPlace
-
-
 TrashResult = Trash
 EmptyTrashParams = TrashParams
 EmptyTrashResult = Amount
@@ -132,7 +127,6 @@ class _Removed(Tally):
 
 class Removed(_Removed, total=False):
     """How much a purge has removed that ends early, of how much; sure: whether that is certain.
-
     trash: of a folder, whether it is in the trash.
     """
 

@@ -54,7 +54,7 @@ class _MendParams(TypedDict):
 
 class MendParams(_MendParams, total=False):
     """A fix, and what it is for: ``code`` and ``params`` of the finding. envs: names of
-    environments; plan: the number of what was planned.
+    environments, for what is stale; plan: the number of what was planned, and is carried out.
     """
 
     code: str
@@ -66,10 +66,9 @@ class MendParams(_MendParams, total=False):
 
 class MendResult(TypedDict, total=False):
     """What was done; with ``dry`` what would be, and the number of the plan. failed: how many files
-    could not be changed. receipt: of what went to the trash. in_use: what stays therefore.
-
-    Of a plan to change files where they are, paths: the first of them; modes: the different ones
-    that they have, in octal; above: the folder on the way to the place that alone is changed.
+    could not be changed. receipt: of what went to the trash. in_use: what stays therefore. Of a
+    plan to change files where they are, paths: the first of them; modes: the different ones that
+    they have, in octal; above: the folder on the way to the place that alone is changed.
     """
 
     plan: int

@@ -5,8 +5,8 @@ from typing import TypedDict
 
 from torchkeeper.artifacts.builds import Claims, MadeIn
 from torchkeeper.artifacts.shapes import EntryRow, Tally
+from torchkeeper.engine.messages import Nothing, OfPlace
 from torchkeeper.engine.messages.bundles import FilesParams, Into, KindOutcomes, Outcomes, Space
-from torchkeeper.engine.messages.selecting import Nothing, OfPlace
 
 
 class EntryParams(OfPlace):
@@ -53,8 +53,6 @@ class Shown(Related):
 
 
 DetailParams = EntryParams
-
-
 DetailResult = Nothing
 
 
@@ -64,9 +62,8 @@ class LongText(TypedDict):
 
 
 class Detail(TypedDict):
-    """What there is to know of an entry without its long texts.
-
-    facts: what its payload says. needs: keys, by the facts that name them. factors: how many.
+    """What there is to know of an entry without its long texts. facts: what its payload says.
+    needs: keys, by the facts that name them. factors: how many.
     """
 
     entry: EntryRow
@@ -128,9 +125,8 @@ class RunnableKind(TypedDict):
 
 
 class RunnableName(TypedDict):
-    """A class or function that pickles name.
-
-    strange: PyTorch never writes it. key: that of the first of the entries that name it.
+    """A class or function that pickles name. strange: PyTorch never writes it. key: that of the
+    first of the entries that name it.
     """
 
     name: str
@@ -141,10 +137,8 @@ class RunnableName(TypedDict):
 
 
 class RunnableResult(TypedDict):
-    """What of a place could run.
-
-    globals: what is strange first. strange: how many entries name such. more: something may be
-    missing, because there was too much or it could not be read.
+    """What of a place could run. globals: what is strange first. strange: how many entries name
+    such. more: something may be missing, because there was too much or it could not be read.
     """
 
     kinds: list[RunnableKind]
@@ -178,9 +172,8 @@ class CompareResult(TypedDict):
 
 
 class CompareRow(TypedDict):
-    """What becomes of an entry, one of ``stores.folders.placing.OUTCOMES``.
-
-    path: in the folder; inside: in the bundle. code: why it is left or differs.
+    """What becomes of an entry, one of ``stores.folders.placing.OUTCOMES``. path: in the folder;
+    inside: in the bundle. code: why it is left or differs.
     """
 
     file: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypedDict, final
 
 from torchkeeper.artifacts.shapes import Amount, Fault, Held, Sized
+from torchkeeper.engine.messages import Dying, Nothing, OfPlace, Select
 from torchkeeper.engine.messages.bundles import SignatureResult
-from torchkeeper.engine.messages.selecting import Dying, Nothing, OfPlace, Select
 from torchkeeper.stores.shapes import Beside, Orphans, Owned, Strays, Trash
 
 
@@ -26,9 +26,8 @@ class _PlacesRow(TypedDict):
 
 
 class PlacesRow(_PlacesRow, total=False):
-    """A place (``stores.places.Place``), and where it was looked through what it holds.
-
-    problem: the code of why it could not be.
+    """A place (``stores.places.Place``), and where it was looked through what it holds. problem:
+    the code of why it could not be.
     """
 
     problem: str
@@ -58,10 +57,9 @@ class ListParams(OfPlace, total=False):
 
 
 class ListResult(Beside, total=False):
-    """What a listing comes to; with ``same`` nothing was listed, and there are no counts.
-
-    Files, bytes, and how many are broken, unread or orphans are of entries alone, ``apart_…`` of
-    what is counted apart. signature: as of the operation ``signature``.
+    """What a listing comes to; with ``same`` nothing was listed, and there are no counts. Files,
+    bytes, and how many are broken, unread or orphans are of entries alone, ``apart_…`` of what is
+    counted apart. signature: as of the operation ``signature``.
     """
 
     same: bool

@@ -1,9 +1,12 @@
-"""Operations about verdicts, and why something was compiled."""
+"""Operations about environments and processes, with their settings; about verdicts there, and why
+something was compiled.
+"""
 
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import EntryRow
-from torchkeeper.engine.messages.selecting import OfPlace
+from torchkeeper.engine.messages import Nothing, OfPlace
+from torchkeeper.settings.shapes import OfProcessTold, ProcessesTold, ProcessTold, SettingsTold
 from torchkeeper.stores.shapes import Owned
 from torchkeeper.verdict.probed import ComparedTold, ComparisonTold, DifferenceTold, Env
 
@@ -135,3 +138,47 @@ class ExplainTraceResult(TypedDict):
     elsewhere: bool | None
     looked_at: int
     there: int | None
+
+
+class ProbeParams(TypedDict, total=False):
+    """The window asks ``again`` for what is kept of an interpreter; an engine always looks."""
+
+    again: bool
+
+
+#: The environment of the engine's interpreter.
+ProbeResult = Env
+
+
+class KnowParams(TypedDict):
+    """python: the name by which the environment is asked about from now on."""
+
+    python: str
+    env: Env
+
+
+KnowResult = Nothing
+SettingsParams = Nothing
+SettingsResult = SettingsTold
+ProcessesParams = Nothing
+ProcessesRow = ProcessTold
+ProcessesResult = ProcessesTold
+
+
+class ProcessSettingsParams(TypedDict):
+    pid: int
+
+
+ProcessSettingsResult = OfProcessTold
+
+
+class HeldParams(OfPlace, total=False):
+    """trace: the folder of the trace; what it holds already is not the program's."""
+
+    trace: str
+
+
+class HeldResult(TypedDict):
+    fxgraph: int
+    aotautograd: int
+    exists: bool

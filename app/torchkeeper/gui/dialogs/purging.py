@@ -24,8 +24,8 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.dead import PlanPurgeParams, PlanPurgeResult, Unknown
-    from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.stores.shapes import Users
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
     from torchkeeper.engine.messages import bundles as messages
     from torchkeeper.engine.messages import entries
-    from torchkeeper.engine.messages.environments import KnowParams
+    from torchkeeper.engine.messages.verdicts import KnowParams
     from torchkeeper.gui.background.keygens import Said
 
 _tr = partial(QCoreApplication.translate, "Operations")

@@ -34,12 +34,11 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
+    from torchkeeper.engine.messages import Select, dead
     from torchkeeper.engine.messages import bundles as messages
-    from torchkeeper.engine.messages import dead
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
-    from torchkeeper.engine.messages.selecting import Select
 
 _tr = partial(QCoreApplication.translate, "Operations")
 

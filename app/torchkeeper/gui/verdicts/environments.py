@@ -18,7 +18,7 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.environments import ProbeResult
+    from torchkeeper.engine.messages.verdicts import ProbeResult
     from torchkeeper.gui.background.lookups import Found
     from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env

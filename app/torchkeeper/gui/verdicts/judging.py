@@ -14,9 +14,13 @@ from torchkeeper.gui.idle import once
 from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.environments import KnowParams, KnowResult
     from torchkeeper.engine.messages.findings import Finding, JudgedFinding
-    from torchkeeper.engine.messages.verdicts import JudgeParams, JudgeResult
+    from torchkeeper.engine.messages.verdicts import (
+        JudgeParams,
+        JudgeResult,
+        KnowParams,
+        KnowResult,
+    )
     from torchkeeper.verdict.probed import Env
 
 #: Milliseconds for which an engine is kept that may be asked again.

@@ -19,8 +19,8 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
-    from torchkeeper.engine.messages.selecting import Select
     from torchkeeper.gui.background.lookups import Found
     from torchkeeper.verdict.probed import Env
 

@@ -29,8 +29,8 @@ from torchkeeper.gui.verdicts.environments import State
 if TYPE_CHECKING:
     from torchkeeper.doctor.shapes import Toolchain
     from torchkeeper.engine.messages.doctor import DiagnoseParams, DiagnoseResult, MendResult
-    from torchkeeper.engine.messages.environments import KnowParams
     from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.verdicts import KnowParams
     from torchkeeper.gui.context import Context
     from torchkeeper.verdict.probed import Env
 

@@ -33,7 +33,7 @@ from torchkeeper.settings.known import BY_NAME
 if TYPE_CHECKING:
     from PySide6.QtGui import QShowEvent
 
-    from torchkeeper.engine.messages.environments import ProcessesResult
+    from torchkeeper.engine.messages.verdicts import ProcessesResult
     from torchkeeper.settings.processes import Process
 
 #: Pixels that are seen of the list at least.

@@ -1,0 +1,145 @@
+"""What commands ask and say about entries that go elsewhere: how an environment builds objects and
+under which names it looks for them, and secrets that would leave with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
+
+from torchkeeper.cli import output
+from torchkeeper.cli.asking import Asker
+from torchkeeper.client import carrying
+from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words import leaks, say
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.engine import protocol
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Leaks, Private, Secret
+    from torchkeeper.engine.messages.bundles import Described
+    from torchkeeper.engine.messages.entries import Origin, OriginParams, OriginResult
+    from torchkeeper.verdict.probed import Env
+
+    class _SecretsTold(TypedDict):
+        found: list[Secret]
+
+    class LeaksTold(_SecretsTold, total=False):
+        """As of Leaks, with the secrets; nothing but these where nobody has looked."""
+
+        secrets: int
+        entries: int
+        redacted: int
+        fixed: int
+        private: list[Private]
+
+
+class Here(NamedTuple):
+    """The interpreter whose verdicts are wanted, and what its probe told."""
+
+    python: str
+    torch: str
+    facts: Env
+
+
+def maker_of(args: argparse.Namespace) -> Env | None:
+    """The facts of the interpreter that is meant, whose torch may have built objects. None where
+    none was named and there is none with a torch: what is exported is then the same, less what a
+    bundle says of its objects.
+    """
+    try:
+        return knowing.environment(interpreters.chosen(args.env))
+    except UserError:
+        if args.env:
+            raise
+        return None
+
+
+def note_undescribed(args: argparse.Namespace, answer: Described) -> None:
+    """Say of how many objects a bundle does not tell how they were built."""
+    output.remark(args, [carrying.undescribed(answer)])
+
+
+def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
+    """The interpreter whose verdicts are wanted; None without a torch, or anything to be judged."""
+    facts = maker_of(args) if all(map(os.path.isfile, files)) else None
+    if facts is None:
+        return None
+    return Here(interpreters.chosen(args.env), str(facts["torch"]), facts)
+
+
+def tell_names(
+    args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Here | None
+) -> tuple[str | None, list[Origin]]:
+    """Have an engine know the names of objects in an environment; its name, and what files say."""
+    if here is not None:
+        abouts = carrying.tell(engine, here.python, here.facts, files)
+        threads = [carrying.threads(one["made_in"], here.facts) for one in abouts]
+        output.remark(args, dict.fromkeys(threads))
+        return here.python, abouts
+    asked: OriginParams = {"files": files}
+    told: OriginResult = engine.call(protocol.ORIGIN, asked)
+    abouts = told["files"]
+    said = "There is no interpreter with a torch: objects keep their names. Name one with --env."
+    output.remark(args, [said] if any(one["built"] for one in abouts) else ())
+    return None, abouts
+
+
+#: Secrets that are listed one by one on a terminal.
+_LISTED = 20
+
+
+def add_secrets(command: argparse.ArgumentParser) -> None:
+    some = command.add_mutually_exclusive_group()
+    some.add_argument("--redact", dest="secrets", action="store_const", const="redact",
+                      help="replace passwords and keys that are found in the entries by as many x; "
+                      "without it, or one of the next two, nothing is written where there are "
+                      "some")  # fmt: skip
+    some.add_argument("--without-secrets", dest="secrets", action="store_const", const="leave",
+                      help="leave out the entries that they are found in")  # fmt: skip
+    some.add_argument("--allow-secrets", dest="secrets", action="store_const", const="allow",
+                      help="take them along")  # fmt: skip
+
+
+@contextlib.contextmanager
+def telling_secrets(args: argparse.Namespace, asker: Asker) -> Iterator[None]:
+    """List the secrets that were found, and the private facts, also where they are an end of it."""
+    try:
+        yield
+    except UserError as error:
+        if error.code == "secrets-found":
+            output.remark(args, secret_lines(secrets_found(asker)))
+            if args.json:
+                output.emit({"leaks": secrets_found(asker)})
+        raise
+    output.remark(args, secret_lines(secrets_found(asker)))
+
+
+def blocked_by_secrets(args: argparse.Namespace, told: Leaks | None) -> int:
+    """1 where what was only foretold would end because of secrets, which is said; else 0."""
+    if not args.dry_run or args.secrets or not told or not told["secrets"]:
+        return 0
+    output.complain(user_error("secrets-found", told))
+    return 1
+
+
+def secrets_found(asker: Asker) -> LeaksTold:
+    """The last summary of what was found, with the secrets."""
+    secrets = [one["secret"] for one in asker.findings if "secret" in one]
+    every = [one["leaks"] for one in asker.findings if "leaks" in one]
+    return {**every[-1], "found": secrets} if every else {"found": secrets}
+
+
+def secret_lines(told: LeaksTold) -> list[str]:
+    said = [f"secret: {leaks.line(one)}" for one in told["found"][:_LISTED]]
+    total = told.get("secrets", 0)
+    if total > _LISTED:
+        said.append(f"secret: and {total - _LISTED:,} more")
+    if redacted := told.get("redacted"):
+        said.append(f"Secrets were redacted in {say.count(redacted, 'entry', 'entries')}.")
+    said += [f"private: {text}" for text in leaks.private(told.get("private", ()))]
+    return said
