@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import Echoes, Scanner, is_distinctive, texts_of_pickle
-from torchkeeper.client.secrets import hidden
+from torchkeeper.artifacts.masking import hidden
 
 #: Made up, each as its issuer's are; joined here, so that nobody takes this file for a leak.
 TOKENS = {

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.redis_server import serving
-from torchkeeper.client.kept.warmed import last as warmed_last
+from torchkeeper.client.kept.verified import last_warmed as warmed_last
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes.files import BESIDE
 

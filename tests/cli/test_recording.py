@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.cli.test_run import tracing
 from tests.pace import LONG
-from torchkeeper.client.recipes import recorded, recording, references, toml
+from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 
@@ -418,7 +418,7 @@ def test_what_an_import_would_run(tmp_path: Path) -> None:
         ("not python\n", False),
     ):
         file.write_text(source)
-        assert references.only_defines(str(file)) is only, source
+        assert recorded.only_defines(str(file)) is only, source
 
 
 def test_secrets_are_not_written_down(tmp_path: Path) -> None:

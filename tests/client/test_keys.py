@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents import agent as running
-from torchkeeper.client import signers, signing
+from torchkeeper.client import signers
 from torchkeeper.client.words.problems import UserError
 
 
@@ -76,7 +76,7 @@ def test_what_an_agent_holds(folder: Path, agent: None, tmp_path: Path) -> None:
         target = private / "m"
         target.write_text("what is signed")
         subprocess.run(signers.command(one.name, str(target), str(private)), check=True)
-        assert "SSH SIGNATURE" in signing.signature_of(str(target))
+        assert "SSH SIGNATURE" in signers.signature_of(str(target))
 
 
 def test_an_agent_that_is_gone_is_no_key_less(

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import torchkeeper
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.recipes.toml import Lines, text_of
-from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.client.words.recipewords import EXPECTED, expectation
+from torchkeeper.client.words.problems import EXPECTED, UserError, expectation, user_error
 
 GOOD = '[callable]\nfunction = "m:f"\n'
 

@@ -21,13 +21,11 @@ from torchkeeper.artifacts.builds import Builder, Claims, MadeIn
 from torchkeeper.artifacts.entry import measured, tallied
 from torchkeeper.artifacts.shapes import Private, Secret, Sized
 from torchkeeper.client import carrying, diagnosing
-from torchkeeper.client.engines.everywhere import Everywhere
+from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.profiles import keeping, profile
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import (
     causes,
-    checkwords,
-    cutoff,
     dead,
     doctorwords,
     environments,
@@ -37,13 +35,13 @@ from torchkeeper.client.words import (
     owned,
     preparing,
     problems,
-    recipewords,
     say,
     settled,
     tongue,
     verdicts,
     verifying,
 )
+from torchkeeper.client.words import found as finds
 from torchkeeper.client.words import problems as words
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.engine.messages.bundles import Maker
@@ -67,8 +65,8 @@ FACT = "FACT"
 #: Modules whose texts no window shows: they speak to programs, write recipes and files of a
 #: profile, or are of the command line alone.
 SILENT = {
-    "desktop", "recorded.py", "recording.py", "heard.py", "references.py",
-    "defining.py", "proving.py", "toml.py", "handover.py",
+    "desktop", "recorded.py", "recording.py", "heard.py", "defining.py",
+    "proving.py", "toml.py", "handover.py",
 }  # fmt: skip
 
 
@@ -113,12 +111,12 @@ def of_catalogues() -> Iterator[str]:
     for fix in doctorwords.FIXES:
         yield diagnosing.will(Finding(FACT, "error", fix=fix, place=FACT), {"files": 9,
             "entries": 1, "bytes": 5, "paths": [FACT] * 3, "modes": ["777", "775"]})  # fmt: skip
-    for code, text in recipewords.EXPECTED.items():
+    for code, text in problems.EXPECTED.items():
         for source in ("callable", FACT):
-            yield recipewords.expectation(code, FACT, params(text) | {"source": source})
-            yield recipewords.expectation(code, "", params(text) | {"near": FACT})
-    for check in checkwords.NAMES:
-        yield checkwords.name(check)
+            yield problems.expectation(code, FACT, params(text) | {"source": source})
+            yield problems.expectation(code, "", params(text) | {"near": FACT})
+    for check in diagnosing.CHECKS_CALLED:
+        yield diagnosing.check_name(check)
     for name in causes.NAMES:
         yield causes.line({"phases": [[name, 3.0]]})
 
@@ -302,12 +300,12 @@ def of_dead() -> Iterator[str]:
         yield dead.rests(code)
     envs: list[tuple[str, Env]] = [("/P", {"torch": "2.9"})] * 3
     yield dead.environments(Everywhere(envs, []), 1).replace("torch 2.9", "")
-    yield cutoff.unproven({"place": FACT, "why": FACT})
+    yield finds.unproven({"place": FACT, "why": FACT})
     told: CutOff = {"place": FACT, "what": "purge", "outcome": "", "made": None, "entries": 0,
                     "files": 0, "bytes": 0, "left": 0, "file": FACT}  # fmt: skip
-    for what in cutoff._WHAT:
+    for what in finds._CUT_OFF:
         for made in (None, 3.0):
-            yield cutoff.ended({**told, "what": what, "made": made})
+            yield finds.become_of({**told, "what": what, "made": made})
     for outcome in (
         "not-believed",
         "of-another",
@@ -318,7 +316,7 @@ def of_dead() -> Iterator[str]:
         "no-room",
     ):
         for many in (0, 1, 2):
-            yield cutoff.ended(
+            yield finds.become_of(
                 {**told, "outcome": outcome, "files": many, "entries": many, "left": many}
             )
 
@@ -349,7 +347,7 @@ def of_entries() -> Iterator[str]:
              "path": "P", "file": "F", "offset": 3}
         ] * 6  # fmt: skip
         yield from leaks.private(some)
-        yield from leaks.in_one(some)
+        yield from leaks.private(some, of_one=True)
     strange: RunnableName = {
         "name": FACT, "strange": True, "kinds": ["K"], "entries": 3, "key": "K"
     }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.signing import sign
+from torchkeeper.client.signers import sign
 from torchkeeper.client.words.problems import UserError
 
 

@@ -15,9 +15,9 @@ from tests.conftest import SlowDisk
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
 from tests.redis_server import serving
 from tests.snapshots import snapshot
+from torchkeeper.client import diagnosing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.profiles.profile import Profile
-from torchkeeper.client.words import checkwords
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.gui.dialogs.purging import MendDialog
 from torchkeeper.gui.pages.doctor.diagnosis import Mended
@@ -401,9 +401,9 @@ def test_a_look_goes_on_while_another_page_is_shown_and_leads_to_its_place(
 
 
 def test_every_check_has_a_name() -> None:
-    assert set(checkwords.NAMES) == {check.name for check in CHECKS}
+    assert set(diagnosing.CHECKS_CALLED) == {check.name for check in CHECKS}
     places = ["/a", "redis://localhost:6379/0", "/b"]
-    steps = checkwords.steps(places)
+    steps = diagnosing.steps(places)
     assert steps[0] == (CHECKS[0].name, "/a")
     assert [place for _, place in steps if place] == sorted(
         (place for _, place in steps if place), key=["/a", "/b", places[1]].index

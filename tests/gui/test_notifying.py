@@ -27,7 +27,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow
 from tests.sampling import sampled
 from tests.shots.sample_results import EXPORTED, WARMED
 from torchkeeper.client.desktop import dbus
-from torchkeeper.client.desktop.notifications import Note, Notifications
+from torchkeeper.client.desktop.services import Note, Notifications
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.desktop import front
 from torchkeeper.gui.jobs.following import SETTING

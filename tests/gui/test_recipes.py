@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
-from torchkeeper.client.kept import warmed
+from torchkeeper.client.kept import verified
 from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
@@ -809,7 +809,7 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     qtbot.waitUntil(bundle.exists, timeout=PATIENCE)
     idle(qtbot, window)
     assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]
-    qtbot.waitUntil(lambda: str(file) in warmed.last(), timeout=PATIENCE)
-    assert warmed.last()[str(file)][1:] == (str(place), 4, 0)
+    qtbot.waitUntil(lambda: str(file) in verified.last_warmed(), timeout=PATIENCE)
+    assert verified.last_warmed()[str(file)][1:] == (str(place), 4, 0)
     for one in window.findChildren(WorkDialog):
         one.reject()

@@ -26,7 +26,6 @@ from tests.stores.bundles.test_signing import sign
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.client import signers
-from torchkeeper.client import signing as link_signing
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.keygens import Said
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -211,7 +210,7 @@ def test_the_helper_passes_questions_and_notes_on(
 ) -> None:
     """What ssh-keygen runs, run by itself: only a token has ssh-keygen note that it is waiting."""
     window = open_window()
-    helper = link_signing.environment_asking()["SSH_ASKPASS"]
+    helper = signers.environment_asking()["SSH_ASKPASS"]
     found: list[Said] = []
     over: list[object] = []
     listener = Listener(rows=found.extend, result=over.append, failed=over.append)

@@ -15,10 +15,11 @@ from tests.hostile import mutations, pickles, tomls, values
 from tests.hostile.running import Run
 from tests.hostile.tripwires import Arena, memory_bounded
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.client import offered, signers
+from torchkeeper.client import signers
 from torchkeeper.client.engines import probes
-from torchkeeper.client.kept import protected, runs, verified, warmed
+from torchkeeper.client.kept import protected, runs, verified
 from torchkeeper.client.kept import whole as kept
+from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.stores.folders import receipts
@@ -62,10 +63,10 @@ def readers(place: str) -> dict[str, tuple[str, Callable[[], object], object]]:
         "protected": (kept.file("read-only"), protected.protected, ["/a"]),
         "recipes": (kept.file("recipes"), recipes.listed, ["/a"]),
         "a recipe": (bundle, lambda: recipes.read(bundle), {}),
-        "a place of recipes": (bundle, lambda: offered._has_recipes(place), {}),
+        "a place of recipes": (bundle, lambda: files._has_recipes(place), {}),
         "runs": (os.path.join(runs.folder(), f"{RUN}.json"), runs.kept, GOOD_RUN),
         "verified": (verified._file(place), lambda: verified.last(place), GOOD_VERIFIED),
-        "warmed": (warmed.file(), warmed.last, {"builtin": [1.0, "/x", 1, 0]}),
+        "warmed": (verified.warmed_file(), verified.last_warmed, {"builtin": [1.0, "/x", 1, 0]}),
         "signers": (signers.signers_file(), signers.signers, "a@b ssh-ed25519 AAAA"),
         "probes": (_cached(), lambda: probes.kept(IDENTITY), {"torch": "2"}),
         "trash": (_in_trash(place), lambda: receipts.in_trash(place),

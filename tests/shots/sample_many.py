@@ -10,7 +10,7 @@ from tests.shots import sample_doctor, sample_jobs, sample_recipes, sample_runs,
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.runs import MAX_RUNS, Kept
-from torchkeeper.client.kept.warmed import Warmed
+from torchkeeper.client.kept.verified import Warmed
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.gui.pages.profiles.drafts import Kept as KeptProfile
 from torchkeeper.gui.pages.recipes.known import Known, Listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from torchkeeper.client.kept.warmed import Warmed
+from torchkeeper.client.kept.verified import Warmed
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed, Made, looked
 

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import findings, output
-from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.profiles import profile
-from torchkeeper.client.profiles.chosen import found
+from torchkeeper.client.profiles.formats import found
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.settings.finding import About, about_of
+from torchkeeper.settings.masks import applied
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import WarmParams
@@ -46,7 +47,7 @@ def _compiling(args: argparse.Namespace) -> Profile | None:
     one = _given(args)
     profile.check_caches(one)
     profile.allowed(one, None, args.insist)  # what needs no look at torch, first
-    about = about_of(knowing.environment(interpreters.chosen(args.env)))
+    about = about_of(probes.environment(interpreters.chosen(args.env)))
     profile.check_caches(one, about.torch)
     findings.note(args, profile.allowed(one, about, args.insist))
     return one
@@ -68,4 +69,4 @@ def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     about = About(variables=frozenset(env))
     findings.note(args, profile.allowed(one, about, args.insist))
     output.remark(args, profile.moved(one, args.into) if args.into else ())
-    return profile.environment(one, env)
+    return applied(one.values, env)

@@ -13,10 +13,9 @@ from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import leaving, looking, output, signing
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
-from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.probes import known
 from torchkeeper.client.kept import protected
-from torchkeeper.client.signers import check_policy, signers_file
-from torchkeeper.client.signing import check_key
+from torchkeeper.client.signers import check_key, check_policy, signers_file
 from torchkeeper.client.words import leaks as runnable
 from torchkeeper.client.words import say, verdicts
 from torchkeeper.client.words.outcomes import ARRIVED, failures, held

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from torchkeeper.cli import findings, looking, output
-from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.kept import whole
 from torchkeeper.client.profiles import formats, keeping, profile, taking
-from torchkeeper.client.profiles.chosen import chosen, found, is_file, read_any
-from torchkeeper.client.profiles.formats import FORMATS, Read
+from torchkeeper.client.profiles.formats import FORMATS, Read, chosen, found, is_file, read_any
 from torchkeeper.client.profiles.profile import Profile, check_name
 from torchkeeper.client.words import say, settled
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -129,7 +128,7 @@ def check_settings(args: argparse.Namespace) -> int:
     """torchkeeper config check; 0, 4 or 5 by the worst that is found."""
     read = meant(args)
     one, left = read
-    env = args.env and knowing.environment(interpreters.chosen(args.env))
+    env = args.env and probes.environment(interpreters.chosen(args.env))
     # Others are looked at for names that were meant to be settings.
     others = os.environ if args.profile is None else (name for name, _ in left)
     about = (about_of(env) if env else About())._replace(variables=frozenset(others))

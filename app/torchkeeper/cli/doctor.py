@@ -13,11 +13,10 @@ from torchkeeper.cli.removing import known_everywhere
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines import interpreters, probes
-from torchkeeper.client.engines.everywhere import everywhere
-from torchkeeper.client.engines.knowing import know
+from torchkeeper.client.engines.probes import everywhere, know
 from torchkeeper.client.engines.process import Engine, clean_environment
 from torchkeeper.client.paths import what_at_once
-from torchkeeper.client.words import checkwords, findingwords
+from torchkeeper.client.words import findingwords
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.engine import protocol
@@ -186,6 +185,6 @@ def _show(args: argparse.Namespace, found: list[Told], result: msg.DiagnoseResul
             output.lines([f"{one.finding.severity}: {said.what}", *rest, ""])
     for check, place, why in () if args.json else diagnosing.left_of(result):
         where = f" of {printable(place)}" if place else ""
-        output.note(f"left: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip())
+        output.note(f"left: {diagnosing.check_name(check)}{where}: {why.what} {why.why}".rstrip())
     output.result(args, {**result, "worst": worst([one.finding for one in found])},
                   diagnosing.summary(found, result))  # fmt: skip

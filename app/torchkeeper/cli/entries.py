@@ -14,7 +14,7 @@ from torchkeeper.artifacts.entry import UNREAD, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, asking
-from torchkeeper.client.engines import interpreters, knowing, probes
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import environments, explaining, owned, say, verdicts
@@ -80,7 +80,7 @@ def explain(args: argparse.Namespace) -> int:
 
 def _verdict(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
-    env = knowing.environment(python)
+    env = probes.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
     with asking(args) as asker:
         asker.ask(protocol.CHECK, place=args.place, env=env, filter=asked)
@@ -297,7 +297,7 @@ def check(args: argparse.Namespace) -> int:
     else may write to a folder changes nothing about that.
     """
     python = interpreters.chosen(args.env)
-    env, shown = knowing.environment(python), _Shown(args.json)
+    env, shown = probes.environment(python), _Shown(args.json)
     asked = {"place": args.place, "env": env, "filter": args.filter}
     with Engine() as engine:
         asker = Asker(engine, args.json, shown.take)
@@ -377,7 +377,7 @@ def env(args: argparse.Namespace) -> int:
     code, found = 0, list[str]()
     for one in every or interpreters.with_torch():
         try:
-            facts = probes.known(one)
+            facts = probes.facts_of(one)
         except UserError as error:
             if named:
                 raise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import UserError, user_error
@@ -52,7 +52,7 @@ def maker_of(args: argparse.Namespace) -> Env | None:
     bundle says of its objects.
     """
     try:
-        return knowing.environment(interpreters.chosen(args.env))
+        return probes.environment(interpreters.chosen(args.env))
     except UserError:
         if args.env:
             raise

@@ -26,7 +26,7 @@ from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.interpreters import VARIABLE
-from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say

@@ -12,9 +12,8 @@ from torchkeeper.cli.asking import LOCKED, Asker
 from torchkeeper.cli.removing import How, know_all
 from torchkeeper.cli.removing import measure as read_as
 from torchkeeper.client.engines import interpreters
-from torchkeeper.client.engines.everywhere import Everywhere, everywhere
 from torchkeeper.client.engines.interpreters import VARIABLE
-from torchkeeper.client.engines.knowing import environment
+from torchkeeper.client.engines.probes import Everywhere, environment, everywhere
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals
 from torchkeeper.client.words import dead, say, verdicts

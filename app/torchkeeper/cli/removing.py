@@ -12,11 +12,11 @@ from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measur
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, asking, completing, say_finding
 from torchkeeper.client.engines import interpreters
-from torchkeeper.client.engines.everywhere import Everywhere, everywhere
-from torchkeeper.client.engines.knowing import asks_verdicts, know
+from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
-from torchkeeper.client.words import cutoff, dead, say
+from torchkeeper.client.words import dead, say
+from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import (
     UserError,
     printable,
@@ -225,13 +225,13 @@ def recover(args: argparse.Namespace) -> int:
             # A journal that says nothing yet goes without a word.
             told = asker.ask(RECOVER, place=args.place)["recovered"]
         if args.dry_run or not told:
-            lines = [line for one in told for line in (cutoff.ended(one), completing(one)) if line]
+            lines = [line for one in told for line in (become_of(one), completing(one)) if line]
             said = "\n".join(lines) or "Nothing was cut off there."
             output.result(args, {"recovered": told}, said)
             return int(not told)
         strange = [one for one in told if one["outcome"] == "not-believed"]
         if args.insisted and strange and not args.yes:
-            output.notes(f"{cutoff.ended(one)} {cutoff.begun(one)}" for one in strange)
+            output.notes(f"{become_of(one)} {begun(one)}" for one in strange)
             output.check_can_ask("The recovery")
             verb = "Carry out what it says" if args.insisted == _BELIEVE else "Remove it"
             if not output.confirm(f"{verb}, in {printable(args.place)}?"):

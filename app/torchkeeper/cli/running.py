@@ -27,7 +27,7 @@ from torchkeeper.stores.folders import owners
 from torchkeeper.warm import supervise
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.explained import ExplainedAot, ExplainedGraph
+    from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
 
 _TRACE = "TORCH_TRACE"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker, asking
-from torchkeeper.client.engines.knowing import known
+from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.environments import figures, meanings

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import signers as trust
-from torchkeeper.client import signing
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import outcomes
 from torchkeeper.client.words.problems import printable
@@ -55,8 +54,8 @@ def sign(args: argparse.Namespace) -> int:
 def signed(
     asker: Asker, file: str, key: str, output: str = "", replace: bool = True
 ) -> SignatureResult:
-    """Sign a bundle as ``signing.sign``; returns the signature as ``signature_of``."""
-    signing.sign(asker.ask, file, key, output, replace)
+    """Sign a bundle as ``trust.sign``; returns the signature as ``signature_of``."""
+    trust.sign(asker.ask, file, key, output, replace)
     return signature_of(asker, output or file)
 
 

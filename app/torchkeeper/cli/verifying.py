@@ -11,7 +11,7 @@ from torchkeeper.cli import applying, looking, output, signing
 from torchkeeper.cli.asking import asking, say_finding
 from torchkeeper.cli.bundles import trusts
 from torchkeeper.client import carrying, temporary
-from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.kept import verified
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import outcomes, preparing, say, verifying
@@ -21,7 +21,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verification import KeptCell, KeptVerification
+    from torchkeeper.client.kept.verified import KeptCell, KeptVerification
     from torchkeeper.engine.messages.bundles import ImportResult
     from torchkeeper.engine.messages.compiling import VerifyParams, VerifyResult
     from torchkeeper.engine.messages.findings import CellFinding, Finding, LeftFinding
@@ -114,7 +114,7 @@ def _unpack(
     it was made with, and what was left. signed: it is not asked about, for being that. Raises
     UserError.
     """
-    facts = knowing.environment(python)
+    facts = probes.environment(python)
     with asking(args) as asker:
         asker.only_signed = signed
         [about] = carrying.tell(asker.engine, python, facts, [args.place])

@@ -18,9 +18,9 @@ from torchkeeper.cli import applying, leaving, looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import interpreters, knowing
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.kept import protected, warmed
+from torchkeeper.client.kept import protected, verified
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
@@ -179,7 +179,7 @@ def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
     counts = [(one.count("done"), len(one) - one.count("done")) for one in states]
     if len(paths) == len(counts):
         kept = [(path, *count) for path, count in zip(paths, counts, strict=True)]
-        warmed.keep(kept, place)
+        verified.keep_warmed(kept, place)
 
 
 def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
@@ -228,7 +228,7 @@ def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) 
         raise user_error("place-unwritable", {"place": into, "why": why})
     if all(row["source"] == "triton" for row in rows):
         return  # kernels are compiled without a torch, for GPUs that are elsewhere
-    facts = knowing.environment(interpreters.chosen(args.env))
+    facts = probes.environment(interpreters.chosen(args.env))
     there = Counter(str(one.get("type")) for one in facts.get("devices") or ())
     for row in rows:
         kind, _, number = (row["device"] or "").partition(":")

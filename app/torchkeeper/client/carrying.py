@@ -165,8 +165,7 @@ def advice(kernels: Iterable[Kernels], python: str | None) -> list[str]:
     said = preparing.portable_lines() if any(portable for _, portable in counts) else []
     if python is not None and any(headers for headers, _ in counts):
         command = f"torchkeeper prepare --env {printable(shlex.quote(python))}"
-        why = tr(preparing.WHY)
-        said.append(tr("{why} Prepare it with: {command}", why=why, command=command))
+        said.append(tr("{why} Prepare it with: {command}", why=tr(preparing.WHY), command=command))
     return said
 
 

@@ -1,5 +1,5 @@
 """The doctor, put together for the command line and the window: what to ask engines, what they
-told, and how it is said. Nothing here waits.
+told, and how it is said, the checks' names too. Nothing here waits.
 
 1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2. ``diagnose`` of
 our own with ``request``; findings are ``told``; 3. for one that ``mends``: ``mend`` with
@@ -30,6 +30,63 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import doctor
     from torchkeeper.engine.messages.findings import Finding as EngineFinding
     from torchkeeper.verdict.probed import Env
+
+#: What each check is called, by the names of ``doctor.checks``.
+CHECKS_CALLED: dict[str, Text] = {
+    "file-system": "file system",
+    "room": "room on the disk",
+    "owner": "owner and rights",
+    "names": "names and paths",
+    "clock": "clock",
+    "leftovers": "what programs left that were ended while they wrote",
+    "broken": "broken entries",
+    "orphaned": "orphaned entries",
+    "stale": "stale entries",
+    "unsafe": "entries for another machine",
+    "threads": "number of threads",
+    "trash": "trash",
+    "reachable": "server answers",
+    "exposed": "who can write to the server",
+    "writes": "server takes entries",
+    "memory": "memory of the server",
+    "expiry": "expiry of keys",
+    "torch": "torch",
+    "compiler": "C++ compiler",
+    "header": "precompiled header",
+    "triton": "Triton",
+    "gpu": "GPU",
+    "settings": "settings",
+    "headers-owner": "owner of the headers",
+    "unread": "caches that nothing reads",
+    "duplicates": "caches that are alike",
+}
+
+
+def check_name(check: str) -> str:
+    """What a check is called; its own name where this version does not know it."""
+    return tr(CHECKS_CALLED[check]) if check in CHECKS_CALLED else check
+
+
+def check_names(checks: Iterable[str]) -> str:
+    """Checks, one after the other, each once."""
+    return say.together(list(dict.fromkeys(map(check_name, checks))))
+
+
+def steps(places: Sequence[str]) -> list[tuple[str, str]]:
+    """Each check that ``diagnose`` makes, by name, with its place or "", as it counts them."""
+    from torchkeeper.doctor.checks import CHECKS  # all that they look at comes with it
+
+    about: dict[str, list[str]] = {"folder": [], "server": [], "machine": [""]}
+    for place in places:
+        about[scheme_of(place).checks].append(place)
+    return [
+        (check.name, place)
+        for what, some in about.items()
+        for place in some
+        for check in CHECKS
+        if check.about == what
+    ]
+
 
 #: Exit codes by the worst severity; 0 where nothing is worse than advice.
 CODES = {"error": 5, "warning": 4}
@@ -140,8 +197,7 @@ def code_of(found: Iterable[Told]) -> int:
 
 def left_of(result: doctor.DiagnoseResult) -> list[tuple[str, str, UserError]]:
     """The checks that could not be made: name, place, and why."""
-    left = result["left"]
-    return [(x["check"], x["place"], user_error(x["code"], x["params"])) for x in left]
+    return [(x["check"], x["place"], user_error(x["code"], x["params"])) for x in result["left"]]
 
 
 def summary(found: Sequence[Told], result: doctor.DiagnoseResult) -> str:
@@ -210,5 +266,4 @@ def rest(finding: Finding) -> str:
 
 def undone(finding: Finding, answer: doctor.MendResult) -> str:
     """What brings back what a fix moved; empty where nothing does."""
-    place = shlex.quote(finding.place)
-    return f"torchkeeper undo {place}" if answer.get("receipt") else ""
+    return f"torchkeeper undo {shlex.quote(finding.place)}" if answer.get("receipt") else ""

@@ -113,16 +113,14 @@ def _folder() -> str | None:
 
 def _which() -> str:
     """Names the screen and the settings: on another screen, or with others, is another window."""
-    env = os.environ
-    parts = [env.get(name, "") for name in ("WAYLAND_DISPLAY", "DISPLAY", "QT_QPA_PLATFORM")]
-    parts.append(env.get("XDG_CONFIG_HOME") or env.get("HOME", ""))
+    parts = [os.environ.get(x, "") for x in ("WAYLAND_DISPLAY", "DISPLAY", "QT_QPA_PLATFORM")]
+    parts.append(os.environ.get("XDG_CONFIG_HOME") or os.environ.get("HOME", ""))
     return f"{zlib.crc32(os.fsencode(chr(0).join(parts))):08x}"
 
 
 def token() -> str:
     """What whoever started this process gave it, so that its window may come to the front."""
-    env = os.environ
-    return env.get("XDG_ACTIVATION_TOKEN") or env.get("DESKTOP_STARTUP_ID") or ""
+    return os.environ.get("XDG_ACTIVATION_TOKEN") or os.environ.get("DESKTOP_STARTUP_ID") or ""
 
 
 def hand_over(seat: Seat, handed: Handed) -> bool:
@@ -176,23 +174,16 @@ def same_user(line: socket) -> bool:
 
     if (asked := getattr(socket, "SO_PEERCRED", None)) is None:
         return True  # who could enter the folder is
-    ucred = struct.Struct("3i")
-    _, uid, _ = ucred.unpack(line.getsockopt(socket.SOL_SOCKET, asked, ucred.size))
-    return bool(uid == os.getuid())
-
-
-def greeting() -> bytes:
-    """What the first says before anything else."""
-    return _line({})
-
-
-def answer() -> bytes:
-    """That it was taken."""
-    return _line({"taken": True})
+    ucred = line.getsockopt(socket.SOL_SOCKET, asked, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", ucred)[1] == os.getuid())
 
 
 def _line(said: Mapping[str, object]) -> bytes:
     return json.dumps({"torchkeeper": VERSION, **said}).encode() + b"\n"
+
+
+#: What the first says before anything else; and that it has taken what is to be opened.
+GREETING, TAKEN = _line({}), _line({"taken": True})
 
 
 def parse(line: bytes) -> Handed | None:
@@ -239,9 +230,8 @@ def _named(server: str) -> bool:
 def of(files: Sequence[str]) -> Handed:
     """What a start that names these is to hand over."""
     paths = [scheme_of(file).normal(file) for file in files]
-    servers = [path for path in paths if scheme_of(path).may_want_password]
     passwords: dict[str, str] = {}
-    if servers:
+    if servers := [path for path in paths if scheme_of(path).may_want_password]:
         from torchkeeper.client import secrets
 
         passwords = {p: word for p in servers if (word := secrets.given(p)) is not None}

@@ -12,7 +12,7 @@ from torchkeeper.client.words.say import version
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized, Tally
-    from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked, ReclaimRow
+    from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked
 
 #: What entries can be grouped by.
 DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
@@ -164,10 +164,11 @@ class Overview:
     def add(self, rows: Iterable[OverviewRow]) -> None:
         """Rows of ``overview``."""
         for row in rows:
-            if "reclaim" in row:
-                self._add_reclaim(row)
-            else:
+            if "reclaim" not in row:
                 self._add_group(row)
+            elif (reason := row["reclaim"]) in REASONS or reason == _TOTAL:
+                about = row["bytes"], _problem(row["why"]), "content_bytes" not in row
+                self._reclaim[row["place"], reason] = Reclaim(_counts(row), *about)
 
     def _add_group(self, row: GroupRow) -> None:
         # A newer engine may know more kinds, ages and verdicts.
@@ -190,13 +191,6 @@ class Overview:
             entries * (key[4] == "unsafe"),
         )  # fmt: skip
         self.groups_of.setdefault(key, Totals()).add(more)
-
-    def _add_reclaim(self, row: ReclaimRow) -> None:
-        reason = row["reclaim"]
-        if reason in REASONS or reason == _TOTAL:
-            on_disk, why = "content_bytes" not in row, _problem(row["why"])
-            found = Reclaim(_counts(row), row["bytes"], why, on_disk)
-            self._reclaim[row["place"], reason] = found
 
     def told(self, place: PlaceLooked) -> PlaceTold:
         """What a ``looked`` says, or a place of the result; may be told twice."""
@@ -235,12 +229,10 @@ class Overview:
         for key, one in self.groups_of.items():
             if picks(key) and (one.entries or by == "place"):
                 found.setdefault(key[at], Totals()).add(one)
+        order = _ORDERS.get(by, tuple(self.places))
+        values = sorted(found, key=lambda x: (order.index(x) if x in order else len(order), x))
         if by == "torch":
             values = sorted(found, key=lambda value: version(value or None), reverse=True)
-        else:
-            order = _ORDERS.get(by, tuple(self.places))
-            last = len(order)
-            values = sorted(found, key=lambda x: (order.index(x) if x in order else last, x))
         return [Part(value, found[value]) for value in values]
 
     def reclaim(self, place: str | None = None) -> dict[str, Reclaim]:

@@ -174,8 +174,6 @@ def _declined() -> contextlib.suppress:
 #
 # Nobody can tell for certain. What is written down for others to read errs towards hiding.
 
-__all__ = ["hidden", "is_secret"]
-
 #: A text that is nothing but such: letters and digits as nobody would name something.
 _RANDOM = (
     re.compile(r"[0-9a-f]{32,}", re.IGNORECASE),

@@ -1,5 +1,5 @@
-"""Whose signatures the user trusts, and whether one is required. Also the SSH keys that the user
-can sign with.
+"""Signatures of bundles: whose the user trusts, whether one is required, the SSH keys of his own
+that he can sign with, and signing with them, which no engine sees.
 
 The trusted keys are in a file of allowed signers as ssh-keygen(1) describes it, so that the stock
 ``ssh-keygen -Y verify`` can be pointed at it, too.
@@ -15,18 +15,108 @@ import os
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchkeeper.artifacts import manifest, sshsig
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
-from torchkeeper.client import signing
+from torchkeeper.client import temporary
 from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, failing_as, user_error
 from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import SignatureResult
+    from torchkeeper.engine.messages.bundles import CopyManifestResult, SignatureResult, Signed
+
+#: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
+Ask = Callable[..., Any]
+
+#: Characters of an error that are looked at.
+SAID = 4000
+#: How the two kinds of lines begin that ``askpass`` writes to standard error.
+ASKS, NOTES = b"torchkeeper-ask ", b"torchkeeper-notice "
+
+
+def program() -> str:
+    """What signs. Raises UserError("ssh-keygen-missing")."""
+    if (found := shutil.which("ssh-keygen")) is None:
+        raise user_error("ssh-keygen-missing", {})
+    return found
+
+
+def check_key(key: str) -> str:
+    """What signs with a key. Raises UserError("key-unusable" | "ssh-keygen-missing")."""
+    found = program()
+    if not os.path.isfile(key):
+        raise user_error("key-unusable", {"file": key, "why": tr("There is no such file")})
+    return found
+
+
+def _command(key: str, target: str) -> list[str]:
+    """What puts the signature of a file beside it. Raises as ``check_key``. key: the file of a
+    private key, or of a public one whose other half is beside it or held by an agent
+    (ssh-keygen(1), -Y sign).
+    """
+    return [check_key(key), "-q", "-Y", "sign", "-n", sshsig.NAMESPACE, "-f", key, target]
+
+
+def signature_of(target: str) -> str:
+    """The text of the signature that ``_command`` made of a file. Raises UserError."""
+    try:
+        with open(target + ".sig", encoding="ascii") as stream:
+            return stream.read(sshsig.MAX_SIZE)
+    except (OSError, ValueError) as e:
+        why = tr("ssh-keygen has written no signature")
+        raise user_error("signing-failed", {"why": why}) from e
+
+
+def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
+    """Sign a bundle with a private key, or a public one whose other half an agent holds; ssh-keygen
+    asks for a passphrase on the terminal. output: the name of the signed one, in place of a file
+    with ``replace``. Without a file it is the one that the engine was told to export and holds.
+    Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and as the engine.
+    """
+    check_key(key)
+    source: Signed = {"file": file} if file else {"held": True}
+    with temporary.folder("sign") as folder:
+        target = os.path.join(folder, manifest.NAME)
+        copied: CopyManifestResult = ask(protocol.COPY_MANIFEST, **source, target=target)
+        _run(_command(key, target))
+        text = signature_of(target)
+        ask(
+            protocol.ATTACH_SIGNATURE, **source, signature=text, manifest=copied["manifest"],
+            output=output, replace=replace,
+        )  # fmt: skip
+
+
+def environment_asking() -> dict[str, str]:
+    """The environment in which ssh-keygen asks by ``askpass``, on standard error and input."""
+    helper = os.path.join(os.path.dirname(os.path.abspath(__file__)), "askpass")
+    return clean_environment({"SSH_ASKPASS": helper, "SSH_ASKPASS_REQUIRE": "force"})
+
+
+def failed(heard: bytes, code: int) -> UserError:
+    """Why ssh-keygen ended with a code other than 0, from what it said last."""
+    lines = heard.decode(errors="replace").strip().splitlines()
+    why = lines[-1].rstrip(".\r") if lines else tr("ssh-keygen ended with {code}", code=code)
+    return user_error("signing-failed", {"why": why})
+
+
+def _run(command: list[str]) -> None:
+    """Run it with what it asks and says shown as it comes. Raises UserError("signing-failed")."""
+    heard = b""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        assert process.stderr
+        while data := os.read(process.stderr.fileno(), 4096):
+            heard = (heard + data)[-SAID:]
+            sys.stderr.write(data.decode(errors="backslashreplace"))
+            sys.stderr.flush()
+    if process.returncode:
+        raise failed(heard, process.returncode)
 
 
 #: The list that holds what the user requires, and what stands in it.
@@ -234,7 +324,7 @@ class Found(NamedTuple):
 
 def found() -> Found:
     """Those of ``~/.ssh``, then others of the agent. Raises UserError("ssh-keygen-missing")."""
-    signing.program()
+    program()
     held, why = _of_agent()
     texts = {one.key for one in held}
     keys = [key for path in _public_files() if (key := _beside(path, texts)) is not None]
@@ -248,34 +338,36 @@ def found() -> Found:
 
 def of_file(path: str) -> Key:
     """The key in a file, private or public. Raises UserError("key-unusable" | "ssh-keygen-…")."""
-    program = signing.check_key(path)
+    program = check_key(path)
     public = path if path.endswith(".pub") else f"{path}.pub"
     if path == public or os.path.isfile(public):
         return _key(path, public_key(public), agent=False)
     # Of a private key of OpenSSH the public half is not encrypted.
     done = _asked([program, "-l", "-f", path])
-    match = _LISTED.fullmatch(done.stdout) if done.returncode == 0 else None
-    if match is not None:
+    if done.returncode == 0 and (match := _LISTED.fullmatch(done.stdout)):
         return Key(path, match[3], match[1], match[2], agent=False)
-    if "PRIVATE KEY" not in _head(path):
-        raise user_error("key-unusable", {"file": path, "why": tr("It is no key of OpenSSH")})
+    with (
+        failing_as("key-unusable", file=path),
+        open(path, encoding="ascii", errors="replace") as key,
+    ):
+        if "PRIVATE KEY" not in key.read(200):
+            raise user_error("key-unusable", {"file": path, "why": tr("It is no key of OpenSSH")})
     return Key(path, "", "", "", agent=False)
 
 
 def command(name: str, target: str, folder: str) -> list[str]:
-    """As ``signing.command``. folder: private, for the public half of a key of the agent's."""
+    """As ``_command``. folder: private, for the public half of a key of the agent's."""
     if os.path.isabs(name):
-        return signing.command(name, target)
+        return _command(name, target)
     public = public_key_in(name, name)
     file = os.path.join(folder, _NAMED)
     with open(file, "x", encoding="ascii") as out:
         out.write(f"{public.key}\n")
-    return signing.command(file, target)
+    return _command(file, target)
 
 
 def _key(name: str, public: PublicKey, agent: bool) -> Key:
-    kind = public.key.partition(" ")[0]
-    return Key(name, kind, public.fingerprint, public.comment, agent)
+    return Key(name, public.key.partition(" ")[0], public.fingerprint, public.comment, agent)
 
 
 def _public_files() -> list[str]:
@@ -331,11 +423,3 @@ def _asked(command: list[str]) -> subprocess.CompletedProcess[str]:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return subprocess.CompletedProcess(command, 2, "", "")
-
-
-def _head(path: str) -> str:
-    with (
-        failing_as("key-unusable", file=path),
-        open(path, encoding="ascii", errors="replace") as stream,
-    ):
-        return stream.read(200)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
-from torchkeeper.client.words import cutoff, say
+from torchkeeper.client.words import say
+from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Asked, Job, Then
@@ -525,7 +526,7 @@ class Flows(QObject):
     def tell_cut_off(self, told: CutOff) -> None:
         """Say what was cut off in a place, and offer to bring it to its end."""
         place, tell = told["place"], self._note_bar.tell
-        said, operations = cutoff.ended(told), self._context.operations
+        said, operations = become_of(told), self._context.operations
         if told["outcome"] == "waiting":
             tell(said, self.tr("Complete it"), lambda: operations.recover(place))
         elif told["outcome"] == "not-believed":
@@ -541,11 +542,11 @@ class Flows(QObject):
         dialog = ConfirmDialog(
             self._context.window,
             self.tr("Something was cut off"),
-            cutoff.begun(told),
+            begun(told),
             self.tr(
                 "{} To carry it out changes files in this folder as it says. To forget it removes "
                 "that one file, and leaves what may be a half as it is. Neither can be undone."
-            ).format(cutoff.ended(told)),
+            ).format(become_of(told)),
             self.tr("Carry it out"),
         )
         dialog.accepted.connect(lambda: operations.recover(place, "believe"))

@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
 from PySide6.QtWidgets import QWhatsThis, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
-from torchkeeper.client.words import cutoff
+from torchkeeper.client.words.found import become_of
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.actions import Actions, Does, Situation
@@ -208,7 +208,7 @@ class Window(Shell):
         self.empty.asked.connect(self._asked)
         self.apart_line.bind(self.actions_["apart"])
         self.undo_bar.undo.connect(late(lambda: self.operations.undo))
-        self.engines.recovered.connect(lambda told: self.note_bar.tell(cutoff.ended(told)))
+        self.engines.recovered.connect(lambda told: self.note_bar.tell(become_of(told)))
         self.engines.cut_off.connect(late(lambda: self.flows.tell_cut_off))
         self.owners_bar.filtered.connect(self.head.box.setText)
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))

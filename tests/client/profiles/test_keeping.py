@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.client.profiles.test_formats import VALUES
 from torchkeeper.client.profiles import keeping
-from torchkeeper.client.profiles.chosen import chosen
+from torchkeeper.client.profiles.formats import chosen
 from torchkeeper.client.profiles.profile import Profile, name_fault
 from torchkeeper.client.words.problems import UserError
 

@@ -22,7 +22,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, payload_path
 from torchkeeper.artifacts.report import Report
 from torchkeeper.cli.asking import completing
-from torchkeeper.client.words import cutoff
+from torchkeeper.client.words.found import become_of, unproven
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.folders import journal, locks, receipts, trash
@@ -134,7 +134,7 @@ def test_to_look_changes_nothing_and_says_what_completes_it(fixture_cache: Path)
     assert snapshot(fixture_cache) == before
     told = [one["cut_off"] for one in found if "cut_off" in one]
     assert {one["outcome"] for one in told} == {"waiting"}
-    assert "What is shown may be a half." in cutoff.ended(told[0])
+    assert "What is shown may be a half." in become_of(told[0])
     assert completing(told[0]).startswith(f"“torchkeeper recover {fixture_cache}”")
     heard = Heard()
     result = OPERATIONS["recover"](Session(), {"place": str(fixture_cache)}, heard)
@@ -181,7 +181,7 @@ def test_what_was_copied_or_restored_is_not_believed_and_can_be_dealt_with(
     other = brought(place, tmp_path / "other")
     [told] = cut_off(str(copy))
     assert (told.outcome, told.what) == ("not-believed", "import")
-    assert "nothing shows that you began it in this folder" in cutoff.ended(told.to_json())
+    assert "nothing shows that you began it in this folder" in become_of(told.to_json())
     as_told: Any = asdict(told)
     assert "--forget" in completing(as_told)
     for _ in range(2):  # it stays until somebody says what is to become of it
@@ -311,7 +311,7 @@ def test_without_a_folder_for_the_proof_it_is_said_and_nothing_is_lost(
     made.open()
     made.close()
     [said] = [one["unproven"] for one in told.found]
-    assert "No record can be kept" in cutoff.unproven(said)
+    assert "No record can be kept" in unproven(said)
 
 
 def _nobody(_uid: int) -> pwd.struct_passwd:

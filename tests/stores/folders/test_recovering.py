@@ -15,7 +15,7 @@ from tests.stores.folders.test_trash import plan
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
-from torchkeeper.client.words import cutoff
+from torchkeeper.client.words.found import become_of
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import guard, journal, locks, merging, receipts, trash
@@ -94,8 +94,8 @@ def test_an_import_is_taken_back(tmp_path: Path) -> None:
     [told] = recover(str(tmp_path), heard)
     assert (told.outcome, told.files) == ("taken-back", 1)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept.py", "theirs.py"]
-    assert "was cut off (begun 20" in cutoff.ended(heard.recovered)
-    assert "). 1 file of it was taken back. 1 file in place of its own" in cutoff.ended(
+    assert "was cut off (begun 20" in become_of(heard.recovered)
+    assert "). 1 file of it was taken back. 1 file in place of its own" in become_of(
         heard.recovered
     )
     assert recover(str(tmp_path), heard) == []
@@ -139,7 +139,7 @@ def test_an_import_that_was_at_its_end_is_completed(tmp_path: Path) -> None:
         assert not in_folder(str(tmp_path))
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b"]
     assert heard.recovered["outcome"] == "completed"
-    assert cutoff.ended(heard.recovered).endswith(" It is completed now.")
+    assert become_of(heard.recovered).endswith(" It is completed now.")
 
 
 @pytest.mark.parametrize("now", [False, True])
@@ -223,7 +223,7 @@ def test_a_journal_of_somebody_else_is_not_believed(tmp_path: Path) -> None:
     heard = Heard()
     with changing(str(tmp_path), heard):
         assert (tmp_path / "a/b").exists()
-    assert cutoff.ended(heard.recovered).startswith(f"{path} says that")
+    assert become_of(heard.recovered).startswith(f"{path} says that")
     os.unlink(path)
     for make in (os.mkdir, os.mkfifo, lambda path: os.symlink("a/b", path)):
         make(path)
@@ -401,7 +401,7 @@ def test_a_half_is_not_taken_for_the_whole_without_a_word(
     (fixture_cache / f"{JOURNAL}4711-1-abcdef.jsonl").write_text("")
     heard = Heard()
     brought_to_end(str(fixture_cache), heard)
-    assert "another user" in cutoff.ended(heard.recovered)
+    assert "another user" in become_of(heard.recovered)
 
 
 def _refused(_path: str, _nonce: str) -> None:

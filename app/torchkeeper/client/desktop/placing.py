@@ -133,10 +133,8 @@ def install(
     user of the machine is to read them, whatever the umask says, which is the whole process's.
     Raises UserError where one cannot be written; what is there by then can be removed.
     """
-    placed = Placed(root)
-    before = _read(root)
-    wanted: dict[str, bytes] = {}
-    kept: dict[str, str] = {}
+    placed, before = Placed(root), _read(root)
+    wanted, kept = dict[str, bytes](), dict[str, str]()
     for name, data in files.items():
         there, digest = _digest(root, name), hashlib.sha256(data).hexdigest()
         ours = before.files.get(name)
@@ -204,8 +202,7 @@ def _note(root: str, receipt: _Receipt) -> None:
 
 def remove(root: str, dry_run: bool = False, *, shared: bool = False) -> Placed:
     """Take away what was put there. shared: as of ``install``. Raises UserError."""
-    placed = Placed(root)
-    receipt = _read(root)
+    placed, receipt = Placed(root), _read(root)
     _unlink(root, receipt.files, placed, dry_run)
     if dry_run:
         return placed
@@ -294,10 +291,9 @@ def _read(root: str) -> _Receipt:
 def _known(name: str) -> bool:
     """Whether a file, or a folder with a slash behind it, can be one of ours."""
     above = {f"{folder}/" for top in (*_TOPS, RECEIPT) for folder in _above(top)}
-    if name in above:
-        return True
-    parts = name.removesuffix("/").split("/")
-    return name.startswith(_TOPS) and not {"", ".", ".."} & set(parts) and "\0" not in name
+    parts = {*name.removesuffix("/").split("/")}
+    inside = name.startswith(_TOPS) and not {"", ".", ".."} & parts and "\0" not in name
+    return name in above or inside
 
 
 @contextlib.contextmanager

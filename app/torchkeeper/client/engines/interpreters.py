@@ -96,9 +96,8 @@ def _resolved(python: str) -> str | None:
 
 def _same(one: str, other: str) -> bool:
     """Whether two paths are one interpreter: python and python3 of an environment, or links."""
-    if os.path.realpath(os.path.dirname(one)) != os.path.realpath(os.path.dirname(other)):
-        return False
-    return os.path.realpath(one) == os.path.realpath(other)
+    folders = os.path.realpath(os.path.dirname(one)), os.path.realpath(os.path.dirname(other))
+    return folders[0] == folders[1] and os.path.realpath(one) == os.path.realpath(other)
 
 
 def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:

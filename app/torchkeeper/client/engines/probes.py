@@ -1,4 +1,5 @@
-"""What probes found, kept until the installation, the machine or the environment changes.
+"""Environments, as probes tell them: kept until the installation, the machine or the variables
+change; told to an engine, for verdicts in them; and all that are known on this machine.
 
 A probe imports torch, which takes seconds. What one found is kept in an ``OnDiskCache`` in the
 app's own cache folder.
@@ -11,19 +12,25 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.engines import interpreters, travel
 from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.engines.process import Engine, clean_environment
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.wire import misfit
+from torchkeeper.stores import query
 from torchkeeper.stores.generic import CacheError, OnDiskCache
 from torchkeeper.verdict.probed import Env
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.verdicts import KnowParams
+
 
 #: Seconds after which what was found is removed: its key never comes again, or is found anew.
 KEPT_FOR = 30 * 86_400.0
@@ -131,7 +138,7 @@ def keep(known_by: Identity, facts: Env) -> None:
                 file.unlink()
 
 
-def known(one: Interpreter) -> Env:
+def facts_of(one: Interpreter) -> Env:
     """The facts, without starting what may not be: UserError("environment-not-started")."""
     if one.starts:
         return probe(one.python)
@@ -169,3 +176,85 @@ def probe(python: str) -> Env:
             facts = _ask(engine, python)
         keep(known_by, facts)
     return facts
+
+
+def environment(python: str) -> Env:
+    """The facts of an interpreter that has a torch. Raises UserError, also where it has none."""
+    facts = probe(python)
+    if not facts.get("torch"):
+        code = "torch-broken" if facts.get("torch_error") else "environment-no-torch"
+        raise user_error(code, {"python": python, "why": facts.get("torch_error") or ""})
+    return facts
+
+
+def know(engine: Engine, pythons: Iterable[str]) -> list[str]:
+    """Tell an engine of environments; the names it knows them by. Raises as ``environment``."""
+    names = list(pythons)
+    for python in names:
+        params: KnowParams = {"python": python, "env": environment(python)}
+        engine.call(protocol.KNOW, params)
+    return names
+
+
+def asks_verdicts(text: str) -> bool:
+    """Whether a filter asks for verdicts; one that is not understood does not."""
+    try:
+        return query.VERDICT in query.parse(text).fields
+    except Problem:
+        return False
+
+
+def known(engine: Engine, text: str | None, env: str | None = None) -> list[str]:
+    """The names of the environments in which verdicts are wanted, of which the engine then knows:
+    that of the interpreter ``env``, or where only the filter asks, of ``interpreters.chosen``; none
+    where nobody does. Raises as ``environment``.
+    """
+    wanted = env is not None or asks_verdicts(text or "")
+    return know(engine, [interpreters.chosen(env)]) if wanted else []
+
+
+class Everywhere(NamedTuple):
+    """envs: (interpreter, facts) of each with a torch; failed: of those that could not be asked."""
+
+    envs: list[tuple[str, Env]]
+    failed: list[tuple[str, UserError]]
+
+    def refusal(self) -> UserError | None:
+        """Why nothing can be called stale everywhere, if so."""
+        if self.failed:
+            python, error = self.failed[0]
+            if error.code == "environment-not-started":
+                return error
+            return user_error("environment-unasked", {"python": python, "why": error.what})
+        return None if self.envs else user_error("environments-none", {})
+
+
+def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
+    """The environments that count: of these interpreters, or all known ones. Raises UserError."""
+    if pythons:
+        named = dict.fromkeys(interpreters.chosen(python) for python in pythons)
+        return Everywhere([(python, environment(python)) for python in named], [])
+    found = Everywhere([], [])
+    for one in interpreters.with_torch():
+        try:
+            facts = facts_of(one)
+        except UserError as error:
+            if may_count(one):
+                found.failed.append((one.python, error))
+            continue
+        if facts.get("torch"):
+            found.envs.append((one.python, facts))
+        elif why := facts.get("torch_error"):
+            broken = {"python": one.python, "why": why}
+            found.failed.append((one.python, user_error("torch-broken", broken)))
+    return found
+
+
+def may_count(one: Interpreter) -> bool:
+    """Whether an interpreter that cannot be asked may be an environment: what holds no torch is
+    none, whatever else is wrong with it; but what the user named may lie on a disk that is away.
+    Looks at the disk; starts nothing.
+    """
+    if one.added or one.label == interpreters.VARIABLE:
+        return True
+    return any(str(file[0]).endswith("/torch/version.py") for file in identity(one.python)[2])

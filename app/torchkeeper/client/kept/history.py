@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.masking import brief
 from torchkeeper.client.kept import runs, whole
@@ -80,8 +80,7 @@ class Past:
         return {**asdict(self), "error": error}
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """The jobs that are kept, the latest first, and how many lines could not be understood."""
 
     jobs: list[Past]
@@ -375,8 +374,7 @@ def _held(handle: int) -> bool:
 
 def _running_read(handle: int) -> list[Running]:
     for again in range(_TRIES):
-        data = os.pread(handle, _MAX_BYTES, 0)
-        line, ended, _ = data.partition(b"\n")
+        line, ended, _ = os.pread(handle, _MAX_BYTES, 0).partition(b"\n")
         if ended:
             with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
                 return [_running(one) for one in json.loads(line)["jobs"][:_MOST]]
@@ -406,23 +404,14 @@ def _mourn(path: str, jobs: Sequence[Running]) -> None:
         ended = os.stat(path).st_mtime
         os.unlink(path)
         known = {one.id for one in kept().jobs}
-        keep(
-            [
-                Past(
-                    one.id,
-                    one.kind,
-                    one.title,
-                    one.place,
-                    "cancelled",
-                    False,
-                    one.began,
-                    ended,
-                    words,
-                )
-                for one in jobs
-                if one.id not in known
-            ]
-        )
+        cut_off = [
+            Past(
+                one.id, one.kind, one.title, one.place, "cancelled", False, one.began, ended, words
+            )
+            for one in jobs
+            if one.id not in known
+        ]
+        keep(cut_off)
 
 
 def _brief(job: Running) -> dict[str, str]:

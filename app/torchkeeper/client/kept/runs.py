@@ -15,14 +15,25 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from torchkeeper.artifacts.masking import hidden
 from torchkeeper.client.kept import whole
-from torchkeeper.client.secrets import hidden
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Nouns, several
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.explained import ExplainedGraph
     from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+    from torchkeeper.verdict.probed import AotTold, GraphTold
+
+    class ExplainedGraph(GraphTold):
+        """A graph that was looked up; why: empty for a hit."""
+
+        why: str
+
+    class ExplainedAot(AotTold):
+        """A lookup of AOTAutograd; why: empty for a hit."""
+
+        why: str
+
 
 #: How many runs are kept, the latest.
 MAX_RUNS = 200

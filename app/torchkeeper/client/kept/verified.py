@@ -1,8 +1,10 @@
-"""The last verification of each place and bundle, kept in the app's own cache folder.
+"""The last verification of each place and bundle, and when each recipe was last warmed, kept in the
+app's own cache folder.
 
-A small JSON file for each. What it holds is checked when it is read, as what an engine told is
-before it is kept: nobody vouches for either. With it goes a mark of what the place was like, so
-that nobody takes it for a verification of what is there now.
+They are a convenience: what cannot be read is not known, and what cannot be written is not kept. Of
+each verification there is a small JSON file. What it holds is checked when it is read, as what an
+engine told is before it is kept: nobody vouches for either. With it goes a mark of what the place
+was like, so that nobody takes it for a verification of what is there now.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import json
 import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
 from torchkeeper.client.engines import travel
@@ -26,8 +29,27 @@ from torchkeeper.warm.recipes.expanding import SOURCES
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
-    from torchkeeper.warm.shapes import Judged, Run
+    from torchkeeper.warm.shapes import Judged, LookedUp, Run, VerdictOfCell, Verification
+
+    class KeptGraph(LookedUp, total=False):
+        """A graph of the last run with the target. why: in words, if it was no hit and that is
+        known. cell: the index of its cell, where there are several.
+        """
+
+        why: str
+        cell: int
+
+    class KeptCell(VerdictOfCell):
+        """A cell. why: of the first graph that was no hit, in words, if that is known."""
+
+        why: str | None
+
+    class KeptVerification(Verification):
+        """What it came to. rows: graphs of the last run with the target. cells: as many as fit."""
+
+        rows: Sequence[KeptGraph]
+        cells: Sequence[KeptCell]
+
 
 #: How many verifications are kept, the latest; bytes of a file.
 MAX_KEPT = 300
@@ -37,6 +59,7 @@ MAX_FOLDERS = 200_000
 
 RATIOS = ("warm_cold", "warm_mega", "prepared_cold", "prepared_mega")
 OUTCOMES = ("hit", "miss", "bypass")
+_COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
 _MAX_COUNT = 10**9
 _MAX_SECONDS = 1e7
 _MAX_TIME = 32503680000.0  # the year 3000
@@ -105,8 +128,7 @@ def _folders(place: str) -> list[tuple[str, int, int]]:
                         pending.append(path)
                     if folder or not here:
                         status = entry.stat(follow_symlinks=False)
-                        size = 0 if folder else status.st_size
-                        found.append((path, status.st_mtime_ns, size))
+                        found.append((path, status.st_mtime_ns, 0 if folder else status.st_size))
         except OSError:
             if not here:
                 raise
@@ -141,14 +163,9 @@ def checked(result: Any) -> KeptVerification:
 
 def _judged(counts: Any) -> Judged:
     autograd = counts["autograd"]
-    return {
-        "graphs": _count(counts["graphs"]),
-        "hits": _count(counts["hits"]),
-        "misses": _count(counts["misses"]),
-        "bypasses": _count(counts["bypasses"]),
-        "rebuilt": _count(counts["rebuilt"]),
-        "autograd": {"hits": _count(autograd["hits"]), "misses": _count(autograd["misses"])},
-    }
+    told: Any = {name: _count(counts[name]) for name in _COUNTS}
+    told["autograd"] = {"hits": _count(autograd["hits"]), "misses": _count(autograd["misses"])}
+    return cast("Judged", told)
 
 
 def _run(run: Any) -> Run:
@@ -170,24 +187,15 @@ def _graph(row: Any) -> KeptGraph:
 def _cell(cell: Any) -> KeptCell:
     if cell["source"] not in SOURCES:
         raise ValueError("not a source")
+    told: Any = {name: _count(cell[name]) for name in ("index", "hits", "misses", "rebuilt")}
+    told |= {name: _text(cell[name])[:_MAX_WHY] for name in ("recipe", "name", "source")}
+    told["good"], told["why"] = _bool(cell["good"]), _why(cell["why"])
+    told["seconds"] = _numbers(cell["seconds"], RUNS)
+    told["ratios"] = _numbers(cell["ratios"], RATIOS)
     proof, problem = cell["proof"], cell["problem"]
-    return {
-        "index": _count(cell["index"]),
-        "recipe": _text(cell["recipe"])[:_MAX_WHY],
-        "name": _text(cell["name"])[:_MAX_WHY],
-        "source": _text(cell["source"])[:_MAX_WHY],
-        "good": _bool(cell["good"]),
-        "seconds": _numbers(cell["seconds"], RUNS),
-        "ratios": _numbers(cell["ratios"], RATIOS),
-        "hits": _count(cell["hits"]),
-        "misses": _count(cell["misses"]),
-        "rebuilt": _count(cell["rebuilt"]),
-        "proof": None
-        if proof is None
-        else {"found": _count(proof["found"]), "of": _count(proof["of"])},
-        "why": _why(cell["why"]),
-        "problem": None if problem is None else _problem(problem),
-    }
+    told["proof"] = None if proof is None else {x: _count(proof[x]) for x in ("found", "of")}
+    told["problem"] = None if problem is None else _problem(problem)
+    return cast("KeptCell", told)
 
 
 def _problem(problem: Any) -> Fault:
@@ -222,15 +230,13 @@ def _bool(value: Any) -> bool:
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
+    if type(value) is not int or not 0 <= value <= _MAX_COUNT:
         raise ValueError("not a count")
     return value
 
 
 def _number(value: Any, most: float = _MAX_SECONDS) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError("not a number")
-    if not (math.isfinite(value) and 0 <= value <= most):
+    if type(value) not in (int, float) or not (math.isfinite(value) and 0 <= value <= most):
         raise ValueError("not a number of seconds")
     return float(value)
 
@@ -280,3 +286,50 @@ def last(place: str) -> Verified | None:
         return Verified(os.path.abspath(place), at, result, python, known)
     except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError):
         return None
+
+
+#: Recipes that are remembered, the latest; bytes of the file.
+MAX_WARMED = 500
+_MAX_WARMED_BYTES = 1 << 20
+
+
+class Warmed(NamedTuple):
+    """A recipe was warmed. at: seconds since the epoch. place: into which. done, failed: cells."""
+
+    at: float
+    place: str
+    done: int
+    failed: int
+
+
+def warmed_file() -> str:
+    """Where it is kept when recipes were last warmed."""
+    return os.path.join(travel.cache_folder(), "warmed.json")
+
+
+def last_warmed() -> dict[str, Warmed]:
+    """What is known of recipes, by the path of the recipe's file, or "builtin"."""
+    try:
+        kept = json.loads(whole.read(warmed_file(), _MAX_WARMED_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(kept, dict):
+        return {}
+    found = {}
+    for path, one in kept.items():
+        if isinstance(one, list) and len(one) == 4 and isinstance(one[1], str):
+            at, place, done, failed = one
+            if all(isinstance(x, (int, float)) and 0 <= x <= _MAX_TIME for x in (at, done, failed)):
+                found[path] = Warmed(float(at), place, int(done), int(failed))
+    return found
+
+
+def keep_warmed(recipes: Sequence[tuple[str, int, int]], place: str) -> None:
+    """Note that recipes were warmed just now: path, cells that are warm, and cells that are not."""
+    known = last_warmed()
+    for path, done, failed in recipes:
+        known[path] = Warmed(time.time(), place, done, failed)
+    latest = sorted(known.items(), key=lambda pair: -pair[1].at)[:MAX_WARMED]
+    with contextlib.suppress(OSError):
+        os.makedirs(os.path.dirname(warmed_file()), mode=0o700, exist_ok=True)
+        whole.write(warmed_file(), {path: list(one) for path, one in latest}, indent=None)

@@ -61,15 +61,13 @@ def read(text: str, stage: str | None = None) -> taking.Taking:
     A variable that is set in the same file is put in where another refers to it; what refers to any
     other is left. Raises UserError("profile-stage-unknown" | "profile-text-wrong").
     """
-    stages = _stages(text)
-    chosen = _chosen(stages, stage)
+    chosen = _chosen(_stages(text), stage)
     found = taking.Taking()
     for name, value in chosen.values.items():
         if value is None and name in BY_NAME:
-            line, reference = chosen.lines[name]
-            why = taking.made_of(name, taking.VARIABLE, _LITERAL)
-            if not BY_NAME[name].secret:
-                why = tr(_UNTOLD, reference=reference)
+            line, why = chosen.lines[name][0], tr(_UNTOLD, reference=chosen.lines[name][1])
+            if BY_NAME[name].secret:
+                why = taking.made_of(name, taking.VARIABLE, _LITERAL)
             found.leave(name, taking.at_line(why, line))
         else:
             found.take(name, value or "")
@@ -91,17 +89,14 @@ def _chosen(stages: list[_Stage], wanted: str | None) -> _Stage:
 
 def _stages(text: str) -> list[_Stage]:
     """All stages; a text without FROM is one."""
-    escape, stages = _escape(text), list[_Stage]()
-    named: dict[str, _Stage] = {}
+    escape, stages, named = _escape(text), list[_Stage](), dict[str, _Stage]()
     for number, line in _instructions(text, escape):
         word, _, rest = line.partition(" ")
         if word.upper() == "FROM":
             if (match := _STAGE.fullmatch(rest.strip())) is None:
                 raise taking.unread(number, tr("FROM names no image"))
-            base = named.get(match[1].lower())
-            new = _Stage(match[2] or "")
-            if base is not None:
-                new.values, new.lines = dict(base.values), dict(base.lines)
+            base = named.get(match[1].lower(), _Stage())
+            new = _Stage(match[2] or "", dict(base.values), dict(base.lines))
             stages.append(new)
             if len(stages) > _STAGES:
                 raise taking.unread(number, tr("It has more than {n} stages", n=_STAGES))

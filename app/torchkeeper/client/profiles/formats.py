@@ -1,12 +1,21 @@
-"""What profiles are written as for others, and read from: sh, .env, Dockerfile, Kubernetes."""
+"""What profiles are written as for others, and read from: sh, .env, Dockerfile, Kubernetes; and the
+profile that a user means, one of his own by its name, or a file of any of these by its path.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 from torchkeeper.client.profiles import dockerfile, dotenv, keeping, kubernetes, shell
 from torchkeeper.client.profiles import taking as reading
-from torchkeeper.client.profiles.profile import Profile, checked, left_open, with_password
+from torchkeeper.client.profiles.profile import (
+    Profile,
+    checked,
+    left_open,
+    name_fault,
+    with_password,
+)
 from torchkeeper.client.profiles.taking import no_setting
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
@@ -111,3 +120,39 @@ def read(
         taking = kubernetes.read(text, container)
     left = sorted(taking.left.items(), key=lambda one: one[0] not in BY_NAME)
     return Read(checked(Profile(name, taking.values)), left)
+
+
+def is_file(named: str) -> bool:
+    """Whether it is a path: it has a slash or .toml, or is a file's and no profile's name."""
+    if "/" in named or named.lower().endswith(keeping.SUFFIX):
+        return True
+    return bool(name_fault(named) or named not in keeping.names()) and os.path.isfile(named)
+
+
+def chosen(named: str) -> Profile:
+    """The profile of a name or file. Raises UserError as ``found``, "profile-nothing-told"."""
+    told = found(named)
+    told.check_told(named)
+    return told.profile
+
+
+def found(named: str, container: str | None = None, stage: str | None = None) -> Read:
+    """The user's profile of this name, or what a file sets, or "-": a profile's own, a script, a
+    .env file, a Dockerfile, a manifest. Raises UserError as ``keeping.load``, ``read_any``.
+    """
+    if named == reading.STDIN or is_file(named):
+        return read_any(named, container=container, stage=stage)
+    return Read(keeping.load(named), [])
+
+
+def read_any(
+    path: str,
+    name: str | None = None,
+    format: str | None = None,
+    container: str | None = None,
+    stage: str | None = None,
+) -> Read:
+    """What a file, or "-", sets. Raises UserError as ``reading.text_in`` and ``read``."""
+    text = reading.text_in(path)
+    file = "" if reading.is_stream(path) else path
+    return read(text, format, name or reading.stem(path), file, container, stage)

@@ -174,5 +174,4 @@ def rename(old: str, new: str) -> None:
     except FileExistsError as e:
         raise user_error("profile-exists", {"name": new}) from e
     except OSError as e:
-        why = e.strerror or str(e)
-        raise user_error("profile-unwritable", {"file": source, "why": why}) from e
+        raise user_error("profile-unwritable", {"file": source, "why": e.strerror or str(e)}) from e

@@ -70,15 +70,11 @@ class Node:
     def text(self, key: str) -> str:
         """The text of a key, "" where there is none."""
         found = self.get(key)
-        return (found.string or "") if found is not None else ""
+        return (found and found.string) or ""
 
     def get(self, key: str) -> Node | None:
         """The value of a key; None without it, and of what is no mapping."""
-        found = None
-        for name, value in self.pairs():
-            if name == key:
-                found = value  # the last one counts, as everywhere
-        return found
+        return dict(self.pairs()).get(key)  # the last one counts, as everywhere
 
     def pairs(self, merges: int = _MERGES) -> Iterator[tuple[str, Node]]:
         """Its keys that are texts, with their values; first those that are merged into it."""
@@ -109,8 +105,7 @@ def documents(text: str) -> list[Node]:
 
     try:
         # The parser in C would end the process on what is nested too deep.
-        composed = yaml.compose_all(text, yaml.SafeLoader)
-        found = list(itertools.islice(composed, _DOCUMENTS + 1))
+        found = list(itertools.islice(yaml.compose_all(text, yaml.SafeLoader), _DOCUMENTS + 1))
     except yaml.YAMLError as e:
         line, said = 1, str(e)
         if isinstance(e, yaml.MarkedYAMLError):
@@ -188,8 +183,7 @@ def read(text: str, container: str | None = None) -> Taking:
     if not sources:
         raise user_error("profile-secrets-only" if secrets else "profile-nothing-there", {})
     if container is not None:
-        found = [one for one in sources if one.name == container]
-        if not found:
+        if not (found := [one for one in sources if one.name == container]):
             params = {"container": container, "names": _names(sources) or tr("none")}
             raise user_error("profile-container-unknown", params)
         return _chosen(found, maps)

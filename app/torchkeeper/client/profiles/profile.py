@@ -5,7 +5,7 @@ environment of a process that is given one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.finding import About, Finding
 from torchkeeper.settings.known import BY_NAME, SETTINGS, on
-from torchkeeper.settings.masks import SHARED, applied, has_password, shown
+from torchkeeper.settings.masks import SHARED, has_password, shown
 from torchkeeper.settings.rules import check
 from torchkeeper.settings.texts import meant_by
 
@@ -122,11 +122,6 @@ _FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 _OFF, _ON = "TORCHINDUCTOR_FORCE_DISABLE_CACHES", "TORCHINDUCTOR_FX_GRAPH_CACHE"
 _MOVED: Text = "The folder is {place}, as you said, and not {name} of the profile, {folder}."
 _OVERRULED: Text = "{recipe} sets {names} itself: that counts there."
-
-
-def environment(profile: Profile, env: Mapping[str, str]) -> dict[str, str]:
-    """An environment with the profile's settings, and no other that is described."""
-    return applied(profile.values, env)
 
 
 def sent(profile: Profile) -> dict[str, str]:

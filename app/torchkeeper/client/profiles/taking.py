@@ -51,8 +51,7 @@ class Taking:
     def leave(self, name: str, why: str) -> None:
         """A variable, or something else, is there, and what it comes to is not."""
         self.values.pop(name, None)
-        matters = name in BY_NAME or not name.isidentifier()
-        self.left[name] = why if matters else no_setting()
+        self.left[name] = why if name in BY_NAME or not name.isidentifier() else no_setting()
 
 
 class Lines:
@@ -94,8 +93,7 @@ def made_of(name: str, what: str, literal: str) -> str:
     kind, _, part = what.partition(", ")
     if BY_NAME[name].secret:
         return tr("it is made of {what}; {literal}", what=tr(kind), literal=tr(literal))
-    said = f"{tr(kind)}, {part}" if part else tr(kind)
-    return tr("it is made of {what}", what=said)
+    return tr("it is made of {what}", what=f"{tr(kind)}, {part}" if part else tr(kind))
 
 
 def control(text: str) -> str:
@@ -194,5 +192,4 @@ def stem(path: str) -> str:
     if is_stream(path):
         return "stdin"
     found = os.path.splitext(os.path.basename(path).lstrip("."))[0].strip().lstrip("-")
-    kept = "".join(c for c in found if c.isprintable() and c != "\\")[:60].strip()
-    return kept or "profile"
+    return "".join(c for c in found if c.isprintable() and c != "\\")[:60].strip() or "profile"

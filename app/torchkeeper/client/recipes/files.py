@@ -1,5 +1,6 @@
 """Recipes as files: read with every fault at its line, found in folders, sent, kept in a list, and
-some of their cells picked by name. Also recipes to begin with, one for each source.
+some of their cells picked by name; whether a path is offered as recipes or as what else; and
+recipes to begin with, one for each source.
 
 A recipe is looked at here before it is sent, so that what is wrong is told with the line it stands
 in; the engine looks again (``warm.recipes.recipe``).
@@ -7,30 +8,39 @@ in; the engine looks again (``warm.recipes.recipe``).
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib.resources
 import itertools
+import json
 import os
 import re
 import tomllib
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole
-from torchkeeper.client.kept import whole as kept
+from torchkeeper.client.paths import what
 from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
-from torchkeeper.client.words.recipewords import expectation
+from torchkeeper.client.words.problems import (
+    UserError,
+    expectation,
+    failing_as,
+    printable,
+    user_error,
+)
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.wire import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES
+from torchkeeper.warm.recipes.recipe import BUILTIN, KINDS, MOST_RECIPES
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Tables
@@ -133,7 +143,7 @@ def text_in(path: str) -> str:
     if len(content) > MOST_BYTES:
         params = {"file": path, "size": say.size(size), "most": say.size(MOST_BYTES)}
         raise user_error("recipe-too-large", params)
-    return kept.decoded(content, "recipe-unreadable", path)
+    return whole.decoded(content, "recipe-unreadable", path)
 
 
 def read(path: str) -> RecipeFile:
@@ -191,24 +201,24 @@ def _below(folder: str) -> Iterator[str]:
         raise user_error("folder-unreadable", {"path": e.filename, "why": e.strerror}) from e
 
     for root, folders, names in os.walk(folder, onerror=cannot):
-        if is_interpreters(names):
+        if _is_interpreters(names):
             folders.clear()
             continue
-        folders[:] = [name for name in folders if is_entered(name)]
-        yield from (os.path.join(root, name) for name in names if is_name(name))
+        folders[:] = [name for name in folders if _is_entered(name)]
+        yield from (os.path.join(root, name) for name in names if _is_name(name))
 
 
-def is_name(name: str) -> bool:
+def _is_name(name: str) -> bool:
     """Whether a file of this name may be a recipe."""
     return name.endswith(_SUFFIX) and not name.startswith(".") and name not in _OTHERS
 
 
-def is_entered(name: str) -> bool:
+def _is_entered(name: str) -> bool:
     """Whether recipes are looked for in a folder of this name."""
     return not name.startswith(".") and name not in _NOT_ENTERED
 
 
-def is_interpreters(names: Iterable[str]) -> bool:
+def _is_interpreters(names: Iterable[str]) -> bool:
     """Whether these are the files of an interpreter's folder, which has those of others."""
     return "pyvenv.cfg" in names
 
@@ -223,8 +233,6 @@ def chosen(names: Sequence[str]) -> list[str]:
 
 def wire(names: Sequence[str]) -> list[str | SentRecipe]:
     """What a request says for recipes. Raises as ``files``, ``read``, "recipes-too-large"."""
-    import json
-
     sent = [one if one == BUILTIN else read(one).to_wire() for one in chosen(names)]
     size = len(json.dumps(sent))
     if size > _MOST_SENT:
@@ -235,7 +243,7 @@ def wire(names: Sequence[str]) -> list[str | SentRecipe]:
 
 def listed() -> list[str]:
     """The absolute paths of the user's list. Raises UserError("recipes-unreadable")."""
-    return kept.load(_LIST, "recipes-unreadable", "paths")
+    return whole.load(_LIST, "recipes-unreadable", "paths")
 
 
 def add(name: str) -> list[str]:
@@ -245,7 +253,7 @@ def add(name: str) -> list[str]:
     paths = listed()
     if path not in paths:
         paths.append(path)
-        kept.save(_LIST, paths, "recipes-unwritable")
+        whole.save(_LIST, paths, "recipes-unwritable")
     return paths
 
 
@@ -256,7 +264,7 @@ def remove(name: str) -> list[str]:
     if path not in paths:
         raise user_error("recipe-not-listed", {"file": path})
     paths.remove(path)
-    kept.save(_LIST, paths, "recipes-unwritable")
+    whole.save(_LIST, paths, "recipes-unwritable")
     return paths
 
 
@@ -336,3 +344,57 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
     except OSError as e:
         raise user_error("recipe-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
     return [path, *beside], there
+
+
+#: Names in a folder that are looked at before it is taken for a place.
+_MOST_NAMES = 4000
+#: What is in every place and says nothing.
+_NOTHING = frozenset({"unknown", "lock"})
+_SOURCE = f"(?:{'|'.join(KINDS)})"
+_SAYS = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*{_SOURCE}\b|{_SOURCE}[ \t]*=)")
+
+
+def kind(path: str) -> str:
+    """What a path is offered as: "recipes", "exported", "folder", "file" or "missing"; on a dead
+    mount never. "recipes" is a folder with one in or below it, and nothing of a cache near its top.
+    """
+    found = what(path)
+    if found == "folder":
+        return "recipes" if _has_recipes(path) else found
+    kinds = {".toml": "recipes", ".pt2": "exported"} if found == "file" else {}
+    return next((kind for end, kind in kinds.items() if path.endswith(end)), found)
+
+
+def _has_recipes(folder: str) -> bool:
+    """Whether a folder holds recipes and no cache."""
+    found, left = False, _MOST_NAMES
+    # The folders above come first: a cache says what it is near its top.
+    queue = deque([""])
+    while queue:
+        below = queue.popleft()
+        try:
+            names = sorted(os.scandir(os.path.join(folder, below)), key=lambda one: one.name)
+        except OSError:
+            continue
+        if _is_interpreters(one.name for one in names):
+            continue
+        for one in names:
+            left -= 1
+            if left < 0:
+                return False
+            path = f"{below}/{one.name}" if below else one.name
+            if one.is_dir(follow_symlinks=False):
+                if _is_entered(one.name):
+                    queue.append(path)
+            elif layout.locate(path).kind not in _NOTHING:
+                return False
+            elif not found and _is_name(one.name):
+                found = _is_recipe(os.path.join(folder, path))
+    return found
+
+
+def _is_recipe(path: str) -> bool:
+    """Whether a file says that it is one, whatever is wrong with it."""
+    with contextlib.suppress(OSError):
+        return bool(_SAYS.search(whole.read(path, MOST_BYTES).decode("utf-8", "replace")))
+    return False

@@ -1,22 +1,25 @@
 """The recipe that warms again what a program was heard compiling.
 
 Each thing that it compiled is named, if it can be made again by name and has inputs that a recipe
-can say; else the recipe runs the program's own command, and says why.
+can say; else the recipe runs the program's own command, and says why. By what name a job finds a
+thing again is the first part of this module.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import json
 import os
+import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torchkeeper.artifacts.masking import hidden
 from torchkeeper.client.recipes import recording
 from torchkeeper.client.recipes.recording import NOT_CACHED, Note, dicts, given, of_environment
-from torchkeeper.client.recipes.references import Unnamed, reference
-from torchkeeper.client.secrets import hidden, is_secret
+from torchkeeper.client.secrets import is_secret
 from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.items import MODES
@@ -24,6 +27,153 @@ from torchkeeper.warm.recipes.items import MODES
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Item as Told
     from torchkeeper.warm.recipes.tables import Settings, Tables
+
+# A recipe's job imports the file in which a model is; one that trains or serves when it is imported
+# is not to be imported for a warm-up. Building a model, and settings of torch, are no such thing.
+
+#: Bytes of a file that is looked at.
+_LARGEST = 4 << 20
+#: What a file may call by any name where it is only to define something.
+_CALLS = frozenset({
+    "compile", "getLogger", "TypeVar", "NewType", "get", "getenv", "Path", "namedtuple", "device",
+    "dataclass", "field", "partial", "int", "float", "str", "bool", "len", "range", "dict", "list",
+    "tuple", "set", "frozenset", "min", "max", "dirname", "abspath", "join", "is_available",
+})  # fmt: skip
+#: Methods of a model that make it fit.
+_FITTING = frozenset({
+    "eval", "train", "to", "cuda", "cpu", "half", "bfloat16", "float", "double", "requires_grad_",
+})  # fmt: skip
+#: What torch does that is more than to define: it reads, waits for others, or runs.
+_WORKING = frozenset({
+    "load", "save", "init_process_group", "run", "spawn", "download_url_to_file", "export",
+    "load_state_dict_from_url", "load_url", "DataLoader", "backward", "barrier", "wait",
+})  # fmt: skip
+#: Statements that set something, by the module and the function; of torch those with such names.
+_SETTING = frozenset({
+    ("warnings", "filterwarnings"), ("warnings", "simplefilter"), ("logging", "basicConfig"),
+    ("path", "append"), ("path", "insert"), ("environ", "setdefault"), ("environ", "update"),
+    ("random", "seed"),
+})  # fmt: skip
+_SETS = ("set_", "manual_seed", "use_deterministic", "enable_", "allow_")
+
+
+def only_defines(file: str) -> bool:
+    """Whether importing a file runs nothing but what defines something, as far as can be seen."""
+    try:
+        with open(file, "rb") as stream:
+            tree = ast.parse(stream.read(_LARGEST))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return all(map(_Names(tree).defines, tree.body))
+
+
+class _Names:
+    """What names of a file stand for: its own classes, and what it has from torch."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._classes: set[str] = set()
+        self._torch: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                self._classes.add(node.name)
+            elif isinstance(node, ast.Import):
+                self._torch |= {
+                    (alias.asname or alias.name).partition(".")[0]
+                    for alias in node.names
+                    if _is_torch(alias.name)
+                }
+            elif isinstance(node, ast.ImportFrom) and _is_torch(node.module or ""):
+                self._torch |= {alias.asname or alias.name for alias in node.names}
+
+    def defines(self, node: ast.stmt) -> bool:
+        """Whether a statement does no more than to define something, or to set it."""
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef,
+                             ast.ClassDef, ast.Pass)):  # fmt: skip
+            return True
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            return node.value is None or self._is_cheap(node.value)
+        if isinstance(node, ast.Expr):
+            return isinstance(node.value, ast.Constant) or self._sets(node.value)
+        if isinstance(node, ast.If):
+            if any(
+                isinstance(one, ast.Name) and one.id in ("__name__", "TYPE_CHECKING")
+                for one in ast.walk(node.test)
+            ):
+                return all(map(self.defines, node.orelse))
+            return self._is_cheap(node.test) and all(map(self.defines, [*node.body, *node.orelse]))
+        if isinstance(node, ast.Try):
+            inner = [*node.body, *node.orelse, *node.finalbody]
+            inner += [one for handler in node.handlers for one in handler.body]
+            return all(map(self.defines, inner))
+        return False
+
+    def _is_cheap(self, value: ast.expr) -> bool:
+        calls = (one for one in ast.walk(value) if isinstance(one, ast.Call))
+        return all(self._is_definition(one.func) for one in calls)
+
+    def _is_definition(self, called: ast.expr) -> bool:
+        """Whether what is called makes something and runs nothing."""
+        if isinstance(called, ast.Name):
+            known = called.id in self._classes or called.id in self._torch
+            return (known or called.id in _CALLS) and called.id not in _WORKING
+        if not isinstance(called, ast.Attribute) or called.attr in _WORKING:
+            return False
+        return called.attr in _CALLS | _FITTING or self._root(called) in self._torch
+
+    def _root(self, called: ast.expr) -> str:
+        """The name that a dotted one begins with."""
+        while isinstance(called, ast.Attribute):
+            called = called.value
+        return called.id if isinstance(called, ast.Name) else ""
+
+    def _sets(self, value: ast.expr) -> bool:
+        """Whether a statement by itself sets something, as ``torch.manual_seed(0)`` does."""
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+            return False
+        if not self._is_cheap(ast.Tuple([*value.args, *(one.value for one in value.keywords)])):
+            return False
+        name, of = value.func.attr, value.func.value
+        within = of.attr if isinstance(of, ast.Attribute) else getattr(of, "id", "")
+        if self._root(value.func) in self._torch:
+            return name.startswith(_SETS)
+        return (within, name) in _SETTING or (isinstance(of, ast.Name) and name in _FITTING)
+
+
+def _is_torch(module: str) -> bool:
+    return module.partition(".")[0] in ("torch", "torchvision")
+
+
+class Unnamed(Exception):
+    """Why something cannot be named in a recipe."""
+
+
+def reference(one: Mapping[str, Any], note: Mapping[str, Any], folder: str) -> str:
+    """What a recipe in ``folder`` calls it: ``module:name`` or ``file.py:name``. Raises Unnamed."""
+    module, name, file = str(one.get("module")), str(one.get("name")), one.get("file")
+    if module == "__main__":
+        file = note.get("main")
+        if not isinstance(file, str) or not file.endswith(".py"):
+            raise Unnamed(f"{name} is in no file")
+        if not only_defines(file):
+            raise Unnamed(
+                f"{os.path.basename(file)} does more than define when it is imported: what it runs "
+                'should stand under “if __name__ == "__main__":”'
+            )
+        module = str(note.get("main_module") or "")
+    if not isinstance(file, str):
+        raise Unnamed(f"{name} is in no file of Python's")
+    stdlib = sysconfig.get_paths()["stdlib"] + os.sep
+    if "site-packages" in file or "dist-packages" in file or file.startswith(stdlib):
+        return f"{module}:{name}"
+    if "." not in module:
+        return f"{os.path.relpath(file, folder)}:{name}"
+    root = file.removesuffix("/__init__.py")
+    for _ in module.split("."):
+        root = os.path.dirname(root)
+    if root != folder:
+        raise Unnamed(f"{module} can be imported from {root} only: write the recipe there")
+    return f"{module}:{name}"
+
 
 # What each process noted is its own say (``client.recipes.recording``): what is not as expected
 # raises, and ``_understood`` takes that for what is not understood.
@@ -62,9 +212,7 @@ class _Thing:
 
 def items_of(note: Note, folder: str) -> tuple[list[Item], list[str]]:
     """What one process compiled, and why what cannot be named is not. folder: of the recipe."""
-    found: list[Item] = []
-    why: list[str] = []
-    things: dict[str, _Thing] = {}
+    found, why, things = list[Item](), list[str](), dict[str, _Thing]()
     every = dicts(note.get("compiled"))
     for one in every:
         if one.get("backend") not in NOT_CACHED:
@@ -102,16 +250,14 @@ def _thing(one: Note, note: Note, folder: str) -> _Thing:
         raise Unnamed(f"{name} is made inside a function, or has another name now")
     if secret := _secret(one):
         raise Unnamed(f"{name} is given what looks like a secret, {secret}, which is not kept")
-    made: dict[str, object] = {}
-    ways: dict[str, object] = {}
+    made, ways = dict[str, object](), dict[str, object]()
     if one["kind"] == "model":
         if one.get("odd"):
             raise Unnamed(f"{name} {_ODD.get(str(one['odd'][0]), 'is not as it was built')}")
         if not isinstance(one.get("args"), dict):
             raise Unnamed(f"{name} is built from more than plain values")
         made["factory"] = reference(one, note, folder)
-        dtype = one.get("dtype")
-        ways["dtype"] = None if dtype == "float32" else dtype
+        ways["dtype"] = None if one.get("dtype") == "float32" else one.get("dtype")
     else:
         made["function"] = reference(one, note, folder)
     if not one.get("decorated"):
@@ -139,8 +285,7 @@ def _items(thing: _Thing, every: Sequence[Note]) -> list[Item]:
 
 def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
     device = _device(noted[0][1], noted[0][0])
-    calls: list[dict[str, object]] = []
-    modes: list[dict[str, object]] = []
+    calls, modes = list[dict[str, object]](), list[dict[str, object]]()
     made, args = thing.made, [one.get("args") or {} for _, one in noted]
     alike = all(one == args[0] for one in args)
     if alike and args[0]:
@@ -332,8 +477,7 @@ def _understood(notes: Sequence[Note], folder: str) -> Tables:
 
 def _callables(notes: Sequence[Note], folder: str) -> Tables:
     """The recipe's tables. Raises Unnamed(why) with every reason."""
-    why: list[str] = []
-    found: list[Item] = []
+    why, found = list[str](), list[Item]()
     for note in notes:
         if note.get("unseen"):
             why.append("some compiles were begun in a way that cannot be seen")
@@ -427,9 +571,8 @@ def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
 def _script(
     shown: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str]
 ) -> Tables:
-    folder = os.path.relpath(os.getcwd(), os.path.dirname(out))
     item: Told = {"command": [*shown]}
-    if folder != ".":
+    if (folder := os.path.relpath(os.getcwd(), os.path.dirname(out))) != ".":
         item["folder"] = folder
     data: Tables = {"script": [item]}
     settings: Settings = {}

@@ -150,8 +150,7 @@ def heard(env: dict[str, str]) -> Iterator[str]:
         source = resources.files("torchkeeper.warm.traces") / "recorder.py"
         Path(site, "sitecustomize.py").write_bytes(source.read_bytes())
         env[recorder.FOLDER], env[recorder.HERE] = notes, site
-        above = env.get("PYTHONPATH")
-        env["PYTHONPATH"] = os.pathsep.join([site, above] if above else [site])
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, [site, env.get("PYTHONPATH")]))
         yield notes
 
 
@@ -280,8 +279,7 @@ def looked_up(graphs: Iterable[GraphTold]) -> dict[str, str]:
     """The keys of what a program compiled or found (``explain_trace``), with the graphs' names."""
     found: dict[str, str] = {}
     for graph in graphs:
-        cause = graph.get("cause")
-        failed = cause is not None and cause["code"] in ("failed", "cut")
+        failed = (cause := graph.get("cause")) and cause["code"] in ("failed", "cut")
         if (key := graph.get("key")) and graph["outcome"] in ("hit", "miss") and not failed:
             found[key] = graph["name"] or graph["id"]
     return found

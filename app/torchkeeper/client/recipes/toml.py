@@ -337,8 +337,7 @@ def _put_in(text: str, spans: Sequence[tuple[int, int]], at: int, more: Sequence
     """The text with more items before that of this number, or after all."""
     beside = spans[min(at, len(spans) - 1)]
     line = text.rfind("\n", 0, beside[0]) + 1
-    alone = not text[line : beside[0]].strip()
-    gap = f",\n{text[line : beside[0]]}" if alone else ", "
+    gap = f",\n{text[line : beside[0]]}" if not text[line : beside[0]].strip() else ", "
     if at < len(spans):
         return _replaced(text, beside[0], beside[0], "".join(one + gap for one in more))
     if own := _own_lines(text, *beside):
@@ -352,20 +351,19 @@ def _put_in(text: str, spans: Sequence[tuple[int, int]], at: int, more: Sequence
 
 def _without_inline(lines: Lines, path: Path) -> str:
     text, table = lines.text, path[:-1]
-    pairs = sorted(pair for key, pair in lines.pairs.items() if key[: len(table)] == table
-                   and key != table and _is_direct(lines, key, table))  # fmt: skip
+    # Those that stand in the table itself, not in a value of it.
+    pairs = sorted(
+        pair
+        for key, pair in lines.pairs.items()
+        if key[: len(table)] == table != key
+        and not any(key[:length] in lines.values for length in range(len(table) + 1, len(key)))
+    )
     at = pairs.index(lines.pairs[path])
     if at + 1 < len(pairs):
         return _replaced(text, pairs[at][0], pairs[at + 1][0], "")
     if at:
         return _replaced(text, pairs[at - 1][1], pairs[at][1], "")
     return _replaced(text, *lines.values[table], "{}")
-
-
-def _is_direct(lines: Lines, key: Path, table: Path) -> bool:
-    """Whether a pair stands in an inline table itself, not in a value of it."""
-    between = (key[:length] for length in range(len(table) + 1, len(key)))
-    return not any(one in lines.values for one in between)
 
 
 def _is_inline(lines: Lines, table: Path) -> bool:

@@ -79,8 +79,7 @@ def uncached(count: int) -> str:
 
 def seconds(graph: Mapping[str, object]) -> str:
     """``2.3 s spent`` or ``2.3 s saved``; empty where it is not known."""
-    taken = graph.get("seconds")
-    if not isinstance(taken, (int, float)):
+    if not isinstance(taken := graph.get("seconds"), (int, float)):
         return ""
     saved = graph.get("outcome") == "hit"
     return tr("{time} saved" if saved else "{time} spent", time=say.seconds(taken))
@@ -104,10 +103,9 @@ def place(graph: Mapping[str, object]) -> str:
 def summary(totals: Totals) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
     hits = say.count(int(totals["hits"]), "hit", "hits")
-    local, remote, unknown = (int(totals[name]) for name in ("local", "remote", "unknown"))
-    where = [tr("{n} local", n=local)] if local else []
-    where += [tr("{n} remote", n=remote)] if remote else []
-    if unknown:
+    where = [tr("{n} local", n=int(totals["local"]))] if totals["local"] else []
+    where += [tr("{n} remote", n=int(totals["remote"]))] if totals["remote"] else []
+    if unknown := int(totals["unknown"]):
         where.append(tr("{n} not known which", n=unknown) if where else tr(_WHERE["unknown"]))
     if where:
         hits += f" ({', '.join(where)})"
@@ -203,8 +201,7 @@ _LEAST = 0.02
 
 def of(graph: Mapping[str, object]) -> list[tuple[str, float]]:
     """The phases that an engine tells of a graph, by their names, and seconds; none it has not."""
-    told = graph.get("phases")
-    found = []
+    told, found = graph.get("phases"), []
     for pair in told if isinstance(told, list) else ():
         match pair:
             case [str() as name, int() | float() as seconds] if name in NAMES:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import COUNTS
-from torchkeeper.client.engines.everywhere import Everywhere
+from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Text, tr
@@ -14,7 +14,6 @@ from torchkeeper.client.words.tongue import Text, tr
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.engine.messages.dead import PlanPurgeResult, PlanPurgeRow
-    from torchkeeper.verdict.probed import Env
 
 #: Days after which something counts as unused unless the user says otherwise.
 DAYS = 30
@@ -107,15 +106,13 @@ def rests(code: str | None) -> str:
 
 def environments(found: Everywhere, most: int | None = None) -> str:
     """Which environments count, so many by name; a GPU that is missed for now is seen there."""
-    said = [
-        printable(f"torch {facts.get('torch')}, {_gpus(facts)} ({python})", 300)
-        for python, facts in found.envs[:most]
-    ]
+    said = []
+    for python, facts in found.envs[:most]:
+        devices = [one for one in facts.get("devices", ()) if one["type"] != "cpu"]
+        gpus = ", ".join(dict.fromkeys(one["name"] or one["type"] for one in devices))
+        said.append(
+            printable(f"torch {facts.get('torch')}, {gpus or tr('no GPU')} ({python})", 300)
+        )
     if (more := len(found.envs) - len(said)) > 0:
         said.append(tr("{n} more", n=more))
     return "; ".join(said)
-
-
-def _gpus(facts: Env) -> str:
-    names = [one["name"] or one["type"] for one in facts.get("devices", ()) if one["type"] != "cpu"]
-    return ", ".join(dict.fromkeys(names)) or tr("no GPU")

@@ -87,8 +87,7 @@ def lines(python: str, facts: Env) -> list[str]:
 
 def device(one: Device) -> str:
     """A device: what it is, its name, architecture and memory."""
-    memory = one.get("memory")
-    more = "" if memory is None else f", {say.size(memory)}"
+    more = "" if (memory := one.get("memory")) is None else f", {say.size(memory)}"
     return f"{one['type']}: {one['name']} ({one['arch']}){more}"
 
 
@@ -97,13 +96,12 @@ def device(one: Device) -> str:
 
 def figures(page: ServerResult) -> list[tuple[str, str]]:
     """What a server says of itself, as (name, value); nothing for what it did not say."""
-    used, limit = page["used_memory"], page["max_memory"]
-    hits, misses, reads = page["hits"], page["misses"], ""
+    used, limit, reads, forever = page["used_memory"], page["max_memory"], "", ""
+    hits, misses, keys, expiring = page["hits"], page["misses"], page["keys"], page["expiring"]
     if hits is not None and misses is not None:
         reads = tr("{hits} hits, {misses} misses", hits=hits, misses=misses)
         if tried := hits + misses:
             reads = tr("{reads} ({share}% hits)", reads=reads, share=round(100 * hits / tried))
-    keys, expiring, forever = page["keys"], page["expiring"], ""
     if keys and expiring is not None:
         never = keys - expiring
         forever = f"{never:,} ({round(100 * never / keys)}%)"
@@ -143,8 +141,7 @@ _WHY_NOT: dict[str, Text] = {
 
 def changes(page: ServerResult) -> str:
     """Whether it may be changed, in a few words; empty where that is not known."""
-    told = page["changes"]
-    known = {tr(_CHANGES[name]): code for name, code in told.items() if name in _CHANGES}
+    known = {tr(_CHANGES[name]): code for name, code in page["changes"].items() if name in _CHANGES}
     able = [name for name, code in known.items() if code is None]
     if not known or len(able) == len(known):
         return tr("allowed") if known else ""
@@ -159,26 +156,18 @@ def changes(page: ServerResult) -> str:
 #: What its figures mean.
 _MEANINGS: dict[str, Text] = {
     "replica": "It repeats another server and takes no writes. Purge on that one.",
-    "policy-noeviction-no-limit": (
-        "It has no memory limit: the cache grows until the machine has no memory left. "
-        "A limit with allkeys-lru drops what is not used."
-    ),
-    "policy-noeviction-full": (
-        "It is nearly full and drops nothing. PyTorch will fail to write to it without a "
-        "word: purge, give it more memory, or set the policy to allkeys-lru."
-    ),
-    "evicting": ("It has dropped keys because it was full. What is dropped is compiled again."),
-    "evicts-nothing-of-ours": (
-        "It drops only keys with an expiry, and PyTorch never sets one: when it is full, "
-        "writes fail. Set an expiry on entries, or choose a policy that begins with allkeys."
-    ),
-    "never-expires": (
-        "No key expires: what no program needs any more stays until somebody purges it."
-    ),
-    "looking-counts-as-use": (
-        "This server cannot tell a look from a use, so it is not known when entries were last "
-        "used. From version 7.2 on it can."
-    ),
+    "policy-noeviction-no-limit": "It has no memory limit: the cache grows until the machine has "
+    "no memory left. A limit with allkeys-lru drops what is not used.",
+    "policy-noeviction-full": "It is nearly full and drops nothing. PyTorch will fail to write to "
+    "it without a word: purge, give it more memory, or set the policy to allkeys-lru.",
+    "evicting": "It has dropped keys because it was full. What is dropped is compiled again.",
+    "evicts-nothing-of-ours": "It drops only keys with an expiry, and PyTorch never sets one: when "
+    "it is full, writes fail. Set an expiry on entries, or choose a policy that begins with "
+    "allkeys.",
+    "never-expires": "No key expires: what no program needs any more stays until somebody purges "
+    "it.",
+    "looking-counts-as-use": "This server cannot tell a look from a use, so it is not known when "
+    "entries were last used. From version 7.2 on it can.",
     "facts-forbidden": "It does not tell this user all figures.",
 }
 

@@ -198,12 +198,9 @@ def factor(row: FactorTold) -> str:
     """What a factor is called, in a table; which half of an AOTAutograd entry it is of."""
     name = row["factor"]
     option = _OPTION.fullmatch(name)
+    called = printable(option[1], 150) if option and name not in _NAMES else _named(name)
     if match := _INPUT.fullmatch(name):
         called = f"inputs[{match[1]}]"
-    elif option and name not in _NAMES:
-        called = printable(option[1], 150)
-    else:
-        called = _named(name)
     called = called.removeprefix("the ")
     if row.get("half") == "forward":
         return tr("{factor} (forward)", factor=called)
@@ -256,19 +253,19 @@ def full(row: FactorTold) -> tuple[str, str]:
     """Both values whole, as lines that can be printed."""
 
     def said(value: str | None) -> str:
-        lines = (value or "").splitlines()[:400]
-        return not_recorded() if value is None else "\n".join(printable(x, 400) for x in lines)
+        if value is None:
+            return not_recorded()
+        return "\n".join(printable(x, 400) for x in value.splitlines()[:400])
 
     return said(row["a"]), said(row["b"])
 
 
 def _values(row: FactorTold, limit: int = _SHORT) -> tuple[str, str]:
-    name = row["factor"]
-    own, other = row["a"], row["b"]
+    name, own, other = row["factor"], row["a"], row["b"]
     if name == "cuda_matmul_settings":
-        precise = [_PRECISION.match(str(value)) for value in (own, other)]
-        if precise[0] and precise[1] and precise[0][1] != precise[1][1]:
-            return printable(precise[0][1]), printable(precise[1][1])
+        a, b = _PRECISION.match(str(own)), _PRECISION.match(str(other))
+        if a and b and a[1] != b[1]:
+            return printable(a[1]), printable(b[1])
     return _value(name, own, limit), _value(name, other, limit)
 
 
@@ -281,18 +278,15 @@ def _value(name: str, value: str | None, limit: int) -> str:
         return tr(value)
     if name == "system_info[device]" and value == "None":
         return tr("none")
-    text = printable(" ".join(value.split()), limit)
-    return text or tr("none")
+    return printable(" ".join(value.split()), limit) or tr("none")
 
 
 def _fields(row: FactorTold) -> list[tuple[str, str, str]]:
     """(name, a, b) of the fields of an input that differ."""
     told = []
     for one in row.get("fields", ()):
-        a, b = (
-            not_recorded() if value is None else printable(value, _SHORT)
-            for value in (one["a"], one["b"])
-        )
+        values = one["a"], one["b"]
+        a, b = (not_recorded() if x is None else printable(x, _SHORT) for x in values)
         told.append((printable(one["field"], _SHORT).replace("_", " "), a, b))
     return told
 
@@ -333,11 +327,9 @@ def _input_phrase(
     numbers: Sequence[str], every: int | None, way: tuple[str, str, str] | None
 ) -> str:
     """How inputs differ: in a field, or in something that is not known."""
-    many = len(numbers)
+    many, subject = len(numbers), say.together([f"inputs[{x}]" for x in numbers], _INPUTS)
     if 1 < many == every:
         subject = tr("all {n} inputs", n=many)
-    else:
-        subject = say.together([f"inputs[{number}]" for number in numbers], _INPUTS)
     if way is None:
         return several(many, "{inputs} differs", "{inputs} differ", inputs=subject)
     name, a, b = way
@@ -353,9 +345,10 @@ def _graph_phrase(found: ComparisonTold) -> str:
     if not (graph := found.get("graph")):
         return tr(_CHANGED_OPS[False, False])
     own, other = graph["only_a"], graph["only_b"]
-    if graph["alike"] < 0.5:
-        return tr(_OTHER_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
-    said = tr(_CHANGED_OPS[bool(own), bool(other)], a=_listed(own), b=_listed(other))
+    ops = _OTHER_OPS if graph["alike"] < 0.5 else _CHANGED_OPS
+    said = tr(ops[bool(own), bool(other)], a=_listed(own), b=_listed(other))
+    if ops is _OTHER_OPS:
+        return said
     if graph["cut"] and not own and not other:
         said = tr("the graph is another, and too long to say in what")
     elif graph["same_ops"]:
@@ -395,12 +388,9 @@ def _model(a: Sequence[str], b: Sequence[str]) -> str:
     """The lines of the model that differ, the first of each side."""
     own, other = (f"`{printable(some[0], _LINE)}`" if some else "" for some in (a, b))
     more = len(a) + len(b) - bool(a) - bool(b)
+    said = tr("with {line}" if own else "without {line}", line=own or other) if own or other else ""
     if own and other:
         said = tr("{a} instead of {b}", a=own, b=other)
-    elif own or other:
-        said = tr("with {line}" if own else "without {line}", line=own or other)
-    else:
-        said = ""
     return several(more, *_LINES, lines=said) if more > 0 else said
 
 
@@ -439,6 +429,7 @@ WORDED = {
 WORDED_OF_ALL = frozenset({"strange"})
 #: Triton's is a hash of its sources.
 _VERSIONS: dict[str, Text] = {"triton": "Triton key", "cuda": "CUDA", "hip": "ROCm"}
+_VLLM: dict[str, Text] = {"code": "Code hash", "compiler": "Compiler hash", "config": "Config hash"}
 _GUARDS: Nouns = ("set of guards", "sets of guards")
 _TIMINGS: Nouns = ("timing", "timings")
 
@@ -515,11 +506,7 @@ def _stored(facts: Mapping[str, object]) -> list[Fact]:
 def _vllm(facts: Mapping[str, object]) -> list[Fact]:
     hashes = facts.get("hashes")
     said = hashes if isinstance(hashes, dict) else {}
-    return [
-        Fact(tr("Code hash"), _text(said.get("code")), fixed=True),
-        Fact(tr("Compiler hash"), _text(said.get("compiler")), fixed=True),
-        Fact(tr("Config hash"), _text(said.get("config")), fixed=True),
-    ]
+    return [Fact(tr(name), _text(said.get(of)), fixed=True) for of, name in _VLLM.items()]
 
 
 def _text(value: object) -> list[str]:

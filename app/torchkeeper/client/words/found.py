@@ -8,16 +8,120 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.client.words import cutoff, problems, say
+from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.client.words.tongue import tr
+from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Secret
     from torchkeeper.engine.messages import findings
+    from torchkeeper.stores.shapes import CutOff
     from torchkeeper.verdict.probed import GraphTold
     from torchkeeper.warm.shapes import Device, Header
+
+# What was cut off, and what has become of it (folders.guard).
+
+#: Without and with the time at which it was begun.
+_CUT_OFF: dict[str, tuple[Text, Text]] = {
+    "import": (
+        "An import into {place} was cut off.",
+        "An import into {place} was cut off (begun {when}).",
+    ),
+    "purge": ("A purge of {place} was cut off.", "A purge of {place} was cut off (begun {when})."),
+    "undo": ("An undo in {place} was cut off.", "An undo in {place} was cut off (begun {when})."),
+    "empty": (
+        "The emptying of the trash of {place} was cut off.",
+        "The emptying of the trash of {place} was cut off (begun {when}).",
+    ),
+    "": ("Something in {place} was cut off.", "Something in {place} was cut off (begun {when})."),
+}
+#: A journal that is passed over, or removed, or of what only somebody else can finish.
+_LEFT_ALONE: dict[str, Text] = {
+    "not-believed": "{file} says that something was cut off there. It is not believed: nothing "
+    "shows that you began it in this folder. An archive, a copy or a backup may have brought it, "
+    "or it was begun on another machine.",
+    "forgotten": "{file} is removed. What lies in the folder stays as it is.",
+    "of-another": "Something that another user did in {place} was cut off: {file} is theirs. What "
+    "is shown may be a half, until they change the folder with Torchkeeper or complete what was "
+    "cut off.",
+}
+#: What was looked at and left as it is.
+_WAITING: Text = "What is shown may be a half. The next change of the folder brings it to its end."
+#: Where nothing can be kept of what is begun.
+_UNPROVEN: Text = (
+    "No record can be kept of what is done in {place} now ({why}): nothing is lost if it is cut "
+    "off, but it is brought to its end only by who asks for it. Your state folder is "
+    "XDG_STATE_HOME, by default ~/.local/state."
+)
+
+_IN_TRASH: Nouns = (
+    "{n} file is still in the trash, as its place is taken.",
+    "{n} files are still in the trash, as their places are taken.",
+)
+_OF_OTHERS: Nouns = (
+    "{n} file in place of its own, which others wrote or copied there since, stays.",
+    "{n} files in place of its own, which others wrote or copied there since, stay.",
+)
+_REST: Text = "The rest could not be, and is brought to its end by the next change of {place}."
+
+
+def become_of(told: CutOff) -> str:
+    """What was cut off, and what has become of it, in some sentences."""
+    left, outcome = told["left"], told["outcome"]
+    if outcome in _LEFT_ALONE:
+        place, file = printable(told["place"]), printable(told["file"])
+        return tr(_LEFT_ALONE[outcome], place=place, file=file)
+    said = [begun(told), *_done(told)]
+    if left and outcome != "no-room" and told["what"] == "purge":
+        said.append(several(left, *_IN_TRASH))
+    return " ".join(said)
+
+
+def begun(told: CutOff) -> str:
+    """A sentence: what was cut off, where, and when it was begun."""
+    made = told["made"]
+    what = _CUT_OFF.get(told["what"], _CUT_OFF[""])[made is not None]
+    return tr(what, place=printable(told["place"]), when="" if made is None else say.when(made))
+
+
+def taken_back(told: findings.TakenBackFinding) -> str:
+    """Some sentences: what an operation that was cancelled has taken back, and what is left."""
+    files, left = told["files"], told["left"]
+    back = several(files, "{n} file was taken back.", "{n} files were taken back.")
+    said = [back] if files else []
+    if not told["whole"]:
+        said.append(tr(_REST, place=printable(told["place"])))
+    elif left:
+        said.append(several(left, *_OF_OTHERS))
+    else:
+        said.append(tr("Nothing was left behind."))
+    return " ".join(said)
+
+
+def unproven(told: findings.UnprovenFinding) -> str:
+    """A sentence: what is begun could not be completed by itself."""
+    return tr(_UNPROVEN, place=printable(told["place"]), why=printable(told["why"]))
+
+
+def _done(told: CutOff) -> list[str]:
+    """What has become of it."""
+    outcome = told["outcome"]
+    files, entries, left = told["files"], told["entries"], told["left"]
+    if outcome == "taken-back":
+        back = several(files, "{n} file of it was taken back.", "{n} files of it were taken back.")
+        said = [back if files else tr("Nothing of it was there yet.")]
+        return said + ([several(left, *_OF_OTHERS)] if left else [])
+    if outcome == "put-back":
+        if not (entries or files or left):
+            return [tr("Nothing had been moved yet.")]
+        return [several(entries, "{n} entry was put back.", "{n} entries were put back.")]
+    if outcome == "waiting":
+        return [tr(_WAITING)]
+    if outcome == "no-room":
+        return [tr("The disk is too full to bring it to its end: free some room, then undo.")]
+    return [tr("It is completed now.")]
+
 
 #: What says a finding, by its name.
 _Lines = dict[str, Callable[[Any], str]]
@@ -74,20 +178,14 @@ def _secret(told: Secret) -> str:
 
 
 def _leaks(told: Leaks) -> str:
-    count = told["redacted"]
-    entries = say.count(count, "entry", "entries")
-    return tr("Secrets were redacted in {entries}.", entries=entries) if count else ""
+    entries = say.count(told["redacted"], "entry", "entries")
+    return tr("Secrets were redacted in {entries}.", entries=entries) if told["redacted"] else ""
 
 
 def _device(told: Device) -> str:
     why = problems.device_reason(told["why"])
     name = printable(told["name"] or told["type"])
     return tr("Device: {device}", device=f"{name} ({why})" if why else name)
-
-
-def _swept(told: findings.SweptFinding) -> str:
-    files = say.count(told["count"], "unfinished file", "unfinished files")
-    return tr("Removed {files} that an interrupted compile had left.", files=files)
 
 
 def _graph(told: GraphTold) -> str:
@@ -100,9 +198,9 @@ def _graph(told: GraphTold) -> str:
         "none": tr("compiled, no cache asked"),
     }.get(told["outcome"], printable(told["outcome"]))
     name = printable(told["name"] or told["id"] or "?", 120)
-    why = f": {causes.bypassed(told)}" if told.get("reason") else ""
     said = tr("Graph {name}: {outcome}", name=name, outcome=outcome)
-    return said + why + _took(told, " · ")
+    said += f": {causes.bypassed(told)}" if told.get("reason") else ""
+    return said + _took(told, " · ")
 
 
 def _graph_noted(told: GraphTold) -> str:
@@ -121,14 +219,10 @@ def _jobs(told: findings.JobsFinding) -> str:
 
 
 def _header(told: Header) -> str:
-    path = printable(os.path.basename(told["path"]), 120)
-    return tr(
-        "Header built: {file} ({size})"
-        if told["built"]
-        else "Header there already: {file} ({size})",
-        file=path,
-        size=say.size(told["bytes"]),
-    )
+    file, size = printable(os.path.basename(told["path"]), 120), say.size(told["bytes"])
+    if told["built"]:
+        return tr("Header built: {file} ({size})", file=file, size=size)
+    return tr("Header there already: {file} ({size})", file=file, size=size)
 
 
 def _run(told: findings.RunFinding) -> str:
@@ -140,14 +234,16 @@ def _run(told: findings.RunFinding) -> str:
 
 
 _ALIKE: _Lines = {
-    "recovered": cutoff.ended, "cut_off": cutoff.ended, "taken_back": cutoff.taken_back,
-    "unproven": cutoff.unproven, "waiting": problems.waiting_for,
+    "recovered": become_of, "cut_off": become_of, "taken_back": taken_back,
+    "unproven": unproven, "waiting": problems.waiting_for,
     "leftovers": problems.leftovers_gone,
 }  # fmt: skip
 _LOGGED: _Lines = {
     **_ALIKE, "removed": problems.removed_by_then, "secret": _secret, "leaks": _leaks,
-    "device": _device, "swept": _swept, "graph": _graph, "jobs": _jobs, "header": _header,
+    "device": _device, "graph": _graph, "jobs": _jobs, "header": _header,
     "run": _run,
+    "swept": lambda told: tr("Removed {files} that an interrupted compile had left.",
+                             files=say.count(told["count"], "unfinished file", "unfinished files")),
     "step": lambda told: tr("Step: {step}", step=printable(told["name"], 120)),
     "built": lambda told: tr("Built: {path}", path=printable(told["path"], 400)),
     "left": lambda told: tr("Left: {line}", line=left(told)[0]),

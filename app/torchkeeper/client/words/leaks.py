@@ -4,7 +4,7 @@ would be able to run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
 from torchkeeper.client.words import say
@@ -89,30 +89,16 @@ def of_entry(found: Secret) -> str:
     return _excerpt(found, _times(found, tr("{secret} in its key", secret=secret(found))))
 
 
-def in_one(facts: Iterable[Private]) -> list[str]:
-    """Private facts of one entry, a line for each sort of them."""
-    return _lines(facts, _value)
-
-
-def private(facts: Iterable[Private]) -> list[str]:
-    """Private facts, a line for each sort of them."""
-    return _lines(
-        facts, lambda one: f"{_value(one)} ({say.count(one['entries'], 'entry', 'entries')})"
-    )
-
-
-def _lines(facts: Iterable[Private], said_as: Callable[[Private], str]) -> list[str]:
+def private(facts: Iterable[Private], of_one: bool = False) -> list[str]:
+    """Private facts, of several entries or ``of_one``, a line for each sort of them."""
     sorts: dict[str, list[str]] = {}
     for one in facts:
-        sorts.setdefault(one["what"], []).append(said_as(one))
+        entries = "" if of_one else f" ({say.count(one['entries'], 'entry', 'entries')})"
+        sorts.setdefault(one["what"], []).append(f"{printable(one['value'], 80)}{entries}")
     return [
         f"{say.count(len(some), *_FACTS.get(what, _FACTS['']))}: {say.together(some, _NAMED)}"
         for what, some in sorts.items()
     ]
-
-
-def _value(one: Private) -> str:
-    return printable(one["value"], 80)
 
 
 _ODD: Text = "{names}, {n} of which PyTorch never uses: {odd}"
@@ -149,7 +135,7 @@ def names(found: RunnableResult) -> str:
     if not every:
         return tr("no class or function")
     said = say.count(len(every), "class or function", "classes and functions")
-    listed = say.together([f"{_name(one)} ({_where(one)})" for one in odd], _RUNNABLE_NAMED)
+    listed = say.together([_where(one) for one in odd], _RUNNABLE_NAMED)
     said = tr(_ODD if odd else _NONE_ODD, names=said, n=len(odd), odd=listed)
     return tr("{names}; there may be others", names=said) if found["more"] else said
 
@@ -176,5 +162,5 @@ def _name(one: RunnableName) -> str:
 
 
 def _where(one: RunnableName) -> str:
-    key = f"{called(one['kinds'][0])} {one['key']}"
-    return printable(say.and_more(key, one["entries"] - 1), 100)
+    where = say.and_more(f"{called(one['kinds'][0])} {one['key']}", one["entries"] - 1)
+    return f"{_name(one)} ({printable(where, 100)})"

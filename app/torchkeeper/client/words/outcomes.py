@@ -18,7 +18,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verification import KeptVerification
+    from torchkeeper.client.kept.verified import KeptVerification
     from torchkeeper.engine.messages import bundles
     from torchkeeper.engine.messages.compiling import PrepareResult, WarmResult
     from torchkeeper.engine.messages.dead import RecoverResult
@@ -90,7 +90,7 @@ ARRIVED: Text = "What has arrived stays; the same copy again goes on from there.
 def failed(error: UserError | None) -> Outcome:
     """The page of what has failed."""
     said = [error.why, error.remedy] if error else []
-    title = say.title(error.what) if error else tr("It failed")
+    title = error.what.removesuffix(".") if error else tr("It failed")
     return Outcome("error", "error", title, [line for line in said if line])
 
 
@@ -214,9 +214,9 @@ def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
     result: bundles.ImportResult | bundles.CopyResult = one.result
     place, lines = printable(one.place, 4096), []
     if entries := result["entries"]:
-        some, content = say.count(entries, "entry", "entries"), say.content(result["bytes"])
-        lines.append(tr("{entries} ({content}) put into {place}.", entries=some, content=content,
-                        place=place))  # fmt: skip
+        shown = {"entries": say.count(entries, "entry", "entries"), "place": place}
+        content = say.content(result["bytes"])
+        lines.append(tr("{entries} ({content}) put into {place}.", content=content, **shown))
     if renamed := result["renamed"]:
         objects = say.count(renamed, "object", "objects")
         lines.append(tr("{objects} renamed for this environment.", objects=objects))
@@ -246,13 +246,9 @@ def _import_line(one: Ended) -> str:
     result: bundles.ImportResult = one.result
     place, some = printable(one.place), held(result)
     if one.asked.get("dry"):
-        return tr(
-            "Would place {some} in {place}."
-            if result["entries"]
-            else "Nothing in it is new to {place}.",
-            some=some,
-            place=place,
-        )
+        if result["entries"]:
+            return tr("Would place {some} in {place}.", some=some, place=place)
+        return tr("Nothing in it is new to {place}.", place=place)
     said = tr("{some} placed in {place}", some=some, place=place)
     if there := result["exists"]:
         were = say.count(there, "entry was", "entries were")
@@ -315,8 +311,7 @@ def _found(result: WarmResult) -> str:
 
 def _warm_note(result: WarmResult) -> str:
     text = _found(result) + ", " + say.seconds(result["seconds"])
-    added = say.count(result["added"], "entry", "entries")
-    text += tr(" · {entries} added", entries=added)
+    text += tr(" · {entries} added", entries=say.count(result["added"], "entry", "entries"))
     if bad := result["failed"]:
         cells = say.count(bad + result["done"], "cell", "cells")
         text = tr("{n} of {cells} failed · ", n=bad, cells=cells) + text
@@ -353,8 +348,7 @@ def _warmed(one: Ended) -> Outcome:
         lines.append(tr("Nothing was exported or published, because not every cell is warm."))
     if bad == one.cells:
         return Outcome("error", "error", tr("Nothing is warm"), lines, opens)
-    cells = say.count(bad, "cell is", "cells are")
-    title = tr("Warmed, but {cells} not", cells=cells)
+    title = tr("Warmed, but {cells} not", cells=say.count(bad, "cell is", "cells are"))
     return Outcome("warning", "warning", title, lines, opens)
 
 
@@ -380,7 +374,7 @@ def _warm_line(one: Ended) -> str:
 
 def _verify_note(result: KeptVerification) -> str:
     said = tr("good") if result["good"] else tr("not good")
-    if (ratio := verifying.best(result, "cold")) is not None:
+    if (ratio := verifying.best(result)) is not None:
         said += tr(": {n}× as fast as cold", n=f"{ratio:.1f}")
     return said + tr(" · {hits} hit, {misses} missed, {n} rebuilt", hits=result["hits"],
                      misses=result["misses"], n=result["rebuilt"])  # fmt: skip
@@ -400,26 +394,22 @@ def _verified(one: Ended) -> Outcome:
         found = [told, *found]
     if result["good"]:
         title = tr("Verified")
-        if (ratio := verifying.best(result, "cold")) is not None:
+        if (ratio := verifying.best(result)) is not None:
             title = tr("Verified: {n}× as fast as cold", n=f"{ratio:.1f}")
         return Outcome("done", "good", title, [*found, *_ran(one)])
     # What it names was told by PyTorch.
     advice = verifying.advice(result, one.asked.get("made_threads"))
     remedies = [printable(text, 1000) for text in advice]
-    lines = [*found, *remedies, *_ran(one)]
-    return Outcome("error", "error", verifying.verdict(result), lines)
+    return Outcome("error", "error", verifying.verdict(result), [*found, *remedies, *_ran(one)])
 
 
 def _ran(one: Ended) -> list[str]:
     """With what it was run, and how long it took."""
     result: KeptVerification = one.result
-    parts = []
-    if torch := result["torch"]:
-        parts.append(tr("torch {version}", version=printable(torch, 40)))
-    if device := result["device"]:
-        parts.append(printable(device, 80))
-    if threads := result["threads"]:
-        parts.append(say.count(threads, "thread", "threads"))
+    torch, device, threads = result["torch"], result["device"], result["threads"]
+    parts = [tr("torch {version}", version=printable(torch, 40))] if torch else []
+    parts += [printable(device, 80)] if device else []
+    parts += [say.count(threads, "thread", "threads")] if threads else []
     run = [tr("It ran with {parts}.", parts=say.together(parts))] if parts else []
     return [*run, *_took(one)]
 

@@ -88,14 +88,11 @@ def to_json(found: Sequence[types.Owned]) -> list[dict[str, object]]:
 
 def of_interpreter(python: str, found: Sequence[Writer]) -> UserError:
     """That others can change what runs when an interpreter is started, from its ``writers``."""
-    said = [
-        tr("{path} belongs to {who}.", path=printable(one["path"]), who=_named(one["who"]))
-        if one["owned"]
-        else _sentences(
-            tr("{who} may write to {path}.", who=_named(one["who"]), path=printable(one["path"]))
-        )
-        for one in found[:_MOST]
-    ]
+    said = []
+    for one in found[:_MOST]:
+        shown = {"path": printable(one["path"]), "who": _named(one["who"])}
+        may = _sentences(tr("{who} may write to {path}.", **shown))
+        said.append(tr("{path} belongs to {who}.", **shown) if one["owned"] else may)
     if more := len(found) - len(said):
         said.append(several(more, "And {n} more.", "And {n} more."))
     hints = dict.fromkeys(hint for one in found if (hint := _hint(one["who"])))
@@ -110,13 +107,13 @@ def of_interpreter(python: str, found: Sequence[Writer]) -> UserError:
 def _named(who: Who) -> str:
     if who["kind"] == "all":
         return tr("everybody")
-    number = str(who["number"])
-    known = printable(who["name"], 80) if who["name"] else tr("number {number}", number=number)
-    if who["kind"] == "group":
-        if who["name"]:
-            return tr("the group {name}", name=known)
-        return tr("a group without a name ({number})", number=known)
-    return known if who["name"] else tr("a user without a name ({number})", number=known)
+    group = who["kind"] == "group"
+    if name := who["name"] and printable(who["name"], 80):
+        return tr("the group {name}", name=name) if group else name
+    number = tr("number {number}", number=str(who["number"]))
+    if group:
+        return tr("a group without a name ({number})", number=number)
+    return tr("a user without a name ({number})", number=number)
 
 
 def _hint(who: Who) -> str:
@@ -180,10 +177,9 @@ _LINK_ABOVE: Text = "{path}, on the way to {place}, is a link that belongs to {w
 def _belongs(one: types.Owned) -> _Said:
     code, command = one["what"], _elsewhere(one)
     what, why, remedy, short = _BELONGS[code]
-    shown = {name: _text(one, name) for name in ("place", "path")}
+    shown = {name: _text(one, name) for name in ("place", "path")} | {"who": _named(one["who"])}
     if code == "link" and shown["path"] != shown["place"]:
         what = _LINK_ABOVE
-    shown["who"] = _named(one["who"])
     among = code == "taken" or (code == "owner" and one["grave"])
     everybody = tr("Everybody may make folders in {folder}.", folder=_text(one, "among"))
     headers = "" if code == "owner" else _headers(one)
@@ -238,15 +234,15 @@ def _counted(folders: int, files: int) -> str:
 
 def _entries(one: types.Owned) -> _Said:
     folders, files, users = one["folders"], one["files"], one["users"]
-    own = whose = _named(one["who"])
+    whose = _named(one["who"])
+    short = tr("holds files of {who}", who=whose)
+    if users != 1:
+        short = several(users, "holds files of {n} user", "holds files of {n} others")
     if users > 1:
         names = [f"{_named(who)} ({count:,})" for who, count in one["owners"]]
         named = ", ".join([*names, "…"] if users > len(names) else names)
         whose = tr("{n} other users: {names}", n=str(users), names=named)
     command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
-    short = tr("holds files of {who}", who=own)
-    if users != 1:
-        short = several(users, "holds files of {n} user", "holds files of {n} others")
     shown = {"counts": _counted(folders, files), "place": _text(one, "place"), "who": whose}
     why = tr("PyTorch runs what lies in a cache: whoever uses this one runs what they put there.")
     remedy = tr("Purge what you do not trust: {command}", command=command)
@@ -255,8 +251,7 @@ def _entries(one: types.Owned) -> _Said:
 
 
 def _trash(one: types.Owned) -> _Said:
-    who = _named(one["who"])
-    command = _elsewhere(one)
+    who, command = _named(one["who"]), _elsewhere(one)
     remedy = tr(_OWN_FOLDER, command=command)
     if one.get("mine"):
         command = f"rm -r {_quoted(one.get('path'))}"
@@ -303,6 +298,7 @@ _SERVERS: dict[str, tuple[Text, tuple[Text, ...], Text, Text]] = {
     ),
 }
 _ON_MACHINE: Text = "Everybody on this machine may write to {place}."
+_UNTOLD: Text = "Whether others than this machine reach it cannot be told: it does not say."
 _CODE: Text = (
     "PyTorch runs what lies in its cache: whoever can write there runs code as everybody who uses "
     "it."
@@ -320,10 +316,7 @@ def _of_server(one: types.Owned) -> _Said:
         if one.get("all"):
             why.append(tr("It answers on all its addresses, and its protected mode is off."))
         if one["reach"] == "unknown":
-            unknown = tr(
-                "Whether others than this machine reach it cannot be told: it does not say."
-            )
-            why.append(unknown)
+            why.append(tr(_UNTOLD))
         client = ["redis-cli", "-h", host, "-p", port]
         command = " ".join([*client, "CONFIG", "SET", "requirepass", "PASSWORD"])
     elif code == "server-bare":
@@ -333,8 +326,7 @@ def _of_server(one: types.Owned) -> _Said:
     else:
         command = f"chmod go-w {_quoted(one.get('path'))}"
         shown["who"], hint = _named(one["who"]), _hint(one["who"])
-    said = tr(what, **shown)
-    said = _sentences(said) if code == "socket-open" else said
+    said = _sentences(tr(what, **shown)) if code == "socket-open" else tr(what, **shown)
     reason = _sentences(*why, tr(_CODE), hint)
     return said, reason, tr(remedy, command=command), command, tr(short, **shown)
 

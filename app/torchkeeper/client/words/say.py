@@ -119,8 +119,7 @@ def apart(counts: Mapping[str, object]) -> str:
 
 def held(counts: Mapping[str, object]) -> str:
     """All of a count as ``artifacts.entry.tally`` has it: 74 entries, 28 locks and 1 header."""
-    said = _counted(counts, _ALL)
-    return together(said or [count(0, "entry", "entries")])
+    return together(_counted(counts, _ALL) or [count(0, "entry", "entries")])
 
 
 def part_of(some: Mapping[str, object], of: Mapping[str, object]) -> str:
@@ -216,11 +215,6 @@ def count(number: int, one: str, many: str) -> str:
 def unmarked(text: str) -> str:
     """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
     return _CODE.sub(r"“\1”", text)
-
-
-def title(sentence: str) -> str:
-    """A sentence as it stands over others: without its full stop."""
-    return sentence.removesuffix(".")
 
 
 #: The names of kinds, by id (artifacts.entry.KINDS): the command line, where ids are typed in

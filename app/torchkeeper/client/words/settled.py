@@ -139,15 +139,13 @@ def processes_from(rows: Iterable[object], told: verdicts.ProcessesResult) -> Ru
 def _settings(
     settings: list[OriginTold], findings: list[FindingTold]
 ) -> tuple[list[Origin], list[Finding]]:
-    # Another version may know more of them.
-    origins = [_origin(row) for row in settings if row["name"] in BY_NAME]
+    origins = []
+    for row in settings:
+        if row["name"] in BY_NAME:  # another version may know more of them
+            overrides = tuple(_made(Override, one) for one in row["overrides"])
+            by = row["by"] if row["by"] in BYS else "unknown"
+            origins.append(_made(Origin, {**row, "by": by, "overrides": overrides}))
     return origins, list(map(Finding.from_json, findings))
-
-
-def _origin(row: OriginTold) -> Origin:
-    overrides = tuple(_made(Override, one) for one in row["overrides"])
-    by = row["by"] if row["by"] in BYS else "unknown"
-    return _made(Origin, {**row, "by": by, "overrides": overrides})
 
 
 def _process(row: ProcessTold) -> Process:
@@ -184,10 +182,8 @@ def by_words(one: Origin, settled: Settled) -> str:
     if one.by == "absent":
         return tr("not in this version")
     if one.by == "code":
-        where = printable(one.where)
-        if not where and one.seen:
-            where = tr("it uses {folder}", folder=printable(one.seen))
-        if not where:
+        used = tr("it uses {folder}", folder=printable(one.seen)) if one.seen else ""
+        if not (where := printable(one.where) or used):
             return tr("code") if one.sure else tr("perhaps code")
         return tr("code: {where}" if one.sure else "perhaps code: {where}", where=where)
     return tr("unknown")

@@ -111,8 +111,7 @@ def factor(name: str) -> str:
     if name.startswith("fxgraph "):
         return tr("of its FX graph, {factor}", factor=factor(name[8:]))
     if name.startswith(_IMPLIED):
-        device = name[len(_IMPLIED) : -1]
-        return tr("settings of the backend for {device}", device=device)
+        return tr("settings of the backend for {device}", device=name[len(_IMPLIED) : -1])
     for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms[", "functorch_config["):
         if name.startswith(prefix):
             return name[len(prefix) : -1]
@@ -167,11 +166,9 @@ def must(one: DifferenceTold) -> str:
         return done[0].upper() + done[1:]
     name, entry = one["factor"], one["entry"]
     if name.startswith("inductor_config[") and entry is not None and _PLAIN.fullmatch(entry):
-        setting = f"torch._inductor.config.{factor(name)} = {entry}"
-        return tr("Set {setting}", setting=setting)
+        return tr("Set {setting}", setting=f"torch._inductor.config.{factor(name)} = {entry}")
     if name == "cuda_matmul_settings" and entry in ("highest", "high", "medium"):
-        call = f'torch.set_float32_matmul_precision("{entry}")'
-        return tr("Call {call}", call=call)
+        return tr("Call {call}", call=f'torch.set_float32_matmul_precision("{entry}")')
     return ""
 
 
@@ -250,11 +247,8 @@ class Why(str):
 def told(row: VerdictTold) -> tuple[str, Why]:
     """A verdict and why, from what came over the wire; one that is not known says so."""
     verdict = row["verdict"] if row["verdict"] in VERDICTS else "unknown"
-    checked: VerdictTold = {
-        "verdict": verdict,
-        "reasons": list(map(_bounded, row["reasons"])),
-        "conditions": list(map(_bounded, row["conditions"])),
-    }
+    reasons, conditions = (list(map(_bounded, row[of])) for of in ("reasons", "conditions"))
+    checked: VerdictTold = {"verdict": verdict, "reasons": reasons, "conditions": conditions}
     made = Why(printable(why(checked), _MAX_WHY))
     made.row = checked
     return verdict, made
@@ -282,10 +276,8 @@ def summary(answer: JudgeResult) -> str:
                 text = tr("{stale}: made by torch {versions}", stale=text, versions=versions)
             said.append(text)
     # What says more than a number comes last.
-    said.sort(key=lambda text: ":" in text)
-    without = counts.get("none", 0)
-    parts = [", ".join(said)] if said else []
-    if without:
+    parts = [", ".join(sorted(said, key=lambda text: ":" in text))] if said else []
+    if without := counts.get("none", 0):
         parts.append(several(without, *_WITHOUT))
     return "; ".join(parts) or tr("no entries")
 

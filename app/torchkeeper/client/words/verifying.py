@@ -12,7 +12,7 @@ from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.client.kept.verified import KeptCell, KeptVerification
     from torchkeeper.warm.shapes import Judged
 
 TRUST: Text = (
@@ -74,9 +74,7 @@ _EXPLAINED = 3
 
 def runs(quick: bool, portable: bool) -> list[str]:
     """The runs to ask for. Where no header is precompiled, there is nothing to prepare."""
-    if quick:
-        return ["warm"]
-    return [name for name in RUNS if not (portable and name == "prepared")]
+    return ["warm"] if quick else [x for x in RUNS if not (portable and x == "prepared")]
 
 
 def title(name: str) -> str:
@@ -142,17 +140,15 @@ def verdict(result: KeptVerification) -> str:
     name, counts = told_by(result)
     if result["good"]:
         return tr("Good")
-    cells, good = _whole(result)
-    if cells > 1:
-        return tr("Not good: {bad} of {all} cells", bad=cells - good, all=cells)
-    found = ", ".join(faults(counts))
-    how = tr("Not good") if _one(result) else _how(name)
+    if (cells := result["whole"]["cells"]) > 1:
+        return tr("Not good: {bad} of {all} cells", bad=cells - result["whole"]["good"], all=cells)
+    found, how = ", ".join(faults(counts)), _not_good(result, name)
     return f"{how}: {found}" if found else how
 
 
-def _how(name: str) -> str:
-    """That it was not good in a run."""
-    return tr(_NOT_GOOD.get(name, "Not good"))
+def _not_good(result: KeptVerification, name: str) -> str:
+    """That it was not good, and in which run, where there is more than one."""
+    return tr("Not good" if _one(result) else _NOT_GOOD.get(name, "Not good"))
 
 
 def _one(result: KeptVerification) -> bool:
@@ -171,12 +167,11 @@ def outcome(result: KeptVerification) -> str:
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     things = result["things"]
     looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
-    how = tr("Good") if result["good"] else tr("Not good") if _one(result) else _how(name)
+    how = tr("Good") if result["good"] else _not_good(result, name)
     shown = {"things": looked_up, "found": ", ".join(found), "rebuilt": _rebuilt(counts["rebuilt"])}
     said = tr("{verdict}: of {things} {found}; {rebuilt}", verdict=how, **shown)
-    cells, good = _whole(result)
-    if cells > 1:
-        said = several(good, *_CELLS, all=cells, outcome=said)
+    if (cells := result["whole"]["cells"]) > 1:
+        said = several(result["whole"]["good"], *_CELLS, all=cells, outcome=said)
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
@@ -184,11 +179,6 @@ def _thing(result: KeptVerification) -> str:
     """What it is that was looked up, as ``say.THINGS`` knows it: graphs where there are several."""
     things = result["things"]
     return next(iter(things)) if len(things) == 1 else "graphs"
-
-
-def _whole(result: KeptVerification) -> tuple[int, int]:
-    """How many cells there were, and how many of them are good, told or not."""
-    return result["whole"]["cells"], result["whole"]["good"]
 
 
 def of_cell(cell: KeptCell) -> str:
@@ -231,9 +221,9 @@ def _compared(ratios: Mapping[str, float]) -> list[str]:
     return told
 
 
-def best(result: KeptVerification, other: str) -> float | None:
-    """How many times as fast as another the last run with the target was; None without one."""
-    told = (result["ratios"].get(f"{name}_{other}") for name in reversed(JUDGED))
+def best(result: KeptVerification) -> float | None:
+    """How many times as fast as cold the last run with the target was; None without one."""
+    told = (result["ratios"].get(f"{name}_cold") for name in reversed(JUDGED))
     return next((found for found in told if found is not None), None)
 
 
@@ -265,8 +255,11 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
             here=str(threads),
             n=str(made_threads),
         )
-    explained = _explained(result)
-    if _whole(result)[0] > 1:
+    # Of several cells the table says why.
+    one_cell = result["whole"]["cells"] <= 1
+    every = {why: row for row in result["rows"] if one_cell and (why := row.get("why"))}
+    explained = dict(list(every.items())[:_EXPLAINED])
+    if not one_cell:
         yield tr(
             "What is not good is not in it as this environment looks for it: warm it with these "
             "recipes, and verify again. What was warmed portable is verified portable."
@@ -282,8 +275,7 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
     elif misses:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
         # What they are called has commas of its own.
-        names = "; ".join(dict.fromkeys(missed))
-        yield tr(_MISSING[_thing(result)][bool(missed)], names=names)
+        yield tr(_MISSING[_thing(result)][bool(missed)], names="; ".join(dict.fromkeys(missed)))
     yield from (f"{row['name']}: {why}." for why, row in explained.items())
     if hits and counts["autograd"]["misses"] and not misses:
         yield tr(
@@ -296,11 +288,3 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
             "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
             "made, and imported here for this environment; the bundle needs its code (kind:code)."
         )
-
-
-def _explained(result: KeptVerification) -> dict[str, KeptGraph]:
-    """Some graphs that were no hit, by why that is; of several cells the table says it."""
-    if _whole(result)[0] > 1:
-        return {}
-    rows = {why: row for row in result["rows"] if (why := row.get("why"))}
-    return dict(list(rows.items())[:_EXPLAINED])

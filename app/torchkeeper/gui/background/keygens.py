@@ -1,5 +1,5 @@
 """ssh-keygen at work for the window. It has no terminal: it asks in lines of its standard error,
-and is answered on its standard input (``client.signing.environment_asking``). No answer is kept, or
+and is answered on its standard input (``client.signers.environment_asking``). No answer is kept, or
 written anywhere else.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal, Slot
 
-from torchkeeper.client import signing
+from torchkeeper.client import signers
 from torchkeeper.client.words.problems import printable, user_error
 
 #: What it says where a passphrase, or the PIN of a token, is not the right one.
@@ -42,7 +42,7 @@ class Run(QObject):
         process.setProgram(command[0])
         process.setArguments(list(command[1:]))
         made = QProcessEnvironment()
-        for name, value in signing.environment_asking().items():
+        for name, value in signers.environment_asking().items():
             made.insert(name, value)
         process.setProcessEnvironment(made)
         process.setStandardOutputFile(QProcess.nullDevice())
@@ -137,14 +137,14 @@ class Keygens(QObject):
     def _hear(self, run: Run) -> None:
         run.line += run.process.readAllStandardError().data()
         *whole, run.line = run.line.split(b"\n")
-        run.line = run.line[-signing.SAID :]
+        run.line = run.line[-signers.SAID :]
         for line in whole:
-            if line.startswith(signing.ASKS):
-                self.said.emit(run.ticket, [Said(_text(line, signing.ASKS), True, run.wrong)])
-            elif line.startswith(signing.NOTES):
-                self.said.emit(run.ticket, [Said(_text(line, signing.NOTES))])
+            if line.startswith(signers.ASKS):
+                self.said.emit(run.ticket, [Said(_text(line, signers.ASKS), True, run.wrong)])
+            elif line.startswith(signers.NOTES):
+                self.said.emit(run.ticket, [Said(_text(line, signers.NOTES))])
             else:
-                run.heard = (run.heard + line + b"\n")[-signing.SAID :]
+                run.heard = (run.heard + line + b"\n")[-signers.SAID :]
 
     @Slot(object)
     def _over(self, run: Run) -> None:
@@ -161,7 +161,7 @@ class Keygens(QObject):
             run.start(wrong=True)
         else:
             self._leave(run)
-            self.failed.emit(run.ticket, signing.failed(run.heard, code), [])
+            self.failed.emit(run.ticket, signers.failed(run.heard, code), [])
 
     @Slot(object)
     def _not_begun(self, run: Run) -> None:

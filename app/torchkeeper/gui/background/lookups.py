@@ -72,7 +72,7 @@ class Signers(TypedDict):
 
 class Known(TypedDict):
     """An interpreter. starts, writers: as of ``client.engines.interpreters``. facts: those that are
-    kept, else None. counts: as of ``client.engines.everywhere.may_count``.
+    kept, else None. counts: as of ``client.engines.probes.may_count``.
     """
 
     python: str
@@ -117,12 +117,12 @@ def room(path: str) -> Room:
 
 def revealed(path: str) -> Revealed:
     """What is at a path, which the file manager is to show."""
-    from torchkeeper.client.desktop import filemanager
+    from torchkeeper.client.desktop import services
     from torchkeeper.client.paths import what_at_once
 
     found = what_at_once(path)
     there = found not in ("missing", "silent")
-    return Revealed(found, there and filemanager.shows(path, folder=found == "folder"))
+    return Revealed(found, there and services.shows(path, folder=found == "folder"))
 
 
 def prepared() -> bool:
@@ -132,16 +132,16 @@ def prepared() -> bool:
 
 
 def offered(some: Sequence[str]) -> list[At]:
-    """What each is offered as (``client.offered.kind``)."""
-    from torchkeeper.client.offered import kind
+    """What each is offered as (``client.recipes.files.kind``)."""
+    from torchkeeper.client.recipes.files import kind
 
     return [At(path, kind(path)) for path in some]
 
 
 def interpreters(add: str = "", remove: str = "") -> Found:
     """Which there are after an ``add`` or a ``remove``. Starts nothing. Raises UserError."""
-    from torchkeeper.client.engines import everywhere, probes
     from torchkeeper.client.engines import interpreters as every
+    from torchkeeper.client.engines import probes
 
     # One after the other, so that the last answer knows of all that was added.
     with _FINDING:
@@ -159,7 +159,7 @@ def interpreters(add: str = "", remove: str = "") -> Found:
             with contextlib.suppress(OSError):  # it will be asked, and say what is wrong
                 facts = probes.kept(probes.identity(one.python))
             with contextlib.suppress(OSError):  # nobody knows
-                counts = everywhere.may_count(one)
+                counts = probes.may_count(one)
             writers = [] if one.python == sys.executable else every.writers(one.python)
             rows.append(
                 {"python": one.python, "label": one.label, "added": one.added,
@@ -239,9 +239,9 @@ def signing_command(key: str, target: str, folder: str) -> list[str]:
 
 def signature_text(target: str) -> str:
     """The signature that was made of a file. Raises UserError."""
-    from torchkeeper.client import signing
+    from torchkeeper.client import signers
 
-    return signing.signature_of(target)
+    return signers.signature_of(target)
 
 
 def public_key(path: str) -> PublicKey:

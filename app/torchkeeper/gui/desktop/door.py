@@ -75,7 +75,7 @@ class Door(QObject):
         else:
             caller = _Caller(line, self)
             self.callers.add(caller)
-            caller.say(handover.greeting())
+            caller.say(handover.GREETING)
 
     @property
     def serving(self) -> bool:
@@ -144,7 +144,7 @@ class _Caller(QObject):
             handed = handover.parse(line)
             # Who gave up waiting has opened a window of its own by now.
             wanted = handed is not None and self._door.serving and not self._gone()
-            if handed is not None and wanted and self.say(handover.answer()):
+            if handed is not None and wanted and self.say(handover.TAKEN):
                 self._door.take(handed)
             self.end()
 

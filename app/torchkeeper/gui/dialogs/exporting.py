@@ -226,7 +226,7 @@ class ExportDialog(WorkDialog):
             self.needed.setText(needed_text(needs))
         title = self.tr("Export {}").format(entries)
         if self.error:
-            title = say.title(self.error.what)
+            title = self.error.what.removesuffix(".")
         elif plan and not count:
             title = self.tr("There is nothing to export")
         elif plan:

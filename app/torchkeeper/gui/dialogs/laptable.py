@@ -18,7 +18,7 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.warm.options import RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verification import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.client.kept.verified import KeptCell, KeptGraph, KeptVerification
 
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}

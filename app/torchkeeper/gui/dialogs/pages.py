@@ -31,7 +31,7 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verification import KeptVerification
+    from torchkeeper.client.kept.verified import KeptVerification
     from torchkeeper.gui.matrix.pane import CellsPane
 
 

@@ -171,7 +171,7 @@ class PurgeDialog(Dialog):
 
     def _failed(self, error: UserError) -> None:
         self.model.end()
-        self.title.setText(say.title(error.what))
+        self.title.setText(error.what.removesuffix("."))
         self.text.setText("\n".join(filter(None, (error.why, error.remedy))))
         self._end()
 
@@ -359,7 +359,7 @@ class MendDialog(Dialog):
         if not doing:
             title = self.tr("Nothing of it can be done")
         elif len(plans) == 1:
-            title = say.title(said(plans[0].told.finding).what)
+            title = said(plans[0].told.finding).what.removesuffix(".")
         self.title = forms.label(title, "title", wrap=True)
         self.body.addWidget(self.title)
         self.rows: list[QWidget] = []

@@ -247,7 +247,7 @@ class Sharing(QWidget):
         self._ticket = None
         secrets = [one["secret"] for one in self._coming if "secret" in one]
         lines = [leaks.of_entry(one) for one in secrets[:_LISTED]]
-        found = Found(told["secrets"], lines, leaks.in_one(told["private"]))
+        found = Found(told["secrets"], lines, leaks.private(told["private"], of_one=True))
         self._coming.clear()
         self._known[self._state] = found
         if len(self._known) > _KEPT:

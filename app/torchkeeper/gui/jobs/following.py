@@ -147,7 +147,7 @@ class Notifier(QObject):
     def __init__(self, context: Context, alone: Callable[[], bool]) -> None:
         """alone: whether the window has gone, and its jobs go on."""
         super().__init__(context.window)
-        from torchkeeper.client.desktop.notifications import Notifications
+        from torchkeeper.client.desktop.services import Notifications
 
         self._context, self._alone = context, alone
         self.notifications = Notifications(self._was_clicked, self._was_lost)
@@ -177,7 +177,7 @@ class Notifier(QObject):
             self._failed.emit(key)
 
     def _ended(self, job: Job) -> None:
-        from torchkeeper.client.desktop.notifications import Note
+        from torchkeeper.client.desktop.services import Note
         from torchkeeper.gui.desktop import front
 
         took = job.elapsed(time.time()) or 0.0

@@ -15,7 +15,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.warm.options import RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verification import KeptVerification
+    from torchkeeper.client.kept.verified import KeptVerification
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import GraphTold
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from torchkeeper.client.engines import probes
-from torchkeeper.client.engines.everywhere import Everywhere
 from torchkeeper.client.engines.interpreters import not_started
+from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups

@@ -49,7 +49,7 @@ class Beside(NamedTuple):
         result, ago = self.one.result, say.ago(self.one.at)
         if self.good:
             said = _tr("0 rebuilt")
-            if (ratio := verifying.best(result, "cold")) is not None:
+            if (ratio := verifying.best(result)) is not None:
                 said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")
             text = _tr("Verified {}: {}")
         else:

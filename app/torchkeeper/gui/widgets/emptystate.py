@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from torchkeeper.client.words import say
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import RemedyButtons
@@ -61,7 +60,7 @@ class EmptyState(QWidget):
     def say(self, title: str, text: str = "", icon: str = "") -> None:
         """What to show; the picture stays without another ``icon``."""
         self._icon = icon or self._icon
-        forms.tell(self.title, say.title(title))
+        forms.tell(self.title, title.removesuffix("."))
         forms.tell(self.text, text)
         # A picture alone says nothing.
         self.picture.setVisible(bool(title or text))

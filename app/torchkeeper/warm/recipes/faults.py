@@ -29,7 +29,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong. where: the path to it. expected: a code, which
-    ``client.words.recipewords`` has the words for, with ``params``. found: the value as it was
+    ``client.words.problems`` has the words for, with ``params``. found: the value as it was
     written, cut, or "" where something is missing. at_key: whether it is the key that is wrong and
     not its value.
     """

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
-from torchkeeper.client.words import checkwords, say
+from torchkeeper.client.words import say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.pages.doctor.diagnosis import Mended
@@ -42,7 +42,7 @@ class PressCard(Card):
 def finding_card(one: Told, to: Cards) -> PressCard:
     """What is wrong, why, what to do, and which check of which place says so."""
     told, finding = said(one.finding), one.finding
-    check, place = checkwords.name(one.check), printable(finding.place, 400)
+    check, place = diagnosing.check_name(one.check), printable(finding.place, 400)
     by = _tr("Check: {}").format(check) + (f" · {place}" if place not in told.what else "")
     mends = diagnosing.mends(finding)
     # What the command line calls so is the button beside it.
@@ -85,7 +85,7 @@ def left_card(left: Sequence[Left], to: Cards) -> PressCard:
         by.setdefault((text, place), []).append(check)
     texts = []
     for (why_text, place), checks in by.items():
-        who = checkwords.listed(checks)
+        who = diagnosing.check_names(checks)
         if place:
             who = _tr("{} of {}").format(who, printable(place, 400))
         texts.append((f"{who[:1].upper()}{who[1:]}: {why_text}", ""))

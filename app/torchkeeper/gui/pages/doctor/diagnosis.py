@@ -15,8 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
-from torchkeeper.client.engines.everywhere import Everywhere
-from torchkeeper.client.words import checkwords
+from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
@@ -263,15 +262,15 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         for part in (told.why, told.remedy):
             yield from (f"    {line}" for line in part.splitlines() if line)
         place = f" of {printable(one.finding.place, 4096)}" if one.finding.place else ""
-        yield f"    Check: {checkwords.name(one.check)}{place}"
+        yield f"    Check: {diagnosing.check_name(one.check)}{place}"
     if left := diagnosing.left_of(result):
         yield ""
     for check, place, why in left:
         where = f" of {printable(place, 4096)}" if place else ""
-        yield f"not checked: {checkwords.name(check)}{where}: {why.what} {why.why}".rstrip()
+        yield f"not checked: {diagnosing.check_name(check)}{where}: {why.what} {why.why}".rstrip()
     if diagnosis.result is not None:
         yield ""
-        yield f"Checked: {checkwords.listed(result['checks'])}."
+        yield f"Checked: {diagnosing.check_names(result['checks'])}."
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QProgressBar, QWidget
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines.process import clean_environment
-from torchkeeper.client.words import checkwords, say
+from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -372,9 +372,9 @@ class DoctorPage(Page):
                 return self.tr("Trying the compiler, Triton and the GPU of the environment…")
             return self.tr("Reading…")
         done, total = found.progress
-        steps = checkwords.steps(found.asked.places)
+        steps = diagnosing.steps(found.asked.places)
         check, place = steps[done] if done < len(steps) else ("", "")
-        name = checkwords.name(check)
+        name = diagnosing.check_name(check)
         of = self.tr("{} of {}").format(name, printable(place, 200)) if place else name
         count = self.tr("Check {} of {}").format(min(done + 1, total), total)
         return f"{count}: {of}" if name else count
@@ -390,7 +390,7 @@ class DoctorPage(Page):
     def _say_healthy(self) -> None:
         asked, result = self.diagnosis.asked, self.diagnosis.result or diagnosing.NOTHING
         places = [printable(place, 200) for place in (asked.places if asked else ())]
-        checks = checkwords.listed(result["checks"])
+        checks = diagnosing.check_names(result["checks"])
         checked = f"{self.tr('Checked')}: {checks}." if checks else ""
         text = "\n\n".join(filter(None, ("\n".join(places), checked)))
         self.blank.say(diagnosing.summary([], result), text, "done")

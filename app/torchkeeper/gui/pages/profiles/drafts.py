@@ -303,7 +303,7 @@ def offered(path: str, form: str = "", container: str = "") -> Offered:
     """What a file in any of the formats comes to. form: what it is read as, "" to guess; container:
     whose settings, of several in a manifest. Raises UserError.
     """
-    from torchkeeper.client.profiles.chosen import read_any
+    from torchkeeper.client.profiles.formats import read_any
 
     read = read_any(path, format=form or None, container=container or None)
     return Offered(path, read.profile, tuple(read.left), bool(read.untold))

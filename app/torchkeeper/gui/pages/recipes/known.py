@@ -24,7 +24,7 @@ from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.warmed import Warmed
+    from torchkeeper.client.kept.verified import Warmed
     from torchkeeper.client.recipes.files import Fault
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
@@ -115,7 +115,7 @@ def listed(
     """The list, after some were put on it, ``unless`` a folder of it has them, and some taken off.
     Raises UserError as ``client.recipes.files.add`` and ``remove``.
     """
-    from torchkeeper.client.kept import warmed
+    from torchkeeper.client.kept import verified
     from torchkeeper.client.recipes import files as recipes
 
     kept = recipes.listed() if add and unless else []
@@ -124,7 +124,7 @@ def listed(
             recipes.add(path)
     for path in remove:
         recipes.remove(path)
-    before = warmed.last()
+    before = verified.last_warmed()
     builtin = Known(BUILTIN, BUILTIN, source=BUILTIN, cells=1, warmed=before.get(BUILTIN))
     found = [Listed(BUILTIN, False, [builtin])]
     for path in recipes.listed():
@@ -272,10 +272,10 @@ def _cells(sent: Sequence[str | SentRecipe]) -> tuple[list[tuple[str, str, str]]
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
-    """Note that recipes were warmed (``client.kept.warmed.keep``)."""
-    from torchkeeper.client.kept import warmed
+    """Note that recipes were warmed (``client.kept.verified.keep_warmed``)."""
+    from torchkeeper.client.kept import verified
 
-    warmed.keep(counts, place)
+    verified.keep_warmed(counts, place)
 
 
 def counted(job: Job) -> dict[str, tuple[str, int, int]]:

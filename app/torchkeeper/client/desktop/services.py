@@ -1,6 +1,8 @@
-"""The desktop's notifications, shown from a thread of their own that waits for clicks on them.
+"""The services of the desktop that are asked for something over the session bus: its file manager,
+to show a file, and its notifications, shown from a thread of their own that waits for clicks.
 
-As of the Desktop Notifications Specification, org.freedesktop.Notifications on the session bus.
+As of the interface org.freedesktop.FileManager1 (freedesktop.org, “File manager D-Bus interface”),
+and of the Desktop Notifications Specification, org.freedesktop.Notifications.
 """
 
 from __future__ import annotations
@@ -11,10 +13,28 @@ import select
 import threading
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torchkeeper.client.desktop.dbus import Bus
+
+_MANAGER, _MANAGER_PATH = "org.freedesktop.FileManager1", "/org/freedesktop/FileManager1"
+
+
+def shows(path: str, *, folder: bool) -> bool:
+    """Whether a file manager shows a file, or what is in a ``folder``. Waits up to PATIENCE."""
+    try:
+        from torchkeeper.client.desktop.dbus import Bus, address
+
+        bus = Bus.reach(address())
+        with contextlib.closing(bus.line):
+            uri, what = Path(path).absolute().as_uri(), "ShowFolders" if folder else "ShowItems"
+            bus.call(_MANAGER, _MANAGER_PATH, _MANAGER, what, "ass", [uri], "")
+    except (ImportError, OSError, ValueError):  # jeepney is there on Linux alone
+        return False
+    return True
+
 
 _SERVICE, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 #: What a click on one that has no buttons is called.
