@@ -20,11 +20,10 @@ from torchkeeper.client.profiles.profile import Profile, check_name
 from torchkeeper.client.words import say, settled
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.settled import Settled
-from torchkeeper.settings.finding import about_of, worst
+from torchkeeper.settings.finding import About, about_of, worst
 from torchkeeper.settings.known import SETTINGS, default
 from torchkeeper.settings.masks import taken
 from torchkeeper.settings.processes import Process
-from torchkeeper.settings.rules import About
 from torchkeeper.settings.rules import check as rules
 
 _HELP = """\
