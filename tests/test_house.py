@@ -40,10 +40,10 @@ FLOORS = [
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
     "widgets": "widgets theme idle taborder pages.ideas",
-    "models": """background desktop dialogs.environment jobs matrix.cells pages.profiles.drafts
+    "models": """background desktop jobs matrix.cells pages.profiles.drafts
         pages.profiles.words pages.recipes.known places.model sidebar.standing
-        verdicts.environments verdicts.judging verdicts.suggesting verdicts.verifications""",
-    "parts": """actions chrome context entrymap inspector matrix pages places sidebar table treemap
+        verdicts.environments verdicts.asking verdicts.verifications""",
+    "parts": """actions chrome context inspector matrix pages places sidebar table treemap
         verdicts""",
     "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.overview
         pages.profiles pages.recipes pages.runs widgets.foundlist""",

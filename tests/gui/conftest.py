@@ -25,7 +25,7 @@ from torchkeeper.client.words import say
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.table.rows import Row
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.verdict.probed import Device, Env

@@ -19,11 +19,11 @@ from tests.gui.test_slices import SLICE
 from tests.pace import within
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.gui.entrymap.pane import MapPane
-from torchkeeper.gui.entrymap.splitter import SHOWN
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap.layout import MOST
+from torchkeeper.gui.treemap.pane import MapPane
+from torchkeeper.gui.treemap.splitter import SHOWN
 from torchkeeper.stores.query import parse
 
 #: The kinds of entries: others are listed only when they are asked for.

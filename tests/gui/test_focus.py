@@ -19,7 +19,7 @@ from torchkeeper.gui import navigator, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
-from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.table.rows import Row
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.window import Window
 

@@ -16,7 +16,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
 from torchkeeper.gui.table.cells import KIND, NAME, SIZE
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.table.rows import Row
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 

@@ -38,9 +38,8 @@ from torchkeeper.gui.inspector.details import (
     relatives_of,
     sections,
 )
-from torchkeeper.gui.inspector.factors import FactorsPane, RowsModel
 from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
-from torchkeeper.gui.inspector.sources import Text, TextPane
+from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, Text, TextPane
 from torchkeeper.gui.inspector.summary import REST_MS
 from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades

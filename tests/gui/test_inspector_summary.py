@@ -24,8 +24,7 @@ from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.words.verdicts import must, told
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.exporting import ExportDialog
-from torchkeeper.gui.inspector.details import Detail, Need, Relatives, sections
-from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.inspector.details import Detail, FactsView, Need, Relatives, sections
 from torchkeeper.gui.inspector.summary import About, Measured, Sharing, VerdictCard
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.verdict.probed import DifferenceTold, VerdictTold

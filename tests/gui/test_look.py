@@ -20,10 +20,10 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow, click
 from tests.shots import run as shots
 from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.gui import shots as pictures
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import Bugs
 from torchkeeper.gui.dialogs.about import BugDialog
-from torchkeeper.gui.shots import run as pictures
 from torchkeeper.gui.theme import DARK, LIGHT, Shades, Theme
 from torchkeeper.gui.window import Window
 

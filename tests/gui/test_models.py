@@ -30,7 +30,7 @@ from torchkeeper.gui.table.cells import (
 )
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.lines import SortRole
-from torchkeeper.gui.table.ordering import narrows
+from torchkeeper.gui.table.rows import narrows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
@@ -309,16 +309,16 @@ def test_what_is_selected_is_looked_up_once_until_anything_changes(qtbot: QtBot)
     model = filled(entry(number) for number in range(900))
     table = EntryTable(model)
     qtbot.addWidget(table)
-    assert (table.selected(), table.selected_size()) == ([], 0)
+    assert (table.selected(), table.chosen.size()) == ([], 0)
     table.selectAll()
     chosen = table.selected()
     assert chosen == model.shown() and table.selected() is chosen
-    assert table.selected_size() == sum(e.size for e in chosen)
+    assert table.chosen.size() == sum(e.size for e in chosen)
     assert table.selected(7) == chosen[:7]
     model.renew([chosen[3]._replace(size=5000)], range(0))
     assert table.selected()[3].size == 5000
-    assert table.selected_size() == sum(e.size for e in chosen) - chosen[3].size + 5000
+    assert table.chosen.size() == sum(e.size for e in chosen) - chosen[3].size + 5000
     model.filter(parse("kind:fxgraph"))
     assert table.selected() == model.shown()
     table.clearSelection()
-    assert (table.selected(), table.selected_size()) == ([], 0)
+    assert (table.selected(), table.chosen.size()) == ([], 0)

@@ -20,8 +20,7 @@ from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
-from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-from torchkeeper.gui.dialogs.recipeform import RecipeForm
+from torchkeeper.gui.dialogs.recipeedit import RecipeEditor, RecipeForm
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.dialogs.working import WorkDialog

@@ -39,12 +39,11 @@ from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
 from torchkeeper.gui.sidebar import deferred as gauge
-from torchkeeper.gui.sidebar.carried import Carried, carried
 from torchkeeper.gui.sidebar.deferred import DeferredSidebar
-from torchkeeper.gui.sidebar.lists import Onto, SideList
+from torchkeeper.gui.sidebar.lists import FOLDED, Onto, SideList
 from torchkeeper.gui.sidebar.pagelist import Mark, PageItems, page_item
-from torchkeeper.gui.sidebar.section import FOLDED
 from torchkeeper.gui.sidebar.standing import Standing
+from torchkeeper.gui.table.mimedata import Carried, carried
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
 

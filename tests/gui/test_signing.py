@@ -30,10 +30,9 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.keygens import Said
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
-from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
+from torchkeeper.gui.dialogs.leaving import SIGN_WITH
 from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
-from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog
-from torchkeeper.gui.dialogs.trust import TrustDialog
+from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog, TrustDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.bundles import signing

@@ -21,7 +21,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
 from torchkeeper.gui.table.chosen import Keyed
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.ordering import SORT_KEYS, Row, dealt, merged
+from torchkeeper.gui.table.rows import SORT_KEYS, Row, dealt, merged
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
@@ -227,7 +227,7 @@ def test_a_large_selection_is_looked_at_in_parts(qtbot: QtBot) -> None:
     table.selectAll()
     table.selection_changed.connect(lambda: said.append(len(table.selected())))
     turns: list[float] = []
-    while not table.gathered:
+    while not table.chosen.ready:
         begun = time.thread_time()
         QApplication.processEvents()
         turns.append(time.thread_time() - begun)
@@ -235,12 +235,12 @@ def test_a_large_selection_is_looked_at_in_parts(qtbot: QtBot) -> None:
     assert max(turns) < within(SLICE)
     assert said == [MANY]
     assert table.selected() == model.shown()
-    assert table.selected_size() == sum(one.size for one in model.shown())
+    assert table.chosen.size() == sum(one.size for one in model.shown())
     # What changes while it is looked at is looked at again, and few are known at once.
     table.selectAll()
     model.filter(parse("kind:code"))
     table.selectRow(0)
-    assert table.gathered
+    assert table.chosen.ready
     assert table.selected() == model.shown()[:1]
 
 

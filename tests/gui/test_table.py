@@ -45,10 +45,9 @@ from torchkeeper.gui.table.cells import (
 )
 from torchkeeper.gui.table.columns import KEY as KEPT
 from torchkeeper.gui.table.columns import Columns
-from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate
+from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate, first_widths
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.table.widths import first_widths
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
 

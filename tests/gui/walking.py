@@ -37,7 +37,7 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
 from torchkeeper.gui.pages import PAGES
-from torchkeeper.gui.shots.run import prepare_screen
+from torchkeeper.gui.shots import prepare_screen
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.window import PAGE, Window

@@ -31,7 +31,7 @@ from tests.shots import (
     scenes_window,
 )
 from tests.shots.stage import Stage
-from torchkeeper.gui.shots.run import photographed
+from torchkeeper.gui.shots import photographed
 
 #: What is shown, by name; each takes pictures of several states.
 SCENES = {

@@ -7,10 +7,10 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.runs import Kept
-from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.places.model import EXPORTED_TO
+from torchkeeper.gui.treemap.pane import MapPane
 from torchkeeper.gui.window import PAGE, Window
 
 #: Seconds that something may take where there is so much of it.
@@ -70,7 +70,7 @@ def _many(stage: Stage) -> None:
     window.actions_["map"].trigger()
     window.inspector_frame.toggle()
     window.table.selectAll()
-    turn(_PATIENCE, lambda: window.table.gathered)
+    turn(_PATIENCE, lambda: window.table.chosen.ready)
     stage.take("many-selected", window, _REST)
     window.inspector_frame.toggle()
     _dialogs(stage, engines, window)

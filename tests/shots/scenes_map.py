@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QApplication
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.gui.entrymap.pane import MapPane
 from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.layout import MOST, Tile
+from torchkeeper.gui.treemap.pane import MapPane
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.window import Window
 

@@ -6,7 +6,7 @@ from tests.shots import sample_recipes
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.gui.dialogs.recipeform import RecipeForm
+from torchkeeper.gui.dialogs.recipeedit import RecipeForm
 from torchkeeper.gui.pages.recipes.page import RecipesPage
 from torchkeeper.gui.places.model import EXPORTED_TO
 

@@ -12,7 +12,7 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.page import ComparePage
-from torchkeeper.gui.sidebar.section import FOLDED
+from torchkeeper.gui.sidebar.lists import FOLDED
 from torchkeeper.gui.window import Window
 
 _TEAM, _FULL = "/srv/shared/inductor-team", "/scratch/full/torchinductor_ada"

@@ -10,10 +10,9 @@ from tests.shots.sample_results import EXPORTED
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.gui.dialogs.keychoice import SIGN_WITH
+from torchkeeper.gui.dialogs.leaving import SIGN_WITH
 from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
-from torchkeeper.gui.dialogs.signers import SignersDialog
-from torchkeeper.gui.dialogs.trust import TrustDialog
+from torchkeeper.gui.dialogs.signers import SignersDialog, TrustDialog
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import SIGNING, State
 from torchkeeper.gui.places.model import EXPORTED_TO

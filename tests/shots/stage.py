@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tests.shots.sample_engines import SampleEngines
+from torchkeeper.gui import shots
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.shots import stage
-from torchkeeper.gui.shots.stage import turn
+from torchkeeper.gui.shots import turn
 from torchkeeper.gui.window import Window
 
 __all__ = ["Stage", "turn"]
 
 
-class Stage(stage.Stage):
+class Stage(shots.Stage):
     """A stage whose windows are over the samples, unless they have other engines."""
 
     def window(

@@ -327,7 +327,7 @@ def add_shots(command: argparse.ArgumentParser) -> None:
 
 def shots(args: argparse.Namespace) -> int:
     try:
-        from torchkeeper.gui.shots.run import run as run_shots
+        from torchkeeper.gui.shots import run as run_shots
     except ImportError as error:
         from torchkeeper.client.desktop import display
 

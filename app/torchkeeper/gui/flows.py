@@ -96,7 +96,7 @@ class RecipeFlows(QObject):
 
     def new_recipe(self, source: str) -> None:
         """Write a recipe of a source, beginning with its example; ``FORM``: with a form."""
-        from torchkeeper.gui.dialogs.recipeform import RecipeForm
+        from torchkeeper.gui.dialogs.recipeedit import RecipeForm
 
         context = self._context
         if source == FORM:

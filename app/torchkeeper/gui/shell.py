@@ -22,7 +22,6 @@ from torchkeeper.gui.chrome.head import Head, MenuBar
 from torchkeeper.gui.chrome.split import InspectorFrame, InspectorSplitter
 from torchkeeper.gui.chrome.statusline import ApartLine, StatusBar, Trash
 from torchkeeper.gui.context import Context, late
-from torchkeeper.gui.entrymap.splitter import MapSplitter
 from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.jobs.following import Following, Notifier
 from torchkeeper.gui.jobs.model import JobsModel
@@ -33,11 +32,11 @@ from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.chosen import Keyed
-from torchkeeper.gui.table.columns import Columns
+from torchkeeper.gui.table.columns import Columns, GroupBy, SortBy
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.groupby import GroupBy, SortBy
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
+from torchkeeper.gui.treemap.splitter import MapSplitter
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 
@@ -56,10 +55,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.controller import VerdictController
 
 #: The modules of the parts that are made later; loading them is a step each.
-_LATER = (
-    "inspector.code_edit", "inspector.sources", "inspector.details", "inspector.factors",
-    "inspector.pane",
-)  # fmt: skip
+_LATER = ("inspector.code_edit", "inspector.sources", "inspector.details", "inspector.pane")
 
 
 class Shell(QMainWindow):
@@ -264,7 +260,7 @@ class Shell(QMainWindow):
         return self._inspector
 
     def _make_map(self) -> QWidget:
-        from torchkeeper.gui.entrymap.pane import MapPane
+        from torchkeeper.gui.treemap.pane import MapPane
 
         made = MapPane(self.table, partial(self.group_by.group, "kind"))
         made.close_button.clicked.connect(lambda: self.map_splitter.want(False))

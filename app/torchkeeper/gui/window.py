@@ -165,12 +165,12 @@ class Window(Shell):
             "map": lambda: self.navigator.toggle_map, "apart": lambda: self.navigator.toggle_apart,
             "inspector": lambda: self.inspector_frame.toggle,
             "sidebar": lambda: self.more.flows.toggle_sidebar,
-            "environment-use": lambda: self.more.flows.use_environment,
+            "environment-use": lambda: partial(self.more.flows.with_environment, "use"),
             "environment-none": lambda: partial(self.here.environments.choose, None),
-            "environment-doctor": lambda: self.more.flows.doctor_environment,
-            "environment-prepare": lambda: self.more.flows.prepare_environment,
-            "environment-ask": lambda: self.more.flows.ask_environment,
-            "environment-copy": lambda: self.more.flows.copy_environment,
+            "environment-doctor": lambda: partial(self.more.flows.with_environment, "doctor"),
+            "environment-prepare": lambda: partial(self.more.flows.with_environment, "prepare"),
+            "environment-ask": lambda: partial(self.more.flows.with_environment, "ask"),
+            "environment-copy": lambda: partial(self.more.flows.with_environment, "copy"),
             "environment-remove": lambda: self.more.flows.remove_environment,
             "environments": lambda: self.here.show_environments,
             "add-interpreter": lambda: self.here.add_interpreter,
@@ -322,7 +322,7 @@ class Window(Shell):
 
     def update_now(self) -> None:
         """Bring the actions, the totals and the empty state up to date."""
-        if not self.table.gathered:
+        if not self.table.chosen.ready:
             return  # it says when it is, and this is done again
         selected = self.table.selected()
         listing = self.listing
@@ -344,7 +344,7 @@ class Window(Shell):
             self.stack.setCurrentWidget(self.empty)
         self.keep_focus(focus, self.stack)
         self.map_splitter.stand_by(state is None)
-        size = self.table.selected_size()
+        size = self.table.chosen.size()
         judged = self._here is not None and self._here.verdicts.counts is not None
         if self._here is not None:
             self._here.tell()
@@ -363,7 +363,7 @@ class Window(Shell):
     def _situation(self, selected: Sequence[Entry]) -> Situation:
         """selected: the entries that are; a table with very many need not be asked twice."""
         chosen, job, listing = self.places_pane.place, self.following.job, self.listing
-        one = self._more.flows.environment if self._more is not None else None
+        one = self._more.environments.list.current if self._more is not None else None
         return Situation(
             place=listing.place is not None, path=listing.place or "",
             place_added=chosen is not None and chosen.added,

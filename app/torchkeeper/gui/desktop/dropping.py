@@ -12,9 +12,8 @@ from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.sidebar.carried import Carried, carried, pasted
 from torchkeeper.gui.sidebar.lists import Offer, answer
-from torchkeeper.gui.table.mimedata import rows_of
+from torchkeeper.gui.table.mimedata import Carried, carried, pasted, rows_of
 
 if TYPE_CHECKING:
     from PySide6.QtGui import QPaintEvent

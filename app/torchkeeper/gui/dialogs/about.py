@@ -69,15 +69,12 @@ class AboutDialog(Dialog):
         version = self.tr("Version {} · Qt {}").format(torchkeeper.__version__, qVersion())
         what = self.tr("See, warm, bundle and purge torch.compile caches.")
         texts = forms.column(forms.label("Torchkeeper", "title"), gap=4)
-        forms.add(texts, forms.label(version, "muted"), 8, forms.label(what, wrap=True))
-        texts.addWidget(forms.label(self.tr("Licence: Apache-2.0"), "muted"))
+        licence = forms.label(self.tr("Licence: Apache-2.0"), "muted")
+        forms.add(texts, forms.label(version, "muted"), 8, forms.label(what, wrap=True), licence)
         self.body.addLayout(forms.row((picture, forms.TOP), (texts, 1), gap=16))
         close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
         self.buttons(close)
-
-
-# The report of a bug: what to send us.
 
 
 class BugDialog(Dialog):

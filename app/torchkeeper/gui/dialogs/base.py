@@ -90,7 +90,10 @@ class Dialog(QDialog):
         if self._scrolled is not None:
             self._grow()
         elif self.grows and not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
-            self._shrink()
+            # Be no higher than all that it says: Qt takes wrapped texts for higher than they are.
+            needed = self.body.totalHeightForWidth(self.width())
+            if 0 < needed < self.height():
+                self.resize(self.width(), needed)
         at, stops = self.focusWidget(), taborder.stops(self)
         if (at is None or not at.isEnabled()) and (first := next(stops, None)) is not None:
             first.setFocus()
@@ -112,12 +115,6 @@ class Dialog(QDialog):
             # layout that is told to ask again would ask for the next event of this kind.
             needed = self.body.totalSizeHint().height()
         self.grow_to(needed)
-
-    def _shrink(self) -> None:
-        """Be no higher than all that it says: Qt takes wrapped texts for higher than they are."""
-        needed = self.body.totalHeightForWidth(self.width())
-        if 0 < needed < self.height():
-            self.resize(self.width(), needed)
 
     def be_low(self) -> None:
         """Be as low as all that it says now."""
@@ -147,9 +144,8 @@ class Dialog(QDialog):
 
     def buttons(self, *widgets: QWidget) -> None:
         """The row of buttons at the bottom; the last is the one that goes on."""
-        line = forms.row(forms.REST, *widgets)
-        forms.add(self.body, forms.GAP, line)
-        self._button_row = line
+        self._button_row = forms.row(forms.REST, *widgets)
+        forms.add(self.body, forms.GAP, self._button_row)
 
     def add_way(self, button: QWidget) -> None:
         """A button more, before the others."""
@@ -342,9 +338,6 @@ def choose_target(
     dialog.open()
 
 
-# Asking before what is not saved is lost; and a dialog in which somebody writes, which asks so.
-
-
 def _tr(text: str) -> str:
     return QCoreApplication.translate("UnsavedDialog", text)
 
@@ -352,15 +345,11 @@ def _tr(text: str) -> str:
 def ask(
     parent: QWidget, names: str, without: Callable[[], object], save: Callable[[], object]
 ) -> ConfirmDialog:
-    """Ask what is to become of what is not saved. names: a part of the question; without, save:
-    what is done on each answer.
-    """
+    """Ask what becomes of what is not saved. names: a part of the question."""
     title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
     lost = _tr("What was changed since it was last saved is lost.")
     dialog = confirm(parent, title, question, lost, _tr("Close without saving"), without)
-    button = forms.button(_tr("&Save"))
-    button.clicked.connect(save)
-    dialog.add_way(button)
+    dialog.add_way(forms.button(_tr("&Save"), save))
     return dialog
 
 
@@ -410,11 +399,12 @@ class UnsavedDialog(Dialog):
             self.save_unsaved(lambda: self._close_surely(then))
 
         self._question = dialog = ask(self, self.unsaved_names(), self._close_surely, save_first)
-        dialog.finished.connect(self._answered)
 
-    def _answered(self, _: int) -> None:
-        """It stays, or is closed by now; later it is closed for its own sake."""
-        self._question = self._then = None
+        def answered(_: int) -> None:
+            # It stays, or is closed by now; later it is closed for its own sake.
+            self._question = self._then = None
+
+        dialog.finished.connect(answered)
 
     def _close_surely(self, then: Callable[[], object] | None = None) -> None:
         """Close without asking; ``then``: what comes after it, where that is not known."""
@@ -422,8 +412,6 @@ class UnsavedDialog(Dialog):
         self._sure = True
         self.reject()
 
-
-# Asked when the window is closed while jobs run: whether they go on without it.
 
 #: Jobs that are named one by one.
 _NAMED = 5
@@ -473,8 +461,6 @@ class LeaveDialog(Dialog):
         self.accept()
         then()
 
-
-# Asking engines on behalf of a dialog: the latest question of its kind is the one that counts.
 
 #: Milliseconds without a key press before what was typed is looked at.
 _TYPING_MS = 250

@@ -14,7 +14,7 @@ from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages.ideas import explain
-from torchkeeper.gui.verdicts.suggesting import Suggestions
+from torchkeeper.gui.verdicts.asking import Suggestions
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
@@ -54,9 +54,8 @@ class Suggested(QFrame):
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
         texts = forms.column(forms.row(self.title, *fields, forms.REST), self.text, gap=4)
         numbers = forms.column(forms.REST, self.bytes, self.count, forms.REST, gap=0)
-        line = forms.row((texts, 1), numbers, gap=16, margin=12)
-        forms.add(line, (self.go, Qt.AlignmentFlag.AlignVCenter))
-        self.setLayout(line)
+        go = self.go, Qt.AlignmentFlag.AlignVCenter
+        self.setLayout(forms.row((texts, 1), numbers, go, gap=16, margin=12))
         self._text = text
         self.wait(self.tr("Looking…"))
 
@@ -181,8 +180,6 @@ class CleanDialog(Dialog):
                 explain(row, row.reason)
         return rows
 
-    # The numbers.
-
     def _limits(self) -> tuple[float, int]:
         _, unit = _UNITS[self.unit.currentIndex()]
         return self.days.value() * dead.DAY, self.budget.value() * unit
@@ -198,8 +195,6 @@ class CleanDialog(Dialog):
     def _count_without(self, python: str) -> None:
         self.found.count_without(python)
         self._settings.setValue(_WITHOUT, "\n".join(sorted(self.found.without)))
-
-    # What was found.
 
     def _begin(self) -> None:
         self.found.older, self.found.keep = self._limits()
@@ -284,15 +279,12 @@ class CleanDialog(Dialog):
         every = dead.environments(found.envs).replace("; torch", "\ntorch")
         self.envs.setToolTip(tip(every) if len(found.envs.envs) > _NAMED else "")
 
-    # What goes.
-
     def _preview(self, reason: str) -> None:
-        preview = PurgeDialog(self, self._engines, self._place, self.found.select(reason),
-                              engine_of=self.found.engine)  # fmt: skip
-        preview.decided.connect(self._decide)
-        preview.rejected.connect(self._back)
-        self.preview = preview
-        preview.open()
+        select, engine = self.found.select(reason), self.found.engine
+        self.preview = PurgeDialog(self, self._engines, self._place, select, engine_of=engine)
+        self.preview.decided.connect(self._decide)
+        self.preview.rejected.connect(self._back)
+        self.preview.open()
 
     def _back(self) -> None:
         self.preview = None
@@ -312,9 +304,8 @@ class _Sick(QFrame):
         super().__init__()
         self.setObjectName("hint")
         self._rows = forms.column()
-        line = forms.row((forms.picture("warning", 20, "warning"), forms.TOP), gap=12, margin=12)
-        forms.add(line, (self._rows, 1))
-        self.setLayout(line)
+        mark = forms.picture("warning", 20, "warning"), forms.TOP
+        self.setLayout(forms.row(mark, (self._rows, 1), gap=12, margin=12))
         self._shown: list[tuple[str, UserError]] = []
         self.buttons: list[QWidget] = []
         self.hide()

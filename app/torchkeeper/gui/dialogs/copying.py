@@ -23,9 +23,8 @@ from torchkeeper.gui.dialogs.base import (
     room_text,
 )
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
-from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
-from torchkeeper.gui.dialogs.secretchoice import SecretChoice, Stays
-from torchkeeper.gui.dialogs.trust import trust_notice
+from torchkeeper.gui.dialogs.leaving import SecretChoice
+from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable, trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages.bundles import Builders, CopyParams, CopyResult, KindOutcomes
-    from torchkeeper.engine.messages.findings import Finding
 
 #: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
 #: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
@@ -51,10 +49,8 @@ _OUTCOMES: tuple[Outcome, ...] = ("new", "there", "differs", "left")
 
 
 class Chosen(NamedTuple):
-    """What is to be copied: entries of a place, how many and how big (bytes).
-
-    bundle: whether the place is a bundle, which others may have made. claims: what it says of its
-    native objects then.
+    """What is to be copied: entries of a place, how many and how big (bytes). bundle: whether it is
+    one, which others may have made; claims: what it says of its native objects then.
     """
 
     place: str
@@ -110,7 +106,6 @@ class CopyDialog(WorkDialog):
         self._chosen, self._start = chosen, start
         self.plan: CopyResult | None = None
         self.error: UserError | None = None
-        self._left = Stays()
         self._plan_of = Latest(engines, self)
         self.target = target
         self._make()
@@ -132,6 +127,7 @@ class CopyDialog(WorkDialog):
         self.room = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
         self.secrets = SecretChoice()
+        self._left = self.secrets.stays
         self.secrets.changed.connect(self._say)
         self.replace = QCheckBox()
         self.replace.hide()
@@ -154,14 +150,11 @@ class CopyDialog(WorkDialog):
         forms.add(body, self.room, self.replace, 4, self.trust)
         # What others have made is copied on purpose, as it is imported.
         self.go.setAutoDefault(not self._chosen.bundle)
-        self._page = page = ChoicePage(body, self.cancel, self.go)
-        self.add_choice(page, None if self._chosen.bundle else self.go)
-
-    # What is asked of engines.
+        self._page = ChoicePage(body, self.cancel, self.go)
+        self.add_choice(self._page, None if self._chosen.bundle else self.go)
 
     def _ask(self, soon: bool = True) -> None:
         self.plan, self.error = None, None
-        self._left.clear()
         self.secrets.clear()
         self.replace.setChecked(False)
         into = self.target.path
@@ -179,7 +172,7 @@ class CopyDialog(WorkDialog):
                 "select": chosen.selection.select,
             }
             failed = partial(self._told, None)
-            heard = Listener(None, self._reading, self._findings, self._told, failed)
+            heard = Listener(None, self._reading, self.secrets.take, self._told, failed)
             hold, before = chosen.selection.hold, () if naming is None else naming.before
             self._plan_of.ask(COPY, params, heard, soon=soon, hold=hold, before=before)
         self._say()
@@ -204,10 +197,6 @@ class CopyDialog(WorkDialog):
             text = self.tr("Reading the entries, {} of {}…")
             self.news.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
 
-    def _findings(self, found: list[Finding]) -> None:
-        self._left.take(found)
-        self.secrets.take(found)
-
     def _told(self, plan: CopyResult | None, error: UserError | None = None) -> None:
         self.plan, self.error = plan, error
         self._say()
@@ -216,8 +205,6 @@ class CopyDialog(WorkDialog):
     def known(self) -> bool:
         """Whether everything there is to know of the target is known."""
         return self.plan is not None or self.error is not None
-
-    # What is said.
 
     def _say(self) -> None:
         plan = self.plan
@@ -247,7 +234,7 @@ class CopyDialog(WorkDialog):
         forms.weigh(self.go, danger=written_over)
         if not written_over:
             self.go.setAutoDefault(not self._chosen.bundle)
-        self._page.say_why(why if plan is not None else "")
+        forms.tell(self._page.why, why if plan is not None else "")
         going = plan["entries"] if plan else 0
         count = self.tr("Copy {}").format(say.count(going, "entry", "entries"))
         self.go.setText(count if going else self.tr("Copy"))
@@ -330,16 +317,13 @@ class CopyDialog(WorkDialog):
         there = plan.get("there")
         if there is None:
             return ""
-        if there["space"]["why"]:
+        bundle, what = plan["what"] == "bundle", there["what"]
+        no_file = what in ("folder", "other") or not there["space"]["exists"]
+        if there["space"]["why"] or (bundle and no_file):
             return self.room.text()
-        if plan["what"] == "bundle":
-            if there["what"] in ("folder", "other") or not there["space"]["exists"]:
-                return self.room.text()
-            if there["what"] == "file" and not self.replace.isChecked():
-                return self.tr("A file is there already. Say that it is to be replaced.")
+        if bundle and what == "file" and not self.replace.isChecked():
+            return self.tr("A file is there already. Say that it is to be replaced.")
         return ""
-
-    # What is done.
 
     def _go(self) -> None:
         if (into := self.target.path) is not None:

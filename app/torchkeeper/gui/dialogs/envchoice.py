@@ -8,8 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Signal
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui.dialogs import environment
-from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State, summary_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound
 
@@ -67,8 +66,7 @@ class EnvironmentChoice(Compound):
 
     def choose(self, python: str) -> None:
         """Choose an interpreter that is known."""
-        row = self.combo.findData(python)
-        if row >= 0:
+        if (row := self.combo.findData(python)) >= 0:
             self._touched = True
             self.combo.setCurrentIndex(row)
 
@@ -115,7 +113,7 @@ class EnvironmentChoice(Compound):
                            "left, or name it in TORCHKEEPER_TORCH_PYTHON."), "error"  # fmt: skip
             self.combo.setPlaceholderText(self.tr("No interpreter") if found else "")
         elif one.torch:
-            said = environment.summary(one.facts or {})
+            said = summary_of(one.facts or {})
         elif one.error is not None and one.state is not State.ASKING:
             said, role = "\n".join(filter(None, str(one.error).splitlines())), "error"
         elif one.state is State.WITHOUT:

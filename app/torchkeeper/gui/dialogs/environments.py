@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
-from PySide6.QtWidgets import QFileDialog, QHeaderView, QMenu, QSplitter, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QFileDialog, QHeaderView, QMenu, QTreeWidgetItem, QWidget
 from shiboken6 import isValid
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.base import Dialog, file_dialog
-from torchkeeper.gui.inspector.details import Section, Value
-from torchkeeper.gui.inspector.facts import FactsView
-from torchkeeper.gui.verdicts.chooser import state_text
-from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.inspector.details import FactsView, Section, Value
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State, state_text, tr
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
@@ -85,17 +82,13 @@ class EnvironmentsDialog(Dialog):
         self.problem.again.connect(self._again)
         self.facts = FactsView(self.tr("What the interpreter says of itself"))
         self.facts.setObjectName("card")
-        right = forms.column(self.title, self.said, self.problem, gap=4, margin=(8, 0, 0, 0))
-        right.addWidget(self.facts, 1)
+        texts = self.title, self.said, self.problem, (self.facts, 1)
+        right = forms.column(*texts, gap=4, margin=(8, 0, 0, 0))
         # Where there are no facts, the rest stays at the top.
         right.addStretch(0)
-        both = QSplitter(Qt.Orientation.Horizontal)
-        both.setObjectName("framed")
-        both.addWidget(forms.page(forms.column(self.tree, margin=(0, 0, 8, 0))))
-        both.addWidget(forms.page(right))
-        both.setChildrenCollapsible(False)
+        left = forms.page(forms.column(self.tree, margin=(0, 0, 8, 0)))
+        both = forms.split(left, forms.page(right), sizes=[450, 520])
         both.setStretchFactor(1, 1)
-        both.setSizes([450, 520])
         forms.add(self.body, 4, (both, 1))
         self.add = forms.button(self.tr("&Add interpreter…"), self._add, enter=False)
         self.remove = forms.button(self.tr("&Remove"), self._remove, enter=False)
@@ -103,13 +96,11 @@ class EnvironmentsDialog(Dialog):
         self.again = forms.button(self.tr("As&k again"), self._again, enter=False)
         self.copy = forms.button(self.tr("&Copy"), enter=False)
         menu = QMenu(self.copy)
-        self.copy_text = menu.addAction(self.tr("As &text"))
+        self.copy_text = menu.addAction(self.tr("As &text"), self._copy_text)
         self.copy_text.setStatusTip(self.tr("As it is shown here, a line for each fact"))
-        self.copy_text.triggered.connect(self._copy_text)
-        self.copy_json = menu.addAction(self.tr("As &JSON"))
+        self.copy_json = menu.addAction(self.tr("As &JSON"), self._copy_json)
         self.copy_json.setStatusTip(self.tr("As env --json prints it"))
         theme.follow(menu, self._dress_copies)
-        self.copy_json.triggered.connect(self._copy_json)
         self.copy.setMenu(menu)
         self.prepare = forms.button(self.tr("&Prepare…"), self._prepare, enter=False)
         self.prepare.setToolTip(
@@ -167,12 +158,11 @@ class EnvironmentsDialog(Dialog):
         self.facts.setVisible(one is not None and one.facts is not None)
         self.problem.setVisible(False)
         if one is None:
-            looking = self.tr("Looking for interpreters…")
-            none = self.tr("No interpreter was found")
-            self.title.setText(none if self._environments.found else looking)
+            looking, found = self.tr("Looking for interpreters…"), self._environments.found
+            self.title.setText(self.tr("No interpreter was found") if found else looking)
             add = self.tr("Add the Python of an environment that has torch. Without one nothing "
                           "can be compiled, and nobody knows which entries hit.")  # fmt: skip
-            self.said.setText(add if self._environments.found else "")
+            self.said.setText(add if found else "")
             return
         asking = one.state is State.ASKING
         self.title.setText(printable(one.python))
@@ -233,7 +223,7 @@ class EnvironmentsDialog(Dialog):
     def _again(self) -> None:
         one = self.current
         if one is not None and not one.starts:
-            self._environments.start(one)
+            self._environments.add(one.python)  # which has it started
         elif one is not None:
             self._environments.ask(one, again=True)
 
@@ -286,19 +276,18 @@ def _mark(one: Environment) -> QIcon:
 
 def sections(facts: Env) -> list[Section]:
     """What a probe found, as the facts of the inspector are shown."""
-    torch, machine = Section(""), Section(environment.tr("Machine"))
+    torch, machine = Section(""), Section(tr("Machine"))
     if not facts.get("torch"):
-        torch.add(environment.tr("Python"), printable(str(facts.get("python") or ""), 80))
-        machine.add(environment.tr("Platform"), printable(str(facts.get("platform") or ""), _LONG))
+        torch.add(tr("Python"), printable(str(facts.get("python") or ""), 80))
+        machine.add(tr("Platform"), printable(str(facts.get("platform") or ""), _LONG))
     else:
         for name, value in words.told(facts):
-            of = torch if name in _OF_TORCH else machine
-            label = name[:1].upper() + name[1:]
-            of.add(label, Value(printable(value, _LONG), fixed=name in _FIXED))
-    caches = Section(environment.tr("Cache folders and switches"))
+            shown = Value(printable(value, _LONG), fixed=name in _FIXED)
+            (torch if name in _OF_TORCH else machine).add(name[:1].upper() + name[1:], shown)
+    caches = Section(tr("Cache folders and switches"))
     for name, value, by in words.settings(facts):
         told = [Value(printable(value, _LONG), fixed=True)]
         if by:
-            told.append(Value(environment.tr("by {}").format(printable(by, 80)), muted=True))
+            told.append(Value(tr("by {}").format(printable(by, 80)), muted=True))
         caches.add((name[:1].upper() + name[1:]).replace("_", " "), *told)
     return [section for section in (torch, machine, caches) if section.rows]

@@ -16,9 +16,8 @@ from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
-from torchkeeper.gui.dialogs.keychoice import KeyChoice
+from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
 from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
-from torchkeeper.gui.dialogs.secretchoice import SecretChoice, Stays
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.operations import Selection
@@ -30,7 +29,6 @@ from torchkeeper.gui.widgets import forms
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages import bundles as messages
-    from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import Env
 
 #: Torch versions and devices that are named one by one.
@@ -73,7 +71,6 @@ class ExportDialog(WorkDialog):
         self.plan: messages.PlanExportResult | None = None
         self.there: messages.TargetResult | None = None
         self.error: UserError | None = None
-        self._left = Stays()
         self._plan_of = Latest(engines, self)
         self._target_of = Latest(engines, self)
         self._make()
@@ -106,6 +103,7 @@ class ExportDialog(WorkDialog):
             box.toggled.connect(lambda *_: self._ask())
         self.lacking = forms.label("", "warning", wrap=True)
         self.secrets = SecretChoice()
+        self._left = self.secrets.stays
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)
         self.key.changed.connect(self._say)
@@ -128,8 +126,6 @@ class ExportDialog(WorkDialog):
         forms.field(layout, self.tr("S&ign with"), self.key)
         self.add_choice(ChoicePage(layout, self.cancel, self.go), self.go)
 
-    # What is asked of engines.
-
     @property
     def _selection(self) -> Selection:
         return Selection() if self.whole.isChecked() else self._chosen
@@ -141,7 +137,6 @@ class ExportDialog(WorkDialog):
     def _ask(self) -> None:
         self.plan, self.error = None, None
         self.needed.setEnabled(not self.whole.isChecked())
-        self._left.clear()
         self.secrets.clear()
         params: messages.PlanExportParams = {
             "place": self._place,
@@ -149,7 +144,7 @@ class ExportDialog(WorkDialog):
             "needs": self._needs,
             "builders": carrying.builders(self._maker),
         }
-        heard = Listener(None, self._reading, self._findings, self._planned, self._failed)
+        heard = Listener(None, self._reading, self.secrets.take, self._planned, self._failed)
         hold = self._selection.hold
         self._plan_of.ask(protocol.PLAN_EXPORT, params, heard, soon=False, hold=hold)
         self._look(soon=False)
@@ -178,10 +173,6 @@ class ExportDialog(WorkDialog):
                 text = self.tr("Reading the entries, {} of {}…")
             self.source.setText(text.format(f"{done:,.0f}", f"{total:,.0f}"))
 
-    def _findings(self, found: list[Finding]) -> None:
-        self._left.take(found)
-        self.secrets.take(found)
-
     def _planned(self, plan: messages.PlanExportResult) -> None:
         self.plan = plan
         self.source.setText(self._from)
@@ -201,8 +192,6 @@ class ExportDialog(WorkDialog):
     def _not_looked(self, error: UserError) -> None:
         space: messages.Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
         self._looked({"what": "missing", "size": None, "mtime": None, "space": space})
-
-    # What is said.
 
     @property
     def path(self) -> str | None:
@@ -345,8 +334,6 @@ class ExportDialog(WorkDialog):
         if self.secrets.undecided:
             return self.tr("Secrets were found. Say what is to become of them.")
         return self.key.why_not
-
-    # What is done.
 
     def _browse(self) -> None:
         kinds = self.tr("Torchkeeper bundles (*.torchcache)")

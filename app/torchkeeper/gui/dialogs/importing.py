@@ -23,10 +23,9 @@ from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, room_text
 from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
-from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
-from torchkeeper.gui.dialogs.secretchoice import Stays
-from torchkeeper.gui.dialogs.trust import trust_notice
-from torchkeeper.gui.dialogs.unknownsigner import UnknownSigner
+from torchkeeper.gui.dialogs.leaving import Stays
+from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable, trust_notice
+from torchkeeper.gui.dialogs.signers import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import About, Names, Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel
@@ -250,12 +249,11 @@ class ImportDialog(WorkDialog):
         """Whom one would trust: whoever made the files, or signers whom one trusts already."""
         signers = {file.signer for file in self.chosen}
         known = sorted(filter(None, signers))
+        trust = self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
+                        "Import only files from people you trust.")  # fmt: skip
         if known and None not in signers:
             trust = self.tr("It was signed by {}, whom you trust, and is as it was signed.")
             trust = trust.format(say.together(known, 5))
-        else:
-            trust = self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
-                            "Import only files from people you trust.")  # fmt: skip
         runs = filter(None, (file.runs() for file in self.chosen))
         self.trust.setText("\n".join([trust, *dict.fromkeys(runs)]))
         odd = self._odd()
@@ -264,8 +262,8 @@ class ImportDialog(WorkDialog):
 
     def _odd(self) -> list[str]:
         """What is said of files that nobody vouches for, and that PyTorch has not written."""
-        said = (file.suspicious() for file in self.chosen if file.signer is None)
-        return list(filter(None, said))
+        strange = (file for file in self.chosen if file.signer is None)
+        return [said for file in strange if (said := file.suspicious())]
 
     def _paint(self) -> None:
         shades = theme.shades()
@@ -349,15 +347,12 @@ class ImportDialog(WorkDialog):
             self._made_in.setText(file.origin())
         self.signer.show_signature(file.signature)
         self._detail.say(self.tr("Nothing to import") if file.ready else self.tr("Reading…"))
-        marks = self._marks(file)
-        self._detail.fill(
-            [
-                (kind, [f"{count:,}", say.size(size), *marks.get(kind, ("", "", ""))])
-                for kind in KINDS
-                if kind in file.kinds and not file.error
-                for count, size in [file.kinds[kind]]
-            ]
-        )
+        marks, rows = self._marks(file), list[tuple[str, list[str]]]()
+        for kind in KINDS:
+            if kind in file.kinds and not file.error:
+                count, size = file.kinds[kind]
+                rows.append((kind, [f"{count:,}", say.size(size), *marks.get(kind, [""] * 3)]))
+        self._detail.fill(rows)
         self._say_prospects()
 
     def _say_prospects(self) -> None:
@@ -371,16 +366,15 @@ class ImportDialog(WorkDialog):
         self.warning.setVisible(bool(warned))
 
     def _marks(self, file: Inspected) -> dict[str, tuple[str, ...]]:
-        for one in self.compared["files"] if self.compared else ():
-            if one["file"] == file.path:
-                return {
-                    kind["kind"]: tuple(
-                        f"{of['entries']:,}" if of["entries"] else "–"
-                        for of in (kind["new"], kind["there"], kind["differs"])
-                    )
-                    for kind in one["kinds"]
-                }
-        return {}
+        return {
+            kind["kind"]: tuple(
+                f"{of['entries']:,}" if of["entries"] else "–"
+                for of in (kind["new"], kind["there"], kind["differs"])
+            )
+            for one in (self.compared["files"] if self.compared else ())
+            if one["file"] == file.path
+            for kind in one["kinds"]
+        }
 
     def _total(self, outcome: Outcome, what: Literal["entries", "bytes"] = "entries") -> int:
         found = self.compared["files"] if self.compared else ()
@@ -395,7 +389,7 @@ class ImportDialog(WorkDialog):
         forms.allow(self.go, why)
         # While it is being looked at there is no telling.
         waits = not self.ready or bool(self.chosen and self.target.path and not self.known)
-        self._page.say_why("" if waits else why)
+        forms.tell(self._page.why, "" if waits else why)
         counted = self.tr("Import {}").format(say.count(count, "entry", "entries"))
         self.go.setText(counted if count else self.tr("Import"))
 
@@ -437,8 +431,7 @@ class ImportDialog(WorkDialog):
                 if self.names.busy or self.environment.waiting:
                     news = self.tr("Asking PyTorch there for the names of native objects…")
         else:
-            news = self._news()
-            space = self.compared["space"]
+            news, space = self._news(), self.compared["space"]
             room, room_role = room_text(self.compared["needed"], space, self.tr)
             if not space["exists"] and not space["why"]:
                 room = self.tr("The folder will be made.") + " " + room
@@ -464,11 +457,10 @@ class ImportDialog(WorkDialog):
             parts.append(self.tr("{} renamed for the environment").format(objects))
         if there:
             parts.append(self.tr("{} there already").format(f"{there:,}"))
-        if differ:
-            text = self.tr("{} differ and stay as they are")
-            if differ == 1:
-                text = self.tr("{} differs and stays as it is")
-            parts.append(text.format(f"{differ:,}"))
+        if differ == 1:
+            parts.append(self.tr("{} differs and stays as it is").format(1))
+        elif differ:
+            parts.append(self.tr("{} differ and stay as they are").format(f"{differ:,}"))
         if bad:
             parts.append(self.tr("{} cannot be placed").format(f"{bad:,}"))
         return " · ".join(parts)

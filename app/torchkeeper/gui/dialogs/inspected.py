@@ -14,10 +14,9 @@ from torchkeeper.client import carrying
 from torchkeeper.client.words import leaks, say, verdicts
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.verdicts.environments import State
-from torchkeeper.gui.verdicts.judging import Judging
+from torchkeeper.gui.verdicts.asking import Judging
+from torchkeeper.gui.verdicts.environments import State, facts_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims, MadeIn
@@ -120,7 +119,7 @@ class Inspected:
         """Where it was made, and what of it no place can hold."""
         lines = []
         if self.made_in:
-            facts = environment.facts(self.made_in)
+            facts = facts_of(self.made_in)
             lines.append(_tr("Made with: ") + " · ".join(f"{n} {v}" for n, v in facts))
         elif self.torches:
             known = say.together(sorted(printable(x, 40) for x in self.torches))
@@ -141,8 +140,7 @@ class Inspected:
 
 def signed(signature: SignatureResult) -> str:
     """Who signed it, in words."""
-    key = short_key(signature)
-    status = signature["status"]
+    key, status = short_key(signature), signature["status"]
     if status == "trusted":
         return _tr("Signed by {}, with {}").format(signature["signer"], key)
     if status == "unknown":
@@ -153,16 +151,12 @@ def signed(signature: SignatureResult) -> str:
     return _tr("Signed by nobody")
 
 
-# What of some files would be of use here, asked for while the user looks at them.
-
 #: Characters of a sentence about a file.
 _LONG = 400
 
 
 class Prospects(QObject):
-    """Has one file after the other judged in the environment that is chosen. Nobody waits for it:
-    where it cannot be told, nothing is said.
-    """
+    """Has files judged, one by one, in the environment that is chosen; where it fails, nothing."""
 
     changed = Signal()
 
@@ -211,26 +205,20 @@ class Prospects(QObject):
         self._files = []
         self._judging.forget()
 
-    @property
-    def waited_for(self) -> bool:
-        """Whether something is still to come."""
-        chosen = self._choice.one
-        if chosen is None or not self._files:
-            return False
-        asking = chosen.state in (State.ASKING, State.UNASKED) and not chosen.torch
-        return asking or (bool(chosen.torch) and any(f not in self.found for f in self._files))
-
     def of(self, file: str) -> str:
         """What of a file would be of use, in a sentence; empty where that is not known."""
-        counts = self.found.get(file)
+        counts, chosen = self.found.get(file), self._choice.one
         if counts:
             judged = {name: n for name, n in counts["verdicts"].items() if name != "none"}
             if not judged:
                 return ""
+            here = self.tr("torch {}").format(printable(chosen.torch if chosen else "", 40))
             said = printable(verdicts.summary({**counts, "verdicts": judged}), _LONG)
-            return self.tr("With {}: {}").format(self._here(), said)
-        waiting = self.waited_for and file in self._files and file not in self.found
-        return self.tr("Asking what of it is of use here…") if waiting else ""
+            return self.tr("With {}: {}").format(here, said)
+        if chosen is None or file not in self._files or file in self.found:
+            return ""
+        waits = bool(chosen.torch) or chosen.state in (State.ASKING, State.UNASKED)
+        return self.tr("Asking what of it is of use here…") if waits else ""
 
     @property
     def warning(self) -> str:
@@ -241,7 +229,3 @@ class Prospects(QObject):
         if not known or len(known) < len(told) or chosen is None:
             return ""
         return printable(verdicts.warning(verdicts.together(known), chosen.torch), _LONG)
-
-    def _here(self) -> str:
-        chosen = self._choice.one
-        return self.tr("torch {}").format(printable(chosen.torch if chosen else "", 40))

@@ -152,16 +152,13 @@ class VerifiedCells(_Table):
     def show_cells(self, cells: Sequence[KeptCell]) -> None:
         """Those that are not good first; ``cells``: as ``client.kept.verified.checked`` says."""
         self.clear()
-        several = len({cell["recipe"] for cell in cells}) > 1
-        items = []
-        in_order = sorted(cells, key=lambda one: one["good"])
-        for cell in in_order[:_CELLS]:
+        several, items = len({cell["recipe"] for cell in cells}) > 1, []
+        for cell in sorted(cells, key=lambda one: one["good"])[:_CELLS]:
             name, recipe = printable(cell["name"], 200), printable(cell["recipe"], 80)
             if several and not name.startswith(recipe):
                 name = f"{recipe} · {name}"
-            took = cell["seconds"]
-            last = next((took[run] for run in ("prepared", "warm") if run in took), None)
-            ratios = cell["ratios"]
+            took, ratios = cell["seconds"], cell["ratios"]
+            last = took.get("prepared", took.get("warm"))
             ratio = ratios.get("prepared_cold", ratios.get("warm_cold"))
             cold, warm = ("–" if x is None else say.seconds(x) for x in (took.get("cold"), last))
             times = "–" if ratio is None else f"{ratio:.1f}×"
@@ -173,8 +170,8 @@ class VerifiedCells(_Table):
             for column in (0, _WHY):
                 item.setToolTip(column, tip(item.text(column)))
             items.append(item)
-        if len(in_order) > _CELLS:
-            more = QTreeWidgetItem([tr("and {} more").format(f"{len(in_order) - _CELLS:,}")])
+        if len(cells) > _CELLS:
+            more = QTreeWidgetItem([tr("and {} more").format(f"{len(cells) - _CELLS:,}")])
             more.setFirstColumnSpanned(True)
             items.append(more)
         self.addTopLevelItems(items)
@@ -192,8 +189,7 @@ class VerifiedCells(_Table):
         good, bad = theme.icon("done", shades.good), theme.icon("error", shades.error)
         colours = QColor(shades.text), QColor(shades.error)
         for item in self.items():
-            mark = item.data(0, _MARK)
-            if mark is not None:
+            if (mark := item.data(0, _MARK)) is not None:
                 item.setIcon(0, good if mark else bad)
                 item.setForeground(4, colours[not mark])
 

@@ -42,16 +42,12 @@ class ChoicePage(QWidget):
         super().__init__()
         self.inside = Scrolled(forms.page(body))
         self._row = button_row(*buttons)
-        #: Why the last of the buttons is off, where that is not what one is asked: over the
-        #: buttons, for what says it otherwise may be below the fold.
+        #: Why the last button is off, where that is not what one is asked, and empty where it is
+        #: not: over the buttons, for what says it otherwise may be below the fold.
         self.why = forms.label("", "muted", wrap=True)
         self.why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.why.hide()
         self.setLayout(forms.column((self.inside, 1), self.why, self._row))
-
-    def say_why(self, text: str) -> None:
-        """Say why it cannot go on; nothing where it can."""
-        forms.tell(self.why, text)
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
@@ -67,6 +63,15 @@ def button_row(*widgets: QWidget, before: QWidget | None = None) -> QHBoxLayout:
     return forms.row(*first, forms.REST, *widgets, margin=(0, forms.GAP, 0, 0))
 
 
+def trust_notice(what: str, advice: str | QWidget, mild: bool = False) -> QWidget:
+    """A notice that cannot be overlooked, with advice. mild: about what is the user's own."""
+    texts = forms.column(forms.label(what, "heading"), gap=2)
+    forms.add(texts, advice if isinstance(advice, QWidget) else forms.label(advice, wrap=True))
+    shield = forms.picture("shield", 28, "muted" if mild else "error")
+    line = forms.row((shield, forms.TOP), (texts, 1), gap=12, margin=(12, 10, 12, 10))
+    return forms.frame("hint" if mild else "notice", line)
+
+
 def cells_pane(layout: QVBoxLayout, at: int) -> CellsPane:
     """The table of cells in a page: it takes the room that nothing else needs."""
     from torchkeeper.gui.matrix.pane import CellsPane
@@ -75,9 +80,6 @@ def cells_pane(layout: QVBoxLayout, at: int) -> CellsPane:
     layout.insertWidget(at, made, 1)
     layout.setStretch(at + 1, 0)
     return made
-
-
-# What more a dialog has to show of how a job ended: tables, a snippet, and what can follow.
 
 
 def _copy(text: str) -> None:
@@ -164,10 +166,10 @@ class Aftermath(QWidget):
         self.table.show_result(result)
         self.graphs.show_graphs(rows)
         self.graphs.setMinimumHeight(36 + 28 * min(len(rows), 4))
-        cells_seen, graphs_seen = (self.cells_title, self.cells), (self.graphs_title, self.graphs)
-        for widgets, seen in ((cells_seen, several), (graphs_seen, bool(rows))):
-            for widget in widgets:
-                widget.setVisible(seen)
+        for widget in (self.cells_title, self.cells):
+            widget.setVisible(several)
+        for shown in (self.graphs_title, self.graphs):
+            shown.setVisible(bool(rows))
 
 
 #: The margins of the dialog at the left and the right of a list, and the list's own.
@@ -226,14 +228,13 @@ class ResultPage(QWidget):
         texts.addWidget(self.remedies)
         head = forms.row((self.picture, forms.TOP), (texts, 1), gap=16)
         above = forms.row((self.left_title, 1), self.details, self.copy)
-        layout = forms.column(head, forms.GAP, above, self.left_reasons, (self.left, 1))
-        forms.add(layout, (self.more, 1))
-        layout.addStretch(0)
+        parts = head, forms.GAP, above, self.left_reasons, (self.left, 1), (self.more, 1)
+        self._layout = forms.column(*parts)
+        self._layout.addStretch(0)
         ways = self.verify, self.folder, self.open, self.close_
         before = forms.page(forms.row(self.again, self.bad, self.log))
-        layout.addLayout(button_row(*ways, before=before))
-        self._layout = layout
-        self.setLayout(layout)
+        self._layout.addLayout(button_row(*ways, before=before))
+        self.setLayout(self._layout)
         theme.follow(self, self._paint)
 
     def show_job(self, job: Job, again: bool) -> None:
@@ -315,20 +316,17 @@ class ResultPage(QWidget):
         if self.cells is None:
             self.cells = cells_pane(self._layout, self._layout.count() - 2)
             self.cells.edit.connect(self.edit)
-        self.cells.setVisible(True)
+        self.cells.show()
         self.cells.file_of = lambda recipe: file_of(job, recipe)
         self.cells.show_cells(job.cells)
         self.cells.choose_bad()
         return True
 
     def _paint(self) -> None:
-        if self._outcome is not None:
-            colour = getattr(theme.shades(), self._outcome.colour)
-            ratio = self.devicePixelRatioF()
-            self.picture.setPixmap(theme.pixmap(self._outcome.icon, 32, colour, ratio))
+        if (said := self._outcome) is not None:
+            colour, ratio = getattr(theme.shades(), said.colour), self.devicePixelRatioF()
+            self.picture.setPixmap(theme.pixmap(said.icon, 32, colour, ratio))
 
-
-# A small table by kind: how many entries, how big, and whatever else there is to say of each.
 
 _ROW = 28
 

@@ -62,11 +62,7 @@ class PrepareDialog(WorkDialog):
         self.wrong = forms.label("", "error", wrap=True)
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.go = forms.button(self.tr("Prepare"), self._go, primary=True)
-        self._lay_out()
         self.environment.changed.connect(self._say)
-        self._say()
-
-    def _lay_out(self) -> None:
         intro = forms.label(
             self.tr("On a CPU, the first compile in each temporary folder precompiles the C++ "
                     "headers of PyTorch: about 149 MB and several seconds, even if every object is "
@@ -85,6 +81,7 @@ class PrepareDialog(WorkDialog):
         line = forms.row((self.folder, 1), self.browse)
         forms.add(body, name, line, self.wrong, helped, forms.REST)
         self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
+        self._say()
 
     @property
     def into(self) -> str | None:
@@ -106,9 +103,6 @@ class PrepareDialog(WorkDialog):
             self.follow(self._start(self.environment.python, self.into))
 
 
-# How something is compiled: for how many threads, and whether with the precompiled header.
-
-
 class CompileOptions(QWidget):
     """Both are key factors: programs find the entries only where they run the same way."""
 
@@ -128,7 +122,7 @@ class CompileOptions(QWidget):
         self.box.toggled.connect(lambda *_: self.changed.emit())
         self.about = forms.label(portable_help, "muted", wrap=True)
         self.about.setContentsMargins(forms.CHECK, 0, 0, 0)
-        whole = forms.column(gap=forms.GAP)
+        whole = forms.column()
         forms.field(whole, self.tr("&Threads"), self.spin, threads_help)
         forms.add(whole, 4, self.box, self.about)
         self.setLayout(whole)
@@ -142,10 +136,8 @@ class CompileOptions(QWidget):
     def say(self, facts: Env | None) -> None:
         """Name the number that programs use in an environment, where it is known."""
         own = facts.get("threads") if facts else None
-        usual = self.tr("As programs here")
-        if own is not None and own > 0:
-            usual = self.tr("As programs here: {}").format(f"{own:,}")
-        self.spin.setSpecialValueText(usual)
+        usual = self.tr("As programs here: {}").format(f"{own:,}") if own and own > 0 else ""
+        self.spin.setSpecialValueText(usual or self.tr("As programs here"))
         if not self._touched and self._fitting and own is not None:
             self.spin.setValue(0 if own == self._fitting else self._fitting)
             self._touched = False
@@ -155,22 +147,12 @@ class CompileOptions(QWidget):
         self.changed.emit()
 
     @property
-    def portable(self) -> bool:
-        """Whether it is made without the precompiled header."""
-        return self.box.isChecked()
-
-    @property
     def params(self) -> Asked:
         """What a request says of it: nothing of what is as usual."""
-        told: Asked = {}
-        if threads := self.spin.value():
-            told["threads"] = threads
-        if self.portable:
+        told: Asked = {"threads": threads} if (threads := self.spin.value()) else {}
+        if self.box.isChecked():
             told["portable"] = True
         return told
-
-
-# The choice of a device to compile for.
 
 
 class DeviceChoice(Choice):
@@ -214,8 +196,6 @@ class DeviceChoice(Choice):
         """The chosen one; empty for the best."""
         return str(self.currentData() or "")
 
-
-# The choice of recipes in a dialog, and the cells that they make.
 
 #: Cells that are named.
 _MOST = 1000
@@ -281,9 +261,8 @@ class RecipeChoice(Compound):
         self._show_chosen()
 
     def _show_chosen(self) -> None:
-        row = next((n for n in range(self.combo.count()) if self.combo.itemData(n) == self.names),
-                   -1)  # fmt: skip
-        if row < 0:
+        rows = (n for n in range(self.combo.count()) if self.combo.itemData(n) == self.names)
+        if (row := next(rows, -1)) < 0:
             text = printable(self.names[0], 400)
             if len(self.names) > 1:
                 text = self.tr("{} files and folders").format(len(self.names))
@@ -305,8 +284,6 @@ class RecipeChoice(Compound):
         elif data == _FOLDER:
             title = self.tr("Choose a folder of recipes")
             choose_folder(self, title, "", lambda path: self.choose([path]))
-
-    # What they make.
 
     def _look(self) -> None:
         self._engines.forget(self._ticket)

@@ -173,8 +173,6 @@ def _add(tree: QTreeWidget, name: str, text: str) -> None:
     tree.addTopLevelItem(item)
 
 
-# A profile for others to read: shown in the format that is chosen, copied, or saved.
-
 #: Pixels that it is wide, and lines of the text that it has room for at least.
 _WIDE, _FEW = 880, 4
 
@@ -252,11 +250,10 @@ class ProfileExport(Dialog):
         if not self.isVisible():
             return
         self.text.updateGeometry()
-        body = self.body
-        body.activate()
-        needed = body.totalSizeHint().height()
-        if body.hasHeightForWidth():
-            needed = body.totalHeightForWidth(self.width())
+        self.body.activate()
+        needed = self.body.totalSizeHint().height()
+        if self.body.hasHeightForWidth():
+            needed = self.body.totalHeightForWidth(self.width())
         needed = min(needed, self.screen().availableSize().height() - 80)
         if needed > self.height() or self.height() == self._fitted:
             self.resize(self.width(), needed)

@@ -183,10 +183,10 @@ class PurgeDialog(Dialog):
         for widget in (self.table, self.at_once, self.hint):
             widget.setVisible(shown and not (widget is self.at_once and not self._has_trash))
         self.body.setStretchFactor(self.table, int(shown))
-        if not shown:
-            self.be_low()
-        else:
+        if shown:
             self.resize(self.width(), self._height)
+        else:
+            self.be_low()
 
     def _end(self) -> None:
         """There is nothing to decide: only what is said is left, and a way out."""
@@ -271,9 +271,8 @@ class _Hint(QFrame):
         forms.selectable(self.who)
         self.also = QCheckBox()
         texts = forms.column(self.what, self.who, self.also, gap=4)
-        line = forms.row((forms.picture("warning", 20, "warning"), forms.TOP), gap=12, margin=12)
-        forms.add(line, (texts, 1))
-        self.setLayout(line)
+        mark = forms.picture("warning", 20, "warning"), forms.TOP
+        self.setLayout(forms.row(mark, (texts, 1), gap=12, margin=12))
         self.hide()
 
     def _told(self, shown: bool) -> None:
@@ -342,9 +341,6 @@ class _Users(_Hint):
         self._told(bool(processes) or also)
 
 
-# What the doctor is about to do: each fix in a sentence, and the entries that go.
-
-
 class MendDialog(Dialog):
     """Shows exactly what was planned; it is done when that is agreed to."""
 
@@ -372,11 +368,10 @@ class MendDialog(Dialog):
             self.model.add(plan.entries)
         self.model.end()
         self.table.setVisible(bool(self.model.count))
-        self.body.addWidget(self.table, 1)
         undo = self.tr("What goes to the trash can be put back with Undo.")
         self.hint = forms.label("", "muted", wrap=True)
         forms.tell(self.hint, undo if any(plan.trashes for plan in doing) else "")
-        self.body.addWidget(self.hint)
+        forms.add(self.body, (self.table, 1), self.hint)
         # Without a list the rest stays at the top.
         self.body.addStretch(0)
         self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"), self.reject)
@@ -392,9 +387,8 @@ class MendDialog(Dialog):
 
     def _tell(self, plan: Plan) -> None:
         icon = "info" if not plan.does else "purge" if plan.trashes else "doctor"
-        texts = forms.column(gap=2)
         what = plan.will if plan.does else said(plan.told.finding).what
-        texts.addWidget(forms.label(printable(what, 600), wrap=True))
+        texts = forms.column(forms.label(printable(what, 600), wrap=True), gap=2)
         if plan.error is not None:
             why = " ".join(filter(None, (plan.error.what, plan.error.why, plan.error.remedy)))
         elif not plan.does:
@@ -408,8 +402,7 @@ class MendDialog(Dialog):
         self.body.addWidget(whole)
 
     def _kept(self, plan: Plan) -> str:
-        in_use = (plan.answer or {}).get("in_use")
-        if not in_use:
+        if not (in_use := (plan.answer or {}).get("in_use")):
             return ""
         left = in_use["left"]
         kept = several(left, "{n} entry in use stays.", "{n} entries in use stay.") if left else ""

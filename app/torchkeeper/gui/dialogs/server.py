@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import DuResult, ServerResult
 
 
-# What trying a server out comes to: what it is, how much it holds, whether it may be changed.
-
-
 class Login(NamedTuple):
     """How to log in for a trial: with a password, or with that of another server."""
 
@@ -75,8 +72,7 @@ class Trial(QWidget):
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
         self.form.setVerticalSpacing(4)
-        parts = self.said, self.form, self.notice
-        self.setLayout(forms.column(*parts, margin=(0, forms.GAP, 0, 0)))
+        self.setLayout(forms.column(self.said, self.form, self.notice, margin=(0, forms.GAP, 0, 0)))
         self.hide()
 
     def begin(self, place: str, login: Login) -> None:
@@ -185,9 +181,9 @@ class FileField(forms.Compound):
 
     def __init__(self, title: str, hint: str) -> None:
         super().__init__()
-        self._title = title
         self.edit = forms.line_edit(hint)
-        self.browse = forms.button(self.tr("Choose…"), self._browse, enter=False)
+        self.browse = forms.button(self.tr("Choose…"), enter=False)
+        self.browse.clicked.connect(lambda: choose_file(self, title, "", "", self.edit.setText))
         self.setLayout(forms.row((self.edit, 1), self.browse))
         self.setFocusProxy(self.edit)
 
@@ -195,9 +191,6 @@ class FileField(forms.Compound):
     def path(self) -> str:
         """What was typed or chosen; empty for none."""
         return self.edit.text().strip()
-
-    def _browse(self) -> None:
-        choose_file(self, self._title, "", "", self.edit.setText)
 
 
 def _alike(old: Address, new: Address) -> bool:
@@ -258,12 +251,12 @@ class ServerDialog(Dialog):
     def _fill(self, place: Place) -> None:
         """What is known of a server; its password is not shown to anybody."""
         address = parse(place.path).address
+        bare = replace(address, username="", ca_certs="", certfile="", keyfile="")
         self.name.setText(place.name)
         self.user.setText(address.username)
         self.ca.edit.setText(address.ca_certs)
         self.certificate.edit.setText(address.certfile)
         self.key.edit.setText(address.keyfile)
-        bare = replace(address, username="", ca_certs="", certfile="", keyfile="")
         self.address.setText(str(bare))
         self.read_only.setChecked(place.read_only)
         self.password.setPlaceholderText(self.tr("Left as it is"))
@@ -317,8 +310,15 @@ class ServerDialog(Dialog):
         address = parse(text if "://" in text else f"redis://{text}").address
         if self.user.text().strip():
             address = replace(address, username=self.user.text().strip())
+        if address.scheme == "rediss":
+            address = replace(
+                address,
+                ca_certs=self.ca.path or address.ca_certs,
+                certfile=self.certificate.path or address.certfile,
+                keyfile=self.key.path or address.keyfile,
+            )
         # Looked at again, with the files.
-        return str(parse(str(self._with_files(address))).address)
+        return str(parse(str(address)).address)
 
     @property
     def keeps_password(self) -> bool:
@@ -326,16 +326,6 @@ class ServerDialog(Dialog):
         if self.old is None or self.forgets or self.password.text():
             return False
         return _alike(parse(self.old.path).address, parse(self.place).address)
-
-    def _with_files(self, address: Address) -> Address:
-        if address.scheme != "rediss":
-            return address
-        return replace(
-            address,
-            ca_certs=self.ca.path or address.ca_certs,
-            certfile=self.certificate.path or address.certfile,
-            keyfile=self.key.path or address.keyfile,
-        )
 
     def _typed(self) -> None:
         """A password in the address moves to where it is not seen."""
@@ -369,20 +359,16 @@ class ServerDialog(Dialog):
         # What is wrong is told below all fields, where not all may be in sight.
         QTimer.singleShot(0, self.trial, lambda: self.show_part(self.trial))
 
-    def fail(self, error: UserError) -> None:
-        """Say what is wrong, and stay open."""
-        self.trial.fail(error)
-
     def _named(self) -> str | None:
         try:
             place = self.place
         except Problem as problem:
-            self.fail(user_error(problem.code, problem.params))
+            self.trial.fail(user_error(problem.code, problem.params))
             return None
         if place in self._others and (self.old is None or place != self.old.path):
             taken = self.tr("This server is on the list already.")
             remedy = self.tr("Edit it there, or give another address or database.")
-            self.fail(UserError(taken, "", remedy, code="address-taken"))
+            self.trial.fail(UserError(taken, "", remedy, code="address-taken"))
             return None
         return place
 

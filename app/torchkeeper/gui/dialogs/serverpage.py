@@ -145,9 +145,6 @@ class ExpiryDialog(Dialog):
         return float(self.number.value() * _UNITS[chosen]) if chosen < len(_UNITS) else None
 
 
-# What a server wants to know of who asks: a password, and whether to keep it.
-
-
 class KeepBox(QCheckBox):
     """Offers to keep a password in the system's keyring, where the system has one."""
 
@@ -213,9 +210,6 @@ class PasswordDialog(Dialog):
         self.buttons(self.cancel, self.go)
         self.password.setFocus()
         self.finished.connect(self.keep.stop)
-
-
-# What ssh-keygen wants to know before it signs: the passphrase of a key, or the PIN of a token.
 
 
 class PassphraseDialog(Dialog):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QCheckBox, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QTreeWidgetItem, QWidget
 
 from torchkeeper.client import signers
 from torchkeeper.client.signers import signers_file
@@ -18,20 +18,182 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, Latest, confirm
+from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, Latest, choose_file, confirm
 from torchkeeper.gui.dialogs.inspected import signed
-from torchkeeper.gui.dialogs.keychoice import KeyChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage
-from torchkeeper.gui.dialogs.trust import TrustDialog
+from torchkeeper.gui.dialogs.leaving import KeyChoice
+from torchkeeper.gui.dialogs.pages import ChoicePage, trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
-from torchkeeper.gui.sidebar.carried import files_of
+from torchkeeper.gui.table.mimedata import files_of
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
     from torchkeeper.gui.background.lookups import Signers
+
+#: Characters of a pasted key that are looked at; a long RSA key has some 1,500.
+_LONG = 16_384
+
+
+class TrustDialog(Dialog):
+    """Puts a key among the trusted signers; a key that is read or pasted is shown as it is."""
+
+    #: Whose signatures are trusted now, as of ``lookups.signers``.
+    trusted = Signal(object)
+
+    def __init__(self, parent: QWidget | None, engines: Engines, key: str = "") -> None:
+        """key: the public key that has signed something, which is not to be changed then."""
+        super().__init__(parent, 600, "signature")
+        self.setWindowTitle(self.tr("Trust a signer"))
+        self.setAcceptDrops(not key)
+        self._engines = engines
+        self._ticket: int | None = None
+        self._public: signers.PublicKey | None = None
+        self._error: UserError | None = None
+        self.key = QPlainTextEdit()
+        self.key.setTabChangesFocus(True)
+        self.key.setReadOnly(bool(key))
+        hint = self.tr("Paste a line such as ssh-ed25519 AAAAC3…, or drop a file: KEY.pub")
+        self.key.setPlaceholderText(hint)
+        theme.follow(self.key, lambda: self.key.setFont(theme.monospace()))
+        self.key.setFixedHeight(self.key.fontMetrics().lineSpacing() * 4 + 20)
+        self.file = forms.button(self.tr("Read from a &file…"), self._browse, enter=False)
+        self.file.setVisible(not key)
+        self.fingerprint = forms.label("", wrap=True)
+        self.fingerprint.setAccessibleName(self.tr("Fingerprint"))
+        self.name = QLineEdit()
+        self.name.setMaxLength(200)
+        self.wrong = forms.label("", "error", wrap=True)
+        self.wrong.hide()
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        # Never the default: to trust is to be pressed on purpose.
+        self.go = forms.button(self.tr("Trust"), self._go, primary=True, enter=False)
+        forms.field(self.body, self.tr("Public &key"), self.key)
+        forms.add(self.body, forms.row(self.file, forms.REST), self.fingerprint, 4)
+        forms.field(
+            self.body, self.tr("&Name"), self.name,
+            self.tr("Such as team@example.org: what bundles are said to be signed by."),
+        )  # fmt: skip
+        notice = trust_notice(
+            self.tr("What this key signs is imported unasked, and PyTorch will run it."),
+            self.tr(
+                "Compare the fingerprint with what its owner tells you, by another way "
+                "than the bundle came: anybody can sign with a key of any name."
+            ),
+        )
+        forms.add(self.body, 4, notice, self.wrong)
+        self.buttons(self.cancel, self.go)
+        self.key.textChanged.connect(self._read)
+        self.name.textChanged.connect(lambda *_: self._read())
+        self.finished.connect(lambda: engines.forget(self._ticket))
+        self.key.setPlainText(key)
+        self._read()
+        (self.name if key else self.key).setFocus()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if files_of(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if paths := files_of(event):
+            event.acceptProposedAction()
+            self.read_file(paths[0])
+
+    def read_file(self, path: str) -> None:
+        """Show the public key in a file."""
+        self._engines.forget(self._ticket)
+        listener = Listener(result=self._is_read, failed=self._failed)
+        self._ticket = self._engines.background(listener, lookups.public_key, path)
+
+    def _browse(self) -> None:
+        folder = os.path.expanduser("~/.ssh/")
+        kinds = self.tr("Public keys (*.pub);;All files (*)")
+        choose_file(self, self.tr("Public key"), folder, kinds, self.read_file)
+
+    def _is_read(self, public: signers.PublicKey) -> None:
+        self._ticket = None
+        self.key.setPlainText(f"{public.key} {printable(public.comment, 200)}".strip())
+
+    def _read(self) -> None:
+        self._public = self._error = None
+        if text := self.key.toPlainText().strip():
+            try:
+                self._public = signers.public_key_in(text[:_LONG], self.tr("The text"))
+            except UserError as e:
+                self._error = e
+        public = self._public
+        if public is not None and not self.name.text() and "@" in public.comment:
+            # Nobody vouches for it: it is only what the owner calls the key.
+            self.name.setPlaceholderText(printable(public.comment, 80))
+        self._say()
+
+    def _failed(self, error: UserError) -> None:
+        self._ticket, self._error = None, error
+        self._say()
+
+    def _say(self) -> None:
+        said: list[str] = []
+        if (error := self._error) is not None:
+            # Of a key, the remedy is about one to sign with.
+            remedy = "" if error.code == "key-unusable" else error.remedy
+            said = [error.what, error.why, remedy]
+        self.wrong.setText(" ".join(filter(None, said)))
+        self.wrong.setVisible(error is not None)
+        public, shown = self._public, self.tr("Its fingerprint is shown here, to be compared.")
+        if public is not None:
+            shown = f"{public.key.partition(' ')[0]} {public.fingerprint}"
+        self.fingerprint.setText(shown)
+        forms.set_role(self.fingerprint, "muted" if public is None else "heading")
+        why = self.tr("It is being added.") if self._ticket is not None else ""
+        if public is None:
+            why = self.tr("There is no public key yet.")
+        elif not self.name.text().strip():
+            why = self.tr("Give the signer a name.")
+        forms.allow(self.go, why)
+
+    def _go(self) -> None:
+        if self._public is None:
+            return
+        trust = partial(signers.trust, self.name.text().strip(), self._public.key)
+        self._error = None
+        listener = Listener(result=self._trusted, failed=self._failed)
+        self._ticket = self._engines.background(listener, lookups.signers, trust)
+        self._say()
+
+    def _trusted(self, found: Signers) -> None:
+        self._ticket = None
+        self.trusted.emit(found)
+        self.accept()
+
+
+class UnknownSigner(QWidget):
+    """A button, seen only where there is a key to be trusted."""
+
+    #: The key is trusted from now on.
+    trusted = Signal()
+
+    def __init__(self, engines: Engines) -> None:
+        super().__init__()
+        self._engines = engines
+        self._key = ""
+        self.button = forms.button(self.tr("Trust this &signer…"), self.open_trust, enter=False)
+        self.button.setToolTip(self.tr("Have what this key signs imported without being asked"))
+        self.setLayout(forms.row(self.button, forms.REST))
+        self.hide()
+
+    def show_signature(self, signature: SignatureResult | None) -> None:
+        """Offer it where a signature is good and by an unknown key."""
+        unknown = signature is not None and signature["status"] == "unknown"
+        self._key = signature["key"] or "" if signature and unknown else ""
+        self.setVisible(bool(self._key))
+
+    def open_trust(self) -> TrustDialog:
+        """Show the key and its fingerprint, and ask whose it is."""
+        dialog = TrustDialog(self.window(), self._engines, self._key)
+        dialog.trusted.connect(lambda _: self.trusted.emit())
+        dialog.open()
+        return dialog
 
 
 _NAME, _KIND, _FINGERPRINT = range(3)
@@ -65,7 +227,7 @@ class SignersDialog(Dialog):
         self.add = forms.button(self.tr("&Add…"), self.open_trust, enter=False)
         self.remove = forms.button(self.tr("&Remove…"), self._remove, enter=False)
         self.required = QCheckBox(self.tr("&Import only what a trusted signer has signed"))
-        self.required.clicked.connect(self._require)
+        self.required.clicked.connect(lambda on: self._ask(lambda: signers.require(on)))
         self.what_then = forms.label("", "muted", wrap=True)
         self.problem = forms.label("", "error", wrap=True)
         self.problem.hide()
@@ -145,16 +307,14 @@ class SignersDialog(Dialog):
         self.add.setEnabled(idle)
         self.required.setEnabled(idle)
         self.remove.setEnabled(idle and self.current is not None)
-        none = self.known and not self._signers
+        none, on = self.known and not self._signers, self.required.isChecked()
         nothing = self._nothing()
         self.list.setAccessibleDescription(nothing)
         forms.tell(self.nothing, "" if self._signers else nothing)
-        on = self.required.isChecked()
-        if not on:
-            said = self.tr("Other bundles are imported if you say that you trust them.")
-        elif none:
+        said = self.tr("Other bundles are imported if you say that you trust them.")
+        if on and none:
             said = self.tr("As you trust nobody, nothing can be imported.")
-        else:
+        elif on:
             said = self.tr("Other bundles are refused, by the window and by commands.")
         self.what_then.setText(said)
         self.what_then.setVisible(self.known)
@@ -188,11 +348,6 @@ class SignersDialog(Dialog):
             lambda: self._ask(lambda: signers.forget(one)),
         )  # fmt: skip
 
-    def _require(self, on: bool) -> None:
-        self._ask(lambda: signers.require(on))
-
-
-# The dialog that signs a bundle: who signed it until now, and with which key it will be.
 
 #: The key, and who has signed it until now.
 Start = Callable[[str, "SignatureResult | None"], Job]
@@ -252,9 +407,7 @@ class SignDialog(WorkDialog):
         self._say()
 
     def _say(self) -> None:
-        role = ""
-        if self.error is not None:
-            role, error = "error", self.error
+        if (error := self.error) is not None:
             text = " ".join(filter(None, (error.what, error.why, error.remedy)))
         elif self.signature is None:
             text = self.tr("Reading who signed it…")
@@ -263,15 +416,14 @@ class SignDialog(WorkDialog):
         else:
             text = printable(signed(self.signature)) + ". "
             text += self.tr("A new signature takes the place of that one.")
-        forms.set_role(self.said, role)
+        forms.set_role(self.said, "error" if error is not None else "")
         self.said.setText(text)
+        why_not = self.key.why_not
         # A signature that does not fit, or is of another version, can be replaced.
-        if self.error is not None and self.error.code != "signature-wrong":
-            why_not = self.error.what
-        elif self.signature is None and self.error is None:
+        if error is not None and error.code != "signature-wrong":
+            why_not = error.what
+        elif self.signature is None and error is None:
             why_not = self.tr("The bundle is still being read.")
-        else:
-            why_not = self.key.why_not
         forms.allow(self.go, why_not)
 
     def _go(self) -> None:

@@ -10,16 +10,14 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
-from torchkeeper.gui.dialogs import environment
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage
+from torchkeeper.gui.dialogs.pages import ChoicePage, trust_notice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
-from torchkeeper.gui.dialogs.trust import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
 from torchkeeper.gui.pages.ideas import explain
-from torchkeeper.gui.verdicts.environments import Environment, Environments
+from torchkeeper.gui.verdicts.environments import Environment, Environments, can_compile
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.warm.options import RUNS
@@ -66,7 +64,11 @@ class VerifyDialog(WorkDialog):
             self.tr("As it was made, if it was made portable: what is not meant so misses."),
         )
         self._lay_out(last, own)
-        self._fit(about or {})
+        about = about or {}
+        made_in = about.get("made_in")
+        threads = made_in.get("threads") if isinstance(made_in, dict) else None
+        portable = bool(about.get("portable")) and not about.get("unportable")
+        self.options.suggest(threads if isinstance(threads, int) else None, portable)
         self.options.changed.connect(self._suit)
         explain(self.runs["mega"], "mega-cache")
         self.runs["cold"].toggled.connect(self._suit)
@@ -86,7 +88,6 @@ class VerifyDialog(WorkDialog):
         self.last.setVisible(bool(last))
         body = forms.column(self.title, where, intro, self.last, 4)
         forms.field(body, self.tr("&Environment"), self.environment)
-        both = forms.row(gap=24)
         left, right = forms.column(), forms.column(gap=4)
         forms.field(left, self.tr("&Recipe"), self.recipe)
         forms.add(left, forms.GAP, self.options, forms.REST)
@@ -97,26 +98,19 @@ class VerifyDialog(WorkDialog):
             what = forms.label(about(name)[:1].upper() + about(name)[1:], "muted", wrap=True)
             what.setContentsMargins(forms.CHECK, 0, 0, 4)
             forms.add(right, box, what)
-        right.addSpacing(4)
         device = forms.column()
         forms.field(device, self.tr("&Device"), self.device)
-        forms.add(right, device, forms.REST)
+        forms.add(right, 4, device, forms.REST)
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)
         self.runs["warm"].setToolTip(self.tr("Always run: the others are compared with it"))
-        forms.add(both, (left, 1), (right, 1))
-        body.addSpacing(4)
-        body.addLayout(both)
-        body.addStretch(1)
-        body.addSpacing(4)
-        body.addWidget(
-            trust_notice(
-                self.tr("Verifying runs the code in here."),
-                self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
-                        "people you trust."),
-                mild=own,
-            )
+        notice = trust_notice(
+            self.tr("Verifying runs the code in here."),
+            self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
+                    "people you trust."),
+            mild=own,
         )  # fmt: skip
+        forms.add(body, 4, forms.row((left, 1), (right, 1), gap=24), forms.REST, 4, notice)
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         # The default for what is the user's own: what comes from others is run on purpose only.
         self.go = forms.button(self.tr("Verify"), self._go, primary=True)
@@ -139,12 +133,6 @@ class VerifyDialog(WorkDialog):
         """The runs that are to be compared, in their order."""
         return [name for name, box in self.runs.items() if box.isChecked()]
 
-    def _fit(self, about: Mapping[str, Any]) -> None:
-        made_in = about.get("made_in")
-        threads = made_in.get("threads") if isinstance(made_in, dict) else None
-        portable = bool(about.get("portable")) and not about.get("unportable")
-        self.options.suggest(threads if isinstance(threads, int) else None, portable)
-
     def _suit(self) -> None:
         """A mega-cache is what a cold run has saved; without headers there is none to prepare, and
         for several cells one is prepared anyway, before all runs.
@@ -152,7 +140,7 @@ class VerifyDialog(WorkDialog):
         several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
         for name, able, why in (
             ("mega", self.runs["cold"].isChecked(), self.tr("It is made of what is cold")),
-            ("prepared", not self.options.portable and not several,
+            ("prepared", not self.options.box.isChecked() and not several,
              self.tr("Several cells find the header there in every run") if several
              else self.tr("Portable does without the header")),
         ):  # fmt: skip
@@ -170,13 +158,12 @@ class VerifyDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         self._suit()
-        able = facts is not None and environment.can_compile(facts)
+        able = facts is not None and can_compile(facts)
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip(tip("" if able else self.environment.about.text()))
 
     def _go(self) -> None:
-        env = self.environment.one
-        if env is not None and env.torch:
+        if (env := self.environment.one) is not None and env.torch:
             told: Asked = {"recipes": self.recipe.names, **self.options.params}
             if device := self.device.device:
                 told["device"] = device

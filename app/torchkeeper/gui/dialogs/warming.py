@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from torchkeeper.warm.shapes import SentRecipe
 
 
-# Where what was warmed goes afterwards: a new bundle, and a server.
-
-
 class ThenChoice(QWidget):
     """A bundle to be written, and a server to copy to, after a warm-up."""
 
@@ -73,19 +70,16 @@ class ThenChoice(QWidget):
         self.publish.setEnabled(not none)
         add = self.tr("There is no server among the places; add one first")
         self.publish.setToolTip(tip(add if none else ""))
-        self._lay_out()
-        self.bundle.toggled.connect(self._changed)
-        self.file.textChanged.connect(self._changed)
-        self.publish.toggled.connect(self._say)
-        self.replace.toggled.connect(self._say)
-        self._say()
-
-    def _lay_out(self) -> None:
         inset = forms.CHECK, 0, 0, 0
         line = forms.row((self.file, 1), self.browse, margin=inset)
         replace, below = forms.row(self.replace, margin=inset), forms.row(self.server, margin=inset)
         whole = forms.column(self.bundle, line, self.check, replace, 4, self.publish, below, gap=4)
         self.setLayout(whole)
+        self.bundle.toggled.connect(self._changed)
+        self.file.textChanged.connect(self._changed)
+        self.publish.toggled.connect(self._say)
+        self.replace.toggled.connect(self._say)
+        self._say()
 
     @property
     def then(self) -> Then | None:
@@ -153,9 +147,6 @@ class ThenChoice(QWidget):
         choose_target(self, self.tr("Write a bundle"), self.file.text(), kinds, self.file.setText)
 
 
-# The choice of a profile in a dialog: the settings of the session, or exactly those of one.
-
-
 class ProfileChoice(Compound):
     """Reads the profiles in the worker's thread; says below what is wrong with the chosen one."""
 
@@ -220,8 +211,7 @@ class ProfileChoice(Compound):
         self.changed.emit()
 
     def _found(self) -> Sequence[Any]:
-        profile = self._profiles.get(self.name)
-        if profile is None:
+        if (profile := self._profiles.get(self.name)) is None:
             return ()
         return check(profile.values, about_of(self._facts) if self._facts else About())
 
@@ -236,11 +226,9 @@ class ProfileChoice(Compound):
                 self.about.hide()
             self.moved.hide()
             return
-        bad = [one for one in self._found() if one.severity != "advice"]
         text, role = profile.about, "muted"
-        if bad:
-            text = f"{words.counted(bad)}: {said(bad[0]).what}"
-            role = "warning"
+        if bad := [one for one in self._found() if one.severity != "advice"]:
+            text, role = f"{words.counted(bad)}: {said(bad[0]).what}", "warning"
         if not self.good:
             text += " " + self.tr("Correct it under Go > Settings, or choose another.")
             role = "error"
@@ -250,8 +238,6 @@ class ProfileChoice(Compound):
         forms.tell(self.moved, "\n".join(moved))
 
 
-# What is known to go wrong with recipes before anything is compiled, said in a dialog.
-
 #: Reasons that are told.
 _MOST = 3
 #: Those of the place and not of a recipe, whose remedy is at hand in the dialog.
@@ -259,9 +245,7 @@ _MENDED = frozenset({"place-blank"})
 
 
 class Foreseen(QWidget):
-    """Asks an engine of the interpreter that is to compile (operation ``cells``), which imports
-    neither torch nor anything of the user's.
-    """
+    """Asks an engine of the interpreter that is to compile (``cells``), which imports no torch."""
 
     changed = Signal()
 
@@ -440,10 +424,10 @@ class WarmDialog(WorkDialog):
         self.foreseen.look(python, None if made is None else made.wire, asked)
         there = self.target.path is not None
         forms.tell(self.wrong, "" if there else self.target.wrong)
-        several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
+        several = made is not None and len(made.cells) > 1
         self.jobs_at_once.setEnabled(several and self.jobs_at_once.maximum() > 1)
-        self.profile.use(facts, self.target.path or "")
-        good = self.recipe.made is not None and self.then.then is not None and self.profile.good
+        self.profile.use(facts, path)
+        good = made is not None and self.then.then is not None and self.profile.good
         self.go.setEnabled(facts is not None and there and good)
 
     def _go(self) -> None:

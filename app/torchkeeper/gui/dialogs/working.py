@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QProgressBar, QPushButton, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, WARM
 from torchkeeper.gui.dialogs.base import Dialog
@@ -30,8 +30,6 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
 
-
-# The page of a dialog that says how far its job is.
 
 #: What the bar counts to.
 _STEPS = 1000
@@ -104,10 +102,9 @@ class ProgressPage(QWidget):
         if job.cells and job.unit != "steps":
             return self.tr("Compiling…")  # of one, nothing is counted
         if job.total:
-            done, total = f"{job.done:,.0f}", f"{job.total:,.0f}"
-            if job.unit == "steps":
-                return self.tr("{} of {} {}").format(done, total, job.unit)
-            return self.tr("Reading the entries, {} of {}").format(done, total)
+            steps = job.unit == "steps"
+            text = self.tr("{} of {} {}") if steps else self.tr("Reading the entries, {} of {}")
+            return text.format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
         return self.tr("Signing…") if job.unit == SIGNING else self.tr("Starting…")
 
 
@@ -159,9 +156,7 @@ class WorkDialog(Dialog):
         self._goes_on: QPushButton | None = None
         self.progress = ProgressPage()
         self.result_page = ResultPage()
-        self.pages = QStackedWidget()
-        self.pages.addWidget(self.progress)
-        self.pages.addWidget(self.result_page)
+        self.pages = forms.stack(self.progress, self.result_page)
         self.body.addWidget(self.pages)
         self._timer = every(self, self._show, 200)
         jobs.dataChanged.connect(self._show)
@@ -289,11 +284,10 @@ class WorkDialog(Dialog):
         if job is not self.job:
             return
         self._timer.stop()
-        self.result_page.show_job(job, self.choice is not None)
         page = self.result_page
-        height = _HIGH if page.left.isVisibleTo(self) and page.has_long_list else 0
-        if page.more.has_list:
-            height = _TALL
+        page.show_job(job, self.choice is not None)
+        long = page.left.isVisibleTo(self) and page.has_long_list
+        height = _TALL if page.more.has_list else _HIGH if long else 0
         self._turn_to(page, height, page.close_)
         if job.cells and (job.traits.warms or height):
             self._make_room()

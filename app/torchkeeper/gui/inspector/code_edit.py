@@ -1,7 +1,6 @@
-"""A read-only text with line numbers and colours that takes any size in small slices.
-
-A text comes in pages. Its lines are inserted, and then coloured, a few milliseconds at a time;
-a line that is too long for Qt's layout is cut, and says so.
+"""A read-only text with line numbers and colours that takes any size. It comes in pages; its lines
+are inserted, and then coloured, a few milliseconds at a time; a line that is too long for Qt's
+layout is cut, and says so.
 """
 
 from __future__ import annotations
@@ -37,11 +36,8 @@ PYTHON, CPP, PLAIN = "python", "cpp", ""
 
 @dataclass(frozen=True)
 class State:
-    """What is open at the end of a line.
-
-    until: what ends it, three quotes or ``*/``.
-    inside: the language of a source kept in a string, as PyTorch's modules keep their kernels.
-    inner: what is open within that source.
+    """What is open at the end of a line. until: what ends it, three quotes or ``*/``. inside: the
+    language of a source kept in a string, as PyTorch's modules keep kernels; inner: open in that.
     """
 
     until: str = ""
@@ -206,17 +202,13 @@ class CodeEdit(NumberedEdit):
         self._formats: dict[str, QTextCharFormat] = {}
         #: Lines to come: what is shown of one, and how long it is in full.
         self._coming: deque[tuple[str, int]] = deque()
-        self._replace = False
-        self._empty = True
+        self._replace, self._empty = False, True
         #: The last line while its end is still to come.
-        self._open = ""
-        self._open_length = 0
+        self._open, self._open_length = "", 0
         #: What is open after each block that has its colours.
         self._states: list[State] = []
         self._timer = every(self, self._work)
         theme.follow(self, self._paint)
-
-    # The text.
 
     def start(self, language: str) -> None:
         """Show another text, of which pages follow."""
@@ -231,20 +223,17 @@ class CodeEdit(NumberedEdit):
 
     def feed(self, text: str, *, last: bool) -> None:
         """The next page of the text."""
-        lines = text.split("\n")
         open_, length = self._open, self._open_length
         if self._coming:
             # The line that goes on is not even inserted yet.
             self._coming.pop()
         else:
             self._replace = not self._empty
-        for number, line in enumerate(lines):
-            start = open_ + line[: LINE + 1 - len(open_)] if number == 0 else line[: LINE + 1]
-            whole = length + len(line) if number == 0 else len(line)
-            self._coming.append((start[: LINE + 1], whole))
-        self._open, self._open_length = self._coming[-1]
-        if last:
-            self._open, self._open_length = "", 0
+        for line in text.split("\n"):
+            start = open_ + line[: LINE + 1 - len(open_)]
+            self._coming.append((start[: LINE + 1], length + len(line)))
+            open_, length = "", 0
+        self._open, self._open_length = ("", 0) if last else self._coming[-1]
         self._timer.start()
 
     @property
@@ -280,15 +269,13 @@ class CodeEdit(NumberedEdit):
         elif not self._empty:
             shown.insert(0, "")
         cursor.insertText("\n".join(shown))
-        self._replace, self._empty = False, False
+        self._replace = self._empty = False
 
     def _shaped(self, text: str, length: int) -> str:
         if length <= LINE:
             return cleaned(text)
         more = self.tr("… {} more characters in this line").format(f"{length - LINE:,}")
         return f"{cleaned(text[:LINE])} {more}"
-
-    # Colours.
 
     def _colour(self, end: float) -> bool:
         """Colour the blocks that follow; True when all have their colours."""
@@ -333,8 +320,6 @@ class CodeEdit(NumberedEdit):
         first = self.cursorForPosition(QPoint(0, 0)).block().position()
         last = self.cursorForPosition(QPoint(0, self.viewport().height())).block()
         return first, last.position() + last.length()
-
-    # Keys.
 
     def event(self, event: QEvent) -> bool:
         # These are the text's own here, not the window's.

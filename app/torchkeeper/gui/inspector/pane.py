@@ -1,19 +1,18 @@
-"""The inspector: what the chosen entry is, beside the table.
-
-It asks an engine of its own, so that it never waits for a listing. What the row of the table
-tells is shown at once; the rest is asked for when the selection has come to rest, and long texts
-when their tab is shown. Answers for what is no longer chosen are not heard.
+"""The inspector: what the chosen entry is, beside the table. It asks an engine of its own, so that
+it never waits for a listing. What the row of the table tells is shown at once; the rest is asked
+for when the selection has come to rest, and long texts when their tab is shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHeaderView, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QFrame, QHeaderView, QTabWidget, QWidget
 
 from torchkeeper.artifacts.entry import UNREAD, Entry
 from torchkeeper.client.words import say
@@ -24,17 +23,17 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.split import LOWEST, NARROWEST
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.details import (
+    Chip,
     Counts,
     Detail,
+    FactsView,
     Need,
     Relatives,
     detail_of,
     relatives_of,
     sections,
 )
-from torchkeeper.gui.inspector.factors import FactorsPane, RowsModel, RowsView
-from torchkeeper.gui.inspector.facts import Chip, FactsView
-from torchkeeper.gui.inspector.sources import TextPane
+from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, RowsView, TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms
@@ -44,15 +43,13 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from torchkeeper.engine.messages.entries import Detail as Told
     from torchkeeper.engine.messages.entries import EntryFile, EntryParams, Related
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import SumParams, SumResult
 
-
-# The files of an entry, and their paths to copy.
 
 _NAME, _SIZE, _TIME = range(3)
 
@@ -95,9 +92,6 @@ class FilesPane(QWidget):
         root = self._root.rstrip("/") + "/" if self._root else ""
         paths = [root + self._files[row]["path"] for row in rows]
         QGuiApplication.clipboard().setText("\n".join(paths))
-
-
-# The inspector where nothing is selected and it stands below the table: in two lines.
 
 
 class LowBlank(QWidget):
@@ -153,8 +147,7 @@ class Inspector(QFrame):
         self.setObjectName("pane")
         self.setAccessibleName(self.tr("Inspector"))
         self._engines, self._lookup = engines, lookup
-        self._place = ""
-        self._root = ""
+        self._place = self._root = ""
         self._entries: list[Entry] = []
         #: What is shown in full, or being asked for.
         self._entry: Entry | None = None
@@ -178,8 +171,7 @@ class Inspector(QFrame):
         self.name = Elided("heading")
         self.chip = Chip()
         self.key = Elided("muted")
-        self.copy_key = forms.icon_button("copy", self.tr("Copy the key"))
-        self.copy_key.clicked.connect(self._copy_key)
+        self.copy_key = forms.icon_button("copy", self.tr("Copy the key"), self._copy_key)
         self.notice = Notice()
         self.notice.again.connect(self._ask)
         self.summary = SummaryPage(self._engines)
@@ -207,8 +199,8 @@ class Inspector(QFrame):
             (self.files, self.tr("Files")),
         ):
             self.tabs.addTab(widget, title)
-        for pane in (self.graph, self.source):
-            pane.wanted.connect(lambda name, at, pane=pane: self._ask_text(pane, name, at))
+        for what, pane in (("graph", self.graph), ("source", self.source)):
+            pane.wanted.connect(partial(self._ask_text, what, pane))
         self.factors.wanted.connect(self._ask_factors)
         self.facts.followed.connect(self.followed)
         self.summary.asked.connect(self.asked)
@@ -222,24 +214,19 @@ class Inspector(QFrame):
         self.several_title = forms.label("", "heading")
         self.several_title.setContentsMargins(12, 14, 12, 2)
         self._several = forms.page(forms.column(self.several_title, (self.several, 1), gap=0))
-        self.stack = QStackedWidget()
-        for page in (self.blank, self.low_blank, self._one, self._several):
-            self.stack.addWidget(page)
+        self.stack = forms.stack(self.blank, self.low_blank, self._one, self._several)
         self.setLayout(forms.column(self.stack, gap=0))
         self.setMinimumWidth(NARROWEST)
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
-    # What is selected.
-
     def select(self, place: str | None, is_folder: bool, entries: list[Entry]) -> None:
         """What is selected now. Cheap when nothing changed."""
-        self._root = (place or "") if is_folder else ""
-        if (place or "") == self._place and entries == self._entries:
-            return
-        self._place = place or ""
-        self._entries = entries
-        if self.isVisible():
-            self._changed()
+        place = place or ""
+        self._root = place if is_folder else ""
+        if (place, entries) != (self._place, self._entries):
+            self._place, self._entries = place, entries
+            if self.isVisible():
+                self._changed()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -347,8 +334,6 @@ class Inspector(QFrame):
             aside=True, hold=selection.hold,
         )  # fmt: skip
 
-    # One entry.
-
     def _show_one(self, entry: Entry) -> None:
         self._entry = entry
         name = shown_name(entry)
@@ -366,7 +351,7 @@ class Inspector(QFrame):
         for pane in (self.graph, self.source, self.factors):
             pane.clear(self.tr("Reading…"))
         self.files.show_files(self._root, [])
-        self.summary.to_top()
+        self.summary.verticalScrollBar().setValue(0)
         self.summary.measured.setVisible(scheme_of(self._place).on_disk)
         self.stack.setCurrentWidget(self._one)
         self.sharing.show_entry(self._place, entry)
@@ -382,22 +367,21 @@ class Inspector(QFrame):
                     self._show_detail(one["detail"])
 
         listener = Listener(findings=told, failed=self._failed)
-        self._ask_engine(protocol.DETAIL, "detail", {}, listener)
+        self._ask_engine(protocol.DETAIL, listener)
 
     def _ask_engine(
-        self, what: str, op: str, more: Mapping[str, object], listener: Listener, aside: bool = True
+        self, op: str, listener: Listener, what: str = "", aside: bool = True, **more: object
     ) -> None:
-        entry = self._entry
-        if entry is None:
+        """what: of what the latest question alone is heard, where that is not ``op``."""
+        if (entry := self._entry) is None:
             return
         about: EntryParams = {"place": self._place, "kind": entry.kind, "path": entry.path}
-        self._engines.forget(self._tickets.get(what))
+        self._engines.forget(self._tickets.get(what or op))
         ask, params = self._engines.ask, {**about, **more}
-        self._tickets[what] = ask(op, params, listener, shared=True, aside=aside)
+        self._tickets[what or op] = ask(op, params, listener, shared=True, aside=aside)
 
     def _show_detail(self, told: Told) -> None:
-        entry = self._entry
-        if entry is None:
+        if (entry := self._entry) is None:
             return
         self.detail = detail = detail_of(told)
         # What was too large for the list has been read by now.
@@ -409,8 +393,7 @@ class Inspector(QFrame):
         self.factors.offer(detail.factors)
         self.files.show_files(self._root, detail.files)
         # The whole place is looked through for that: texts that are asked for do not wait for it.
-        listener = Listener(result=self._show_related)
-        self._ask_engine(protocol.NEEDS, "needs", {}, listener, aside=False)
+        self._ask_engine(protocol.NEEDS, Listener(result=self._show_related), aside=False)
 
     def _show_related(self, told: Related) -> None:
         if self._entry is not None and self.detail is not None:
@@ -438,14 +421,13 @@ class Inspector(QFrame):
         for pane in (self.graph, self.source, self.factors):
             pane.clear(error.what)
 
-    def _ask_text(self, pane: TextPane, name: str, offset: int) -> None:
+    def _ask_text(self, what: str, pane: TextPane, name: str, offset: int) -> None:
         listener = Listener(result=pane.page, failed=pane.fail)
-        more = {"name": name, "offset": offset}
-        self._ask_engine("graph" if pane is self.graph else "source", "text", more, listener)
+        self._ask_engine(protocol.TEXT, listener, what, name=name, offset=offset)
 
     def _ask_factors(self) -> None:
         listener = Listener(rows=self.factors.add, failed=self.factors.fail)
-        self._ask_engine(protocol.FACTORS, "factors", {}, listener)
+        self._ask_engine(protocol.FACTORS, listener)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

@@ -18,8 +18,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.inspector.details import Section, Value
-from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.inspector.details import FactsView, Section, Value
 from torchkeeper.gui.table.cells import verdict_words
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms
@@ -31,18 +30,14 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
 
 
-# The verdict of an entry in sentences, at the top of what there is to know of it.
-
 #: Reasons and conditions that are shown; the rest is counted.
 _SHOWN = 12
 _VERDICTCARD_MARK = 32
 
 
 class About(NamedTuple):
-    """What verdicts are about.
-
-    torch, python: the version and the interpreter of the environment; empty where none is chosen.
-    unjudged: why there are no verdicts; empty where there are.
+    """What verdicts are about. torch, python: the version and the interpreter of the environment;
+    empty where none is chosen. unjudged: why there are no verdicts; empty where there are.
     """
 
     torch: str = ""
@@ -80,13 +75,12 @@ class VerdictCard(QFrame):
         section = self._section(entry, about)
         title = verdict_words(self._verdict) if self._verdict else self.tr("No verdict")
         self.title.setText(title)
-        judged = bool(self._verdict and about.torch)
         self.environment.setText(self.tr("for torch {}").format(about.torch))
         self.python.setText(about.python)
         self.python.setToolTip(tip(about.python))
         self.python.setAccessibleName(self.tr("Interpreter: {}").format(about.python))
         for label in (self.environment, self.python):
-            label.setVisible(judged)
+            label.setVisible(bool(self._verdict and about.torch))
         self.why.show_sections([section] if section.rows else [])
         lacking = not self._verdict and not about.torch
         self.button.setVisible(lacking and entry.kind not in WITHOUT_VERDICT)
@@ -136,8 +130,7 @@ class VerdictCard(QFrame):
         return before if reasons else alone
 
     def _paint(self) -> None:
-        name = f"verdict-{self._verdict or 'unknown'}"
-        shades = theme.shades()
+        name, shades = f"verdict-{self._verdict or 'unknown'}", theme.shades()
         colour = shades.verdict(self._verdict) if self._verdict else shades.muted
         self.mark.setPixmap(theme.pixmap(name, _VERDICTCARD_MARK, colour, self.devicePixelRatioF()))
 
@@ -293,8 +286,6 @@ class Sharing(QWidget):
         self.export.emit(bool(self.found and self.found.secrets))
 
 
-# The last verification of the place that an entry lies in.
-
 _MARK = 16
 
 
@@ -389,7 +380,3 @@ class SummaryPage(QScrollArea):
         if event.type() == QEvent.Type.FocusIn and isinstance(watched, QWidget):
             self.ensureWidgetVisible(watched, 0, _AROUND)
         return super().eventFilter(watched, event)
-
-    def to_top(self) -> None:
-        """Show the beginning."""
-        self.verticalScrollBar().setValue(0)

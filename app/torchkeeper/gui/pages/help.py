@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.inspector.details import Section, Value
-from torchkeeper.gui.inspector.facts import FactsView
+from torchkeeper.gui.inspector.details import FactsView, Section, Value
 from torchkeeper.gui.pages import ideas
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.widgets import forms

@@ -12,8 +12,8 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.sidebar.carried import Carried
     from torchkeeper.gui.sidebar.lists import Offer
+    from torchkeeper.gui.table.mimedata import Carried
 
 #: Pixels around what is on a page, and of the height of what is over it.
 MARGIN = 24

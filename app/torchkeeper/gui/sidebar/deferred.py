@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QDir, QObject, QPoint, QTimer, Signal
@@ -24,7 +25,6 @@ from torchkeeper.gui.sidebar.envlist import EnvironmentsPane
 from torchkeeper.gui.sidebar.pagelist import Mark
 from torchkeeper.gui.sidebar.standing import Standing
 from torchkeeper.gui.sidebar.taking import Taking
-from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.envlist import EnvironmentList
     from torchkeeper.gui.sidebar.pane import Sidebar
 
-
-# What can be done with a place or an environment where it stands on its list.
 
 #: Milliseconds for which it is said what was done.
 _FLOWS_SAID_MS = 8_000
@@ -100,8 +98,7 @@ class SidebarFlows(QObject):
         """Ask for bundles, and put them on the list to be looked at."""
         from torchkeeper.gui.dialogs.base import choose_files
 
-        context = self._context
-        shown = context.places_pane.place
+        context, shown = self._context, self._context.places_pane.place
         first = os.path.dirname(shown.path) if shown and shown.bundle else QDir.homePath()
         kinds = self.tr("Bundles and mega-caches (*.torchcache *.bin);;All files (*)")
 
@@ -119,40 +116,28 @@ class SidebarFlows(QObject):
         self._sidebar.toggle()
         self._context.update_soon()
 
-    @property
-    def environment(self) -> Environment | None:
-        """The environment at the keyboard, or that was clicked last."""
-        return self._list.current
-
-    def use_environment(self) -> None:
-        """Have verdicts be about it."""
-        if self.environment is not None:
-            self._context.environments.choose(self.environment.python)
-
-    def ask_environment(self) -> None:
-        """Ask it anew what it is."""
-        if self.environment is not None:
-            self._context.environments.ask(self.environment, again=True)
-
-    def doctor_environment(self) -> None:
-        """Have verdicts be about it, and let the doctor look."""
-        if self.environment is not None:
-            self._context.environments.choose(self.environment.python)
-            self._context.actions["doctor"].trigger()
-
-    def prepare_environment(self) -> None:
-        """Build the header for it that its first compile builds otherwise."""
-        if self.environment is not None:
-            self._flows.prepare(self.environment.python)
-
-    def copy_environment(self) -> None:
-        """Put the path of its interpreter on the clipboard."""
-        if self.environment is not None:
-            self._copy(self.environment.python)
+    def with_environment(self, what: str) -> None:
+        """Do with the environment at the keyboard, or that was clicked last: have verdicts be about
+        it ("use"), and the doctor look ("doctor"), ask it anew what it is ("ask"), build its header
+        ("prepare"), put the path of its interpreter on the clipboard ("copy").
+        """
+        context, one = self._context, self._list.current
+        if one is None:
+            return
+        if what == "copy":
+            self._copy(one.python)
+        elif what == "prepare":
+            self._flows.prepare(one.python)
+        elif what == "ask":
+            context.environments.ask(one, again=True)
+        else:
+            context.environments.choose(one.python)
+        if what == "doctor":
+            context.actions["doctor"].trigger()
 
     def remove_environment(self) -> None:
         """Take it off the list, if the user has added it, and offer to put it back."""
-        context, one = self._context, self.environment
+        context, one = self._context, self._list.current
         if one is None:
             return
         if not one.added:
@@ -415,13 +400,12 @@ class DeferredSidebar(QObject):
         places.fold.offers = taking.on_places
         self.environments.list.offers = taking.on_environments
         self.environments.fold.offers = taking.on_environments
-        for shown in (pages, places.list, places.fold, self.environments.list,
-                      self.environments.fold):  # fmt: skip
+        here = self.environments
+        for shown in (pages, places.list, places.fold, here.list, here.fold):
             shown.said.connect(self.say)
 
     def _hear(self) -> None:
-        places, environments = self._sidebar.places.list, self.environments.list
-        flows = self.flows
+        places, environments, flows = self._sidebar.places.list, self.environments.list, self.flows
         # A name is changed when somebody asks for that, and by no double click.
         places.setEditTriggers(places.EditTrigger.NoEditTriggers)
         places.removing.connect(flows.remove_place)
@@ -429,7 +413,7 @@ class DeferredSidebar(QObject):
         places.copying.connect(flows.copy_place)
         places.shifting.connect(flows.shift_place)
         environments.removing.connect(flows.remove_environment)
-        environments.copying.connect(flows.copy_environment)
+        environments.copying.connect(partial(flows.with_environment, "copy"))
         environments.selectionModel().currentChanged.connect(self._context.update_soon)
         environments.items.modelReset.connect(self._context.update_soon)
         environments.customContextMenuRequested.connect(self._menu)

@@ -15,10 +15,8 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.sidebar import drawing
-from torchkeeper.gui.sidebar.lists import Index, SideList
-from torchkeeper.gui.sidebar.section import Section
-from torchkeeper.gui.verdicts.chooser import state_text
-from torchkeeper.gui.verdicts.environments import Environment, Environments, State
+from torchkeeper.gui.sidebar.lists import Index, Section, SideList
+from torchkeeper.gui.verdicts.environments import Environment, Environments, State, state_text
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 
@@ -106,8 +104,8 @@ def _about(one: Environment, chosen: bool) -> list[str]:
     if one.state is State.WITHOUT:
         lines.append(printable(words.without_torch(one.facts or {}), 400))
     if one.error is not None:
-        lines += [line for line in str(one.error).splitlines() if line]
-    return [line for line in lines if line]
+        lines += str(one.error).splitlines()
+    return list(filter(None, lines))
 
 
 def _where(python: str) -> str:
@@ -146,16 +144,16 @@ class EnvironmentDelegate(QStyledItemDelegate):
         second = first.translated(0, metrics.height() + 2)
         if chosen:
             first = drawing.mark_at_right(painter, self._view, first, "done", "accent")
-        colour = shades.text if one.torch else shades.muted
-        colour = shades.error if one.state is State.FAILED else colour
+        failed = one.state is State.FAILED
+        colour = shades.error if failed else shades.text if one.torch else shades.muted
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if chosen else font.Weight.Normal)
         painter.setFont(font)
-        drawing.words(painter, first, state_text(one), colour, Qt.TextElideMode.ElideRight)
+        modes = Qt.TextElideMode
+        drawing.words(painter, first, state_text(one), colour, modes.ElideRight)
         font.setWeight(font.Weight.Normal)
         painter.setFont(font)
-        middle = Qt.TextElideMode.ElideMiddle
-        drawing.words(painter, second, _where(one.python), shades.muted, middle)
+        drawing.words(painter, second, _where(one.python), shades.muted, modes.ElideMiddle)
         painter.restore()
 
 
@@ -192,10 +190,9 @@ class EnvironmentsPane(Section):
         self._environments = environments
         explain(self, "environment")
         self.list = EnvironmentList(environments)
-        self.body.addWidget(self.list)
         self.note = forms.label("", "muted", wrap=True)
         self.note.setContentsMargins(16, 0, 16, 8)
-        self.body.addWidget(self.note)
+        forms.add(self.body, self.list, self.note)
         environments.changed.connect(self._say)
         self._say()
 
@@ -207,5 +204,4 @@ class EnvironmentsPane(Section):
             text = _tr("No Python with a torch was found. Drop one here, or add one with +.")
         elif not environments.every:
             text = _tr("Looking for torch…")
-        self.note.setText(text)
-        self.note.setVisible(bool(text))
+        forms.tell(self.note, text)

@@ -1,8 +1,10 @@
-"""The lists of the sidebar: as high as what is in them, so that the sidebar scrolls as one."""
+"""The lists of the sidebar, as high as what is in them, so that the sidebar scrolls as one; and the
+headings that fold them away, and remember that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,21 +13,26 @@ from PySide6.QtCore import (
     QModelIndex,
     QPersistentModelIndex,
     QPoint,
+    QSettings,
+    QSize,
     Qt,
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QListView, QScrollArea
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QListView, QMenu, QScrollArea, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
+from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from PySide6 import QtGui
     from PySide6.QtCore import QAbstractItemModel
+    from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 
-    from torchkeeper.gui.sidebar.carried import Carried
+    from torchkeeper.gui.table.mimedata import Carried
+
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -112,9 +119,8 @@ class SideList(QListView):
 
     def fit(self) -> None:
         """Be as high as what is in it."""
-        model = self.model()
-        high = sum(self.sizeHintForIndex(model.index(n, 0)).height()
-                   for n in range(model.rowCount()))  # fmt: skip
+        rows = range(self.model().rowCount())
+        high = sum(self.sizeHintForIndex(self.model().index(n, 0)).height() for n in rows)
         if high != self.maximumHeight():
             self.setFixedHeight(high)
             self.scheduleDelayedItemsLayout()
@@ -131,11 +137,8 @@ class SideList(QListView):
     @property
     def aimed_onto(self) -> Onto | None:
         """What of the list takes what is dragged; None where nothing does."""
-        return self.offered.onto if self.offered is not None and self._can_drop else None
-
-    @property
-    def _can_drop(self) -> bool:
-        return self.offered is not None and self.offered.do is not None
+        offer = self.offered
+        return offer.onto if offer is not None and offer.do is not None else None
 
     def scrollTo(self, index: Index, _hint: Any = None) -> None:
         # To make all that QAbstractItemView names takes 8 ms, which the first picture needs not.
@@ -161,15 +164,13 @@ class SideList(QListView):
         self._sought = QPersistentModelIndex()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride:
-            from PySide6.QtGui import QKeyEvent
-
-            if isinstance(event, QKeyEvent) and self._means(event):
-                event.accept()
-                return True
+        override = event.type() == QEvent.Type.ShortcutOverride
+        if override and isinstance(event, QKeyEvent) and self._means(event):
+            event.accept()
+            return True
         return super().event(event)
 
-    def _means(self, event: QtGui.QKeyEvent) -> bool:
+    def _means(self, event: QKeyEvent) -> bool:
         if event.matches(QKeySequence.StandardKey.Paste):
             return True
         if event.matches(QKeySequence.StandardKey.Copy):
@@ -177,7 +178,7 @@ class SideList(QListView):
         plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         return plain and event.key() in self.keys
 
-    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         self.ring = True
         shifted = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
         if event.matches(QKeySequence.StandardKey.Paste):
@@ -209,7 +210,7 @@ class SideList(QListView):
 
     def paste(self) -> None:
         """Do with what is on the clipboard as if it were dropped on the current item."""
-        from torchkeeper.gui.sidebar.carried import pasted
+        from torchkeeper.gui.table.mimedata import pasted
 
         if self.offers is None:
             return
@@ -222,7 +223,7 @@ class SideList(QListView):
             offer.do()
 
     def dragEnterEvent(self, event: QtGui.QDragEnterEvent) -> None:
-        from torchkeeper.gui.sidebar.carried import carried
+        from torchkeeper.gui.table.mimedata import carried
 
         self._dragged = carried(event.mimeData())
         if self._dragged is not None and self._dragged.rows is None and event.source() is not None:
@@ -237,7 +238,7 @@ class SideList(QListView):
     def dragMoveEvent(self, event: QtGui.QDragMoveEvent) -> None:
         self.aim_at(event.position().toPoint())
         self.scroll_near(event.position().toPoint())
-        answer(event, self._can_drop)
+        answer(event, self.aimed_onto is not None)
 
     def dragLeaveEvent(self, event: QtGui.QDragLeaveEvent) -> None:
         self._let_go()
@@ -246,7 +247,7 @@ class SideList(QListView):
 
     def dropEvent(self, event: QtGui.QDropEvent) -> None:
         self.aim_at(event.position().toPoint())
-        answer(event, self._can_drop)
+        answer(event, self.aimed_onto is not None)
         offer = self.offered
         self._let_go()
         # What was said of it is over: from now on others may say what comes of it.
@@ -291,3 +292,139 @@ class SideList(QListView):
     def _let_go(self) -> None:
         self._dragged, self.offered, self._aim = None, None, QPersistentModelIndex()
         self.viewport().update()
+
+
+#: The sections that are folded, as a list of their names.
+FOLDED = "sidebar/folded"
+
+
+class Fold(QToolButton):
+    """The heading: Space, Enter and the arrows fold. What is dropped is for the list under it."""
+
+    #: What a drop here would do; empty when nothing is dragged over it any more.
+    said = Signal(str)
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self.setObjectName("fold")
+        self.setText(title)
+        self.setCheckable(True)
+        self.setChecked(True)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(QSize(14, 14))
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAcceptDrops(True)
+        self.offers: Callable[[Carried], Offer] | None = None
+        self._offer: Offer | None = None
+        self.toggled.connect(lambda *_: self._say())
+        theme.follow(self, self._say)
+
+    def _say(self) -> None:
+        open_ = self.isChecked()
+        name = "open-group" if open_ else "closed-group"
+        self.setIcon(theme.icon(name, theme.shades().muted))
+        told = self.tr("{}, unfolded") if open_ else self.tr("{}, folded")
+        self.setAccessibleName(told.format(self.text()))
+        self.setToolTip(self.tr("Fold") if open_ else self.tr("Unfold"))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self.setChecked(event.key() == Qt.Key.Key_Right)
+        elif event.matches(QKeySequence.StandardKey.Paste):
+            self._paste()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.click()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        key = event if event.type() == QEvent.Type.ShortcutOverride else None
+        if isinstance(key, QKeyEvent) and key.matches(QKeySequence.StandardKey.Paste):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _paste(self) -> None:
+        from torchkeeper.gui.table.mimedata import pasted
+
+        if (carried := pasted()) is None or self.offers is None:
+            self.said.emit(self.tr("There are no files, paths or addresses on the clipboard"))
+            return
+        offer = self.offers(carried)
+        self.said.emit(offer.text)
+        if offer.do is not None:
+            offer.do()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        from torchkeeper.gui.table.mimedata import carried
+
+        some = carried(event.mimeData()) if event.source() is None else None
+        self._offer = self.offers(some) if some is not None and self.offers is not None else None
+        if self._offer is None:
+            event.ignore()
+            return
+        self.said.emit(self._offer.text)
+        self._aim(self._offer.do is not None)
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.setAccepted(self._offer.do is not None)
+
+    def dragLeaveEvent(self, _: QDragLeaveEvent) -> None:
+        self._aim(False)
+        self.said.emit("")
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        offer, self._offer = self._offer, None
+        self._aim(False)
+        self.said.emit("")
+        if offer is not None and offer.do is not None:
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            # The source of the drag waits until this returns.
+            QTimer.singleShot(0, self, offer.do)
+
+    def _aim(self, on: bool) -> None:
+        self.setProperty("aimed", on)
+        forms.repolish(self)
+
+
+class Section(QWidget):
+    """A heading, what can be added beside it, and the rest under it."""
+
+    def __init__(self, name: str, title: str, settings: QSettings | None) -> None:
+        super().__init__()
+        self._name, self._settings = name, settings
+        self.fold = Fold(title)
+        self._head = forms.row((self.fold, 1), gap=0, margin=(6, 6, 10, 2))
+        self.body = forms.column(gap=0)
+        self._inside = forms.page(self.body)
+        self.setLayout(forms.column(self._head, self._inside, gap=0))
+        self.fold.toggled.connect(self._folded)
+        self.fold.setChecked(name not in self._kept())
+
+    def offer(self, tip: str, choices: Sequence[QAction]) -> QToolButton:
+        """A button beside the heading that adds something: in one way, or in one of several."""
+        made = forms.icon_button("add", tip)
+        if len(choices) == 1:
+            made.clicked.connect(lambda *_: choices[0].trigger())
+        else:
+            menu = QMenu(made)
+            menu.addActions(list(choices))
+            made.setMenu(menu)
+            made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+            made.setObjectName("adder")
+        self._head.addWidget(made)
+        QWidget.setTabOrder(self.fold, made)
+        return made
+
+    def _kept(self) -> list[str]:
+        kept = self._settings.value(FOLDED, []) if self._settings is not None else []
+        # A list of one comes back as a string.
+        kept = [kept] if isinstance(kept, str) else kept
+        return [str(one) for one in kept] if isinstance(kept, list) else []
+
+    def _folded(self, open_: bool) -> None:
+        self._inside.setVisible(open_)
+        if self._settings is not None:
+            others = [one for one in self._kept() if one not in (self._name, "")]
+            self._settings.setValue(FOLDED, others if open_ else [*others, self._name])

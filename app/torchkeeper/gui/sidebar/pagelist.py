@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
     from PySide6.QtWidgets import QStyleOptionViewItem
 
-    from torchkeeper.gui.sidebar.carried import Carried
-    from torchkeeper.gui.table.mimedata import Rows
+    from torchkeeper.gui.table.mimedata import Carried, Rows
 
 #: Milliseconds for which something is to rest on a page before that is opened.
 _OPENS_MS = 700
@@ -97,8 +96,8 @@ class PageItems(QAbstractListModel):
     def show(self, ident: str) -> None:
         """This page is shown from now on."""
         before, self.current = self.current, ident
-        for one in (before, ident):
-            self._touch(one)
+        self._touch(before)
+        self._touch(ident)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """These pages have these marks, and no others have any."""
@@ -181,19 +180,16 @@ class PageList(SideList):
         if (row := self.items.row_of(ident)) >= 0:
             self.setCurrentIndex(self.items.index(row))
 
-    # Rows of the table, which has the pointer as long as the button is held.
-
     def carry(self, rows: Rows | None) -> None:
-        """Rows are being dragged; None: no longer."""
-        from torchkeeper.gui.sidebar.carried import Carried
+        """Rows of the table, which keeps the pointer meanwhile, are dragged; None: no longer."""
+        from torchkeeper.gui.table.mimedata import Carried
 
         self._held = Carried((), (), rows) if rows is not None else None
         self.point(None)
 
     def point(self, at: QPoint | None) -> None:
         """The pointer is at this point of the viewport; None: elsewhere."""
-        inside = at is not None and self.visibleRegion().contains(at)
-        if self._held is not None and at is not None and inside:
+        if self._held is not None and at is not None and self.visibleRegion().contains(at):
             self._dragged = self._held
             self.aim_at(at)
         elif self.offered is not None:

@@ -10,10 +10,9 @@ from PySide6.QtCore import QSettings, QSize, Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from torchkeeper.gui.places.model import PlacesModel
-from torchkeeper.gui.sidebar.lists import SideList
+from torchkeeper.gui.sidebar.lists import Section, SideList
 from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlacesPane
-from torchkeeper.gui.sidebar.section import Section
 from torchkeeper.gui.widgets import forms
 
 #: Whether it is shown.
@@ -31,11 +30,9 @@ class Sidebar(QFrame):
         self._settings = settings
         self.pages = PageList()
         self.places = PlacesPane(places, settings)
-        inside = QWidget()
+        self._sections = forms.column(self.places, forms.REST, gap=4, margin=(0, 2, 0, 12))
+        inside = forms.page(self._sections)
         inside.setObjectName("sideInside")
-        self._sections = forms.column(self.places, gap=4, margin=(0, 2, 0, 12))
-        self._sections.addStretch(1)
-        inside.setLayout(self._sections)
         self.area = QScrollArea()
         self.area.setObjectName("sideArea")
         self.area.setWidgetResizable(True)
@@ -45,11 +42,8 @@ class Sidebar(QFrame):
         line = QFrame()
         line.setObjectName("sideLine")
         line.setFixedHeight(1)
-        whole = forms.column(self.pages, gap=0, margin=(0, 8, 0, 0))
-        whole.addSpacing(8)
-        whole.addWidget(line)
-        whole.addWidget(self.area, 1)
-        self.setLayout(whole)
+        parts = self.pages, 8, line, (self.area, 1)
+        self.setLayout(forms.column(*parts, gap=0, margin=(0, 8, 0, 0)))
         self.setMinimumWidth(_NARROWEST)
         self.places.list.area = self.area
         if str(settings.value(SHOWN) or "true") == "false":

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 from torchkeeper.gui import theme
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.sidebar import drawing
-from torchkeeper.gui.sidebar.lists import Index, SideList, answer
-from torchkeeper.gui.sidebar.section import Section
+from torchkeeper.gui.sidebar.lists import Index, Section, SideList, answer
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import EditingDelegate
 
@@ -146,10 +145,10 @@ class PlaceList(SideList):
     def under(self, at: QPoint) -> QModelIndex:
         """The place at a point of the viewport; none where its heading is."""
         index = self.indexAt(at)
-        if index.data(PlacesModel.HeadingRole):
-            high = self.fontMetrics().height() + _HEADING
-            if at.y() < self.visualRect(index).top() + high:
-                return self.model().index(-1, 0)
+        high = self.fontMetrics().height() + _HEADING
+        heading = index.data(PlacesModel.HeadingRole)
+        if heading and at.y() < self.visualRect(index).top() + high:
+            return self.model().index(-1, 0)
         return index
 
     def expect(self, takes: Takes | None) -> None:
@@ -197,10 +196,9 @@ class PlaceList(SideList):
             super().dropEvent(event)
             return
         self.point(event.position().toPoint())
-        place = self.aim
-        answer(event, place is not None)
-        if place is not None:
-            self.landed.emit(place.path)
+        answer(event, self.aim is not None)
+        if self.aim is not None:
+            self.landed.emit(self.aim.path)
 
     def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         by = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
@@ -270,8 +268,7 @@ class PlacesPane(Section):
 
     def rename(self) -> None:
         """Have the user call the chosen server otherwise, where it stands."""
-        place = self.place
-        if place is not None and place.server:
+        if (place := self.place) is not None and place.server:
             self.fold.setChecked(True)
             self.list.edit(self.list.selectionModel().selectedIndexes()[0])
 

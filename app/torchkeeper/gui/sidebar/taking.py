@@ -16,9 +16,9 @@ from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.model import Place, PlacesModel
-from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer, Onto
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
+from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
 
 if TYPE_CHECKING:
     from torchkeeper.gui.background.lookups import At

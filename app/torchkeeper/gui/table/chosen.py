@@ -13,8 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui.table.entries import SMALL, EntriesModel
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.ordering import Row
-from torchkeeper.gui.table.slices import Slices, pieces
+from torchkeeper.gui.table.rows import Row, Slices, pieces
 
 #: Seconds for which it may change again and again before it is looked at in one go.
 _PATIENCE = 1.0
@@ -87,8 +86,6 @@ class Chosen(QObject):
         if self._waiting:
             self.told.emit()
 
-
-# Which entries have some kinds and keys, found in short steps: all rows are gone through.
 
 #: A kind and a key.
 Which = tuple[str, str]

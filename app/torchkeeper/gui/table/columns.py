@@ -1,24 +1,38 @@
-"""Which columns the table shows, in what order and how wide. It is kept as JSON that names them: a
-later version understands it, and of a damaged one what makes sense is used.
+"""Which columns the table shows, in what order and how wide; by which it is sorted, and by what it
+is grouped. The columns are kept as JSON that names them: a later version understands it, and of a
+damaged one what makes sense is used.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from PySide6.QtCore import QObject, QPoint, QSettings, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, SIZE, header_text
+from torchkeeper.gui.table.cells import (
+    COLUMNS,
+    NAME,
+    NOT_SERVERS,
+    NUMBERS,
+    SERVERS,
+    SIZE,
+    header_text,
+)
+from torchkeeper.gui.table.delegate import first_widths
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.grouping import GROUPINGS
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.table.widths import first_widths
 
 #: Where it is kept, and what it must say to be understood.
 KEY, VERSION = "table/columns", 1
+#: Where it is kept by what it is grouped.
+_GROUPED = "table/group"
 #: Pixels a column may be wide.
 _NARROWEST, _WIDEST = 48, 2000
 #: A drag of a border is many changes; it is kept when it has rested this long.
@@ -175,7 +189,8 @@ class Columns(QObject):
         }
         for column, width in first_widths().items():
             self._header.resizeSection(column, self._widths.get(COLUMNS[column], width))
-        self._table.name.have(self._widths.get(COLUMNS[NAME], 0))
+        self._table.name.own = self._widths.get(COLUMNS[NAME], 0)
+        self._table.name.fit()
         self._other_sort = None
         self._sort(kept.get("sort"))
 
@@ -195,6 +210,65 @@ class Columns(QObject):
 
 
 def _names(kept: object) -> list[str]:
-    if not isinstance(kept, list):
-        return []
-    return [name for name in kept if isinstance(name, str) and name in COLUMNS]
+    names = kept if isinstance(kept, list) else []
+    return [name for name in names if isinstance(name, str) and name in COLUMNS]
+
+
+class GroupBy(QObject):
+    """Groups the table, and remembers by what."""
+
+    def __init__(self, model: EntriesModel, settings: QSettings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._model, self._settings = model, settings
+        kept = str(settings.value(_GROUPED) or "")
+        if kept in GROUPINGS:
+            model.group(kept)
+
+    def group(self, by: str, then: Callable[[], None] | None = None) -> None:
+        """By one of GROUPINGS; ``then`` is called when rows are shown so."""
+        self._model.group(by, then)
+        self._settings.setValue(_GROUPED, by)
+
+    def fold(self, collapsed: bool) -> None:
+        """Show the headings only, or what is under every one, too."""
+        self._model.collapse(self._model.groups, collapsed)
+
+
+class SortBy(QObject):
+    """Sorts by a column that is shown, and the other way round."""
+
+    def __init__(self, table: EntryTable) -> None:
+        super().__init__(table)
+        self._table, self._header = table, table.horizontalHeader()
+        self._actions: list[QAction] = []
+
+    def fill(self, menu: QMenu) -> None:
+        """Add an item for each column, and one for the other way round."""
+        group = QActionGroup(menu)
+        for column in range(len(COLUMNS)):
+            action = QAction(header_text(column), group)
+            action.setCheckable(True)
+            action.setStatusTip(self.tr("Sort by this column; once more, the other way round"))
+            action.triggered.connect(partial(self.sort, column))
+            self._actions.append(action)
+        menu.addActions(self._actions)
+        menu.addSeparator()
+        turn = menu.addAction(self.tr("&The other way round"))
+        theme.follow(turn, lambda: turn.setIcon(theme.icon("up")))
+        turn.setStatusTip(self.tr("Have the last come first"))
+        turn.triggered.connect(lambda: self.sort(self._header.sortIndicatorSection()))
+        menu.aboutToShow.connect(self._tick)
+        self._tick()
+
+    def sort(self, column: int, _checked: bool = False) -> None:
+        """Sort by a column: figures with the largest first; where it is sorted so, turn it."""
+        ways = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+        descending = column in NUMBERS
+        if column == self._header.sortIndicatorSection():
+            descending = self._header.sortIndicatorOrder() == ways[0]
+        self._table.sortByColumn(column, ways[descending])
+
+    def _tick(self) -> None:
+        for column, action in enumerate(self._actions):
+            action.setVisible(not self._header.isSectionHidden(column))
+            action.setChecked(column == self._header.sortIndicatorSection())

@@ -22,10 +22,24 @@ from torchkeeper.gui.idle import once
 from torchkeeper.gui.table import lines
 from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
-from torchkeeper.gui.table.intake import MANY, Identity, Intake, Register, in_order
 from torchkeeper.gui.table.lines import Arrangement, Change, Line, LinesModel, arrange, difference
-from torchkeeper.gui.table.ordering import Row, narrows, select_rows, sort_key
-from torchkeeper.gui.table.slices import Slices, Totals, add_up, finished, let_go, pieces
+from torchkeeper.gui.table.rows import (
+    MANY,
+    Identity,
+    Intake,
+    Register,
+    Row,
+    Slices,
+    Totals,
+    add_up,
+    finished,
+    in_order,
+    let_go,
+    narrows,
+    pieces,
+    select_rows,
+    sort_key,
+)
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 
@@ -62,7 +76,8 @@ class EntriesModel(LinesModel):
         self._column = SIZE
         self._descending = True
         self._in_order = False
-        self._by = by
+        #: By what rows are grouped, where there are very many in a moment only: one of GROUPINGS.
+        self.wanted_grouping = by
         self._groups: dict[str, dict[Name, Group]] = {by: {} for by in GROUPINGS}
         self._number = 0
         self._renewed: set[Row] = set()
@@ -98,7 +113,7 @@ class EntriesModel(LinesModel):
         new = self._empty()
         if new.by == self._here.by:
             new.name = self._here.name  # ages stay what they were
-        finished(arrange(new, rows, self._groups[self._by]))
+        finished(arrange(new, rows, self._groups[self.wanted_grouping]))
         if self._here.stale:
             self.become(new)
         else:
@@ -129,11 +144,6 @@ class EntriesModel(LinesModel):
     def grouping(self) -> str:
         """By what rows are grouped, as they are shown: one of GROUPINGS."""
         return self._here.by
-
-    @property
-    def wanted_grouping(self) -> str:
-        """By what rows are grouped in a moment, where there are very many."""
-        return self._by
 
     def shown(self) -> list[Entry]:
         """The entries that the filter lets through, in order; also those in collapsed groups."""
@@ -195,9 +205,9 @@ class EntriesModel(LinesModel):
     def group(self, by: str, then: Callable[[], None] | None = None) -> None:
         """Group by one of GROUPINGS; then call ``then``, unless others are wanted before."""
         self._grouped = then
-        if by != self._by:
+        if by != self.wanted_grouping:
             self._show_new()
-            self._by = by
+            self.wanted_grouping = by
             if len(self.every_row) <= SMALL:
                 self._rearrange(self._select(self.every_row))
             else:
@@ -205,7 +215,7 @@ class EntriesModel(LinesModel):
         self._tell_grouped()
 
     def _tell_grouped(self) -> None:
-        if self._here.by == self._by and (then := self._grouped) is not None:
+        if self._here.by == self.wanted_grouping and (then := self._grouped) is not None:
             self._grouped = None
             then()
 
@@ -256,10 +266,8 @@ class EntriesModel(LinesModel):
         self.changed.emit()
 
     def begin(self) -> None:
-        """The entries follow in batches. A first listing is shown as it arrives, a later one at its
-        end.
-        """
-        if self._intake is not None or self._here.by == self._by:
+        """Entries follow in batches: a first listing is shown as it arrives, another at its end."""
+        if self._intake is not None or self._here.by == self.wanted_grouping:
             self.settle()
         self.abandon()
         self._number += 1
@@ -345,18 +353,18 @@ class EntriesModel(LinesModel):
     def by_verdict(self) -> bool:
         """Whether what is shown, and where, depends on verdicts."""
         asked = not self.query.fields.isdisjoint((OF_VERDICT, "is"))
-        return asked or self._column == VERDICT or self._by == "verdict"
+        return asked or self._column == VERDICT or self.wanted_grouping == "verdict"
 
     def same(self) -> None:
         """The listing said that the place is as it was; ages are not."""
         self.abandon()
-        if self._by == "age" and self._in_order:
+        if self.wanted_grouping == "age" and self._in_order:
             self._slices.start(self._swap(self.every_row, set(), set()))
 
     def abandon(self) -> None:
         """The listing did not come to its end: what is shown stays."""
         self._drop()
-        if self._here.by != self._by:
+        if self._here.by != self.wanted_grouping:
             self._work()
 
     def _drop(self) -> None:
@@ -374,7 +382,7 @@ class EntriesModel(LinesModel):
             return
         if not self._slices.busy:
             self._work()
-        if len(self.every_row) + len(intake.new) + intake.waiting <= SMALL:
+        if len(self.every_row) + len(intake.new) + sum(map(len, intake.queue)) <= SMALL:
             self._slices.finish()
 
     def _told(self) -> None:
@@ -401,13 +409,13 @@ class EntriesModel(LinesModel):
         self._slices.start(self._steps(), self._told)
 
     def _steps(self) -> Iterator[None]:
-        if self._here.by != self._by:
+        if self._here.by != self.wanted_grouping:
             yield from self._group_anew()
         if self._intake is not None:
             yield from self._take_in(self._intake)
         elif self._renewed:
             yield from self._resettle()
-        elif self._by == "age" and self._in_order:
+        elif self.wanted_grouping == "age" and self._in_order:
             yield from self._swap(self.every_row, set(), set())
 
     def _group_anew(self) -> Iterator[None]:
@@ -417,7 +425,7 @@ class EntriesModel(LinesModel):
             rows += self._select(piece)
             yield
         new = self._empty()
-        yield from arrange(new, rows, self._groups[self._by])
+        yield from arrange(new, rows, self._groups[self.wanted_grouping])
         yield
         before: list[Sequence[object]] = [self._here.lines, *self._here.rows.values()]
         self.merging.emit()
@@ -479,10 +487,10 @@ class EntriesModel(LinesModel):
         intake.changed |= self._renewed.difference(intake.gone)
         self._renewed = set()
         every, touched = self.every_row, set[Line]()
-        if intake.brings_news:
+        if intake.changed or intake.gone or intake.new or intake.first:
             key = sort_key(self._column, self._descending)
             every = yield from intake.sorted(self.every_row, key, self._descending)
-        elif self._by != "age":
+        elif self.wanted_grouping != "age":
             self._here.stale = False
             return
         if not intake.first:
@@ -497,8 +505,7 @@ class EntriesModel(LinesModel):
 
     def _resettle(self) -> Iterator[None]:
         # Very many may have changed: no set of them is copied.
-        changed, every = self._renewed, self.every_row
-        count = len(changed)
+        changed, every, count = self._renewed, self.every_row, len(self._renewed)
         if not self._in_order:
             key = sort_key(self._column, self._descending)
             every = yield from in_order(every, key, self._descending)
@@ -520,9 +527,9 @@ class EntriesModel(LinesModel):
             kinds.update(map(_KIND, piece))
             yield
         key = sort_key(self._column, self._descending)
-        new = Arrangement(self._by, time.time(), key, self._descending, ordered=True)
-        yield from arrange(new, rows, self._groups[self._by])
-        if touched is not None and self._by in PASSING:
+        new = Arrangement(self.wanted_grouping, time.time(), key, self._descending, ordered=True)
+        yield from arrange(new, rows, self._groups[self.wanted_grouping])
+        if touched is not None and self.wanted_grouping in PASSING:
             # Rows may have moved into a group that is collapsed, or out of one.
             for group in {*new.rows, *self._here.rows}:
                 if group.collapsed:
@@ -550,13 +557,13 @@ class EntriesModel(LinesModel):
 
     def _empty(self) -> Arrangement:
         key = sort_key(self._column, self._descending)
-        new = Arrangement(self._by, time.time(), key, self._descending, self._in_order)
+        new = Arrangement(self.wanted_grouping, time.time(), key, self._descending, self._in_order)
         new.stale = self._intake is not None and self._intake.complete
         return new
 
     def _rearrange(self, rows: list[Row]) -> None:
         new = self._empty()
-        finished(arrange(new, rows, self._groups[self._by]))
+        finished(arrange(new, rows, self._groups[self.wanted_grouping]))
         self.become(new)
         self._again()
 
@@ -578,6 +585,5 @@ def _one_by_one(lists: list[Sequence[object]]) -> Iterator[None]:
 
 
 def _with_verdict_of(old: Entry, new: Entry) -> Entry:
-    if old.verdict is None or new.verdict is not None:
-        return new
-    return new._replace(verdict=old.verdict, why=old.why)
+    kept = old.verdict is not None and new.verdict is None
+    return new._replace(verdict=old.verdict, why=old.why) if kept else new

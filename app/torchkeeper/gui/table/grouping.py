@@ -14,7 +14,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words, version
 from torchkeeper.gui.table.cells import verdict_words
-from torchkeeper.gui.table.ordering import Row
+from torchkeeper.gui.table.rows import Row
 
 #: By what rows can be grouped; the first is not at all.
 GROUPINGS = ("none", "kind", "verdict", "torch", "age")
@@ -38,8 +38,7 @@ class Weight:
     __slots__ = ("bytes", "kinds")
 
     def __init__(self) -> None:
-        self.bytes = 0
-        self.kinds: Counter[str] = Counter()
+        self.bytes, self.kinds = 0, Counter[str]()
 
     def add(self, rows: Sequence[Row]) -> None:
         """Some more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, compress
 from operator import is_
@@ -13,8 +14,18 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from torchkeeper.gui.table import cells
 from torchkeeper.gui.table.cells import COLUMNS, DEVICE, KEY, NUMBERS, SIZE, TORCH, VERDICT
 from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
-from torchkeeper.gui.table.ordering import SORT_KEYS, Key, Row, bisect, bisect_after
-from torchkeeper.gui.table.slices import STEP, Work, finished, let_go, pieces
+from torchkeeper.gui.table.rows import (
+    SORT_KEYS,
+    STEP,
+    Key,
+    Row,
+    Work,
+    bisect,
+    bisect_after,
+    finished,
+    let_go,
+    pieces,
+)
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
@@ -106,10 +117,6 @@ class Arrangement:
         coming: list[Line] = [group] if new and group.headed else []
         return first, coming if group.collapsed else [*coming, *rows]
 
-    def where(self, line: Line) -> int:
-        """The number of a line; -1 where it is not shown."""
-        return self._few_where({line}).get(line, -1)
-
     def _few_where(self, lines: set[Line]) -> dict[Line, int]:
         found: dict[Line, int] = {}
         # Rows that are sorted by the same value may be very many: they are gone through once.
@@ -160,14 +167,10 @@ def arrange(new: Arrangement, rows: list[Row], known: dict[Name, Group]) -> Work
     if new.by == "none":
         new.rows[known.setdefault(None, Group("none", None))] = rows
     else:
-        found: dict[Name, list[Row]] = {}
-        name = new.name
+        found, name = defaultdict[Name, list[Row]](list), new.name
         for piece in pieces(rows):
             for row in piece:
-                try:
-                    found[name(row)].append(row)
-                except KeyError:
-                    found[name(row)] = [row]
+                found[name(row)].append(row)
             yield
         for each in in_order(new.by, found):
             group = known.setdefault(each, Group(new.by, each))
@@ -218,8 +221,7 @@ def _same(some: Sequence[Line], others: Sequence[Line]) -> Work[bool]:
 
 
 def _positions(lines: Sequence[Line], which: set[Line]) -> Work[dict[Line, int]]:
-    found: dict[Line, int] = {}
-    first = 0
+    found, first = dict[Line, int](), 0
     for piece in pieces(lines):
         if not which.isdisjoint(piece):
             found.update((line, n) for n, line in enumerate(piece, first) if line in which)
@@ -240,8 +242,7 @@ def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def _without(lines: Sequence[Line], runs: list[tuple[int, int]]) -> Work[list[Line]]:
-    left: list[Line] = []
-    at = 0
+    left, at = list[Line](), 0
     for first, last in [*runs, (len(lines), len(lines))]:
         for begin in range(at, first, STEP):
             left += lines[begin : min(begin + STEP, first)]

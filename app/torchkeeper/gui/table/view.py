@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QPainter, QPalette, QPixmap
 from PySide6.QtWidgets import QAbstractItemView as View
-from PySide6.QtWidgets import QApplication, QFrame, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QApplication, QTableView, QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SERVERS, SIZE, USED, cell_text
 from torchkeeper.gui.table.chosen import Chosen
-from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate
+from torchkeeper.gui.table.delegate import (
+    ROW_HEIGHT,
+    EntryDelegate,
+    Header,
+    NameColumn,
+    as_rows,
+    first_widths,
+)
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.ordering import Row
-from torchkeeper.gui.table.widths import Header, NameColumn, first_widths
+from torchkeeper.gui.table.rows import Row
 from torchkeeper.gui.widgets import lists
 
 if TYPE_CHECKING:
@@ -50,33 +56,19 @@ class EntryTable(QTableView):
         self.setViewport(QWidget())
         self.setObjectName("entries")
         self.setAccessibleName(self.tr("Entries of the place"))
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setSelectionBehavior(View.SelectionBehavior.SelectRows)
-        self.setSelectionMode(View.SelectionMode.ExtendedSelection)
-        self.setEditTriggers(View.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(View.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(View.ScrollMode.ScrollPerPixel)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.setWordWrap(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.verticalHeader().hide()
-        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         #: What it shows.
         self.entries = model
         self._delegate = EntryDelegate(self, model)
         self.setItemDelegate(self._delegate)
         header = Header(self)
         self.setHorizontalHeader(header)
+        as_rows(self, ROW_HEIGHT)
         self.setModel(model)
-        header.setHighlightSections(False)
         # A selection of its own, always empty: with the table's, every repaint of the header
         # asks row by row whether whole columns are selected (seconds at 200,000 rows).
         header.setSelectionModel(QItemSelectionModel(model, header))
         header.setAccessibleName(self.tr("Columns of the table of entries"))
-        header.setMinimumSectionSize(48)
         for column, width in first_widths().items():
             header.resizeSection(column, width)
         for column in SERVERS:
@@ -84,13 +76,14 @@ class EntryTable(QTableView):
         self.name = NameColumn(self)
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-        # What is selected may be a million entries, and the window asks whenever a job goes on.
-        self._chosen = Chosen(self.selected_lines, self)
-        self._chosen.told.connect(self.selection_changed)
+        #: What is selected may be a million entries, and the window asks whenever a job goes on;
+        #: where it is not known yet, ``selection_changed`` follows.
+        self.chosen = Chosen(self.selected_lines, self)
+        self.chosen.told.connect(self.selection_changed)
         for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
                         model.layoutChanged, model.rowsInserted, model.rowsRemoved,
                         model.dataChanged):  # fmt: skip
-            changed.connect(self._chosen.forget)
+            changed.connect(self.chosen.forget)
         self._kept: tuple[set[Line], Line | None, int, int] | None = None
         model.modelAboutToBeReset.connect(self._remember)
         model.modelReset.connect(self._recall)
@@ -123,17 +116,8 @@ class EntryTable(QTableView):
     def selected(self, most: int | None = None) -> list[Entry]:
         """The entries that are selected, in the order of the table; the first ``most`` of them."""
         if most is None:
-            return self._chosen.entries()
+            return self.chosen.entries()
         return [line.entry for line in self.selected_lines(most) if isinstance(line, Row)][:most]
-
-    def selected_size(self) -> int:
-        """The bytes of all that is selected."""
-        return self._chosen.size()
-
-    @property
-    def gathered(self) -> bool:
-        """Whether it is known what is selected; where not, ``selection_changed`` follows."""
-        return self._chosen.ready
 
     def selected_lines(self, most: int | None = None) -> list[Line]:
         """What lies in the selected ranges; headings may lie between entries."""
@@ -228,11 +212,9 @@ class EntryTable(QTableView):
     def _anchor(self) -> None:
         """Note where the lines that can be seen are, the current one first."""
         self._anchors = []
-        first, last = self.rowAt(0), self.rowAt(self.viewport().height() - 1)
-        if first < 0:
+        seen, current = list(self.seen_lines()), self.currentIndex().row()
+        if not seen:
             return
-        seen = list(range(first, (last if last >= 0 else self.entries.rowCount() - 1) + 1))
-        current = self.currentIndex().row()
         if current in seen:
             seen.insert(0, current)
         elif not self.verticalScrollBar().value():
@@ -281,10 +263,8 @@ class EntryTable(QTableView):
 
     def go_to_row(self, row: int) -> None:
         """Make a row the current one, and select it where it is an entry's."""
-        if (group := self._group_at(self.entries.index(row, 0))) is None:
-            self.selectRow(row)
-        else:
-            self._go_to(group)
+        group = self._group_at(self.entries.index(row, 0))
+        self.selectRow(row) if group is None else self._go_to(group)
 
     def _go_to(self, group: Group) -> None:
         """Make a heading the current line; the selection stays."""
@@ -330,14 +310,12 @@ class EntryTable(QTableView):
         picture.setDevicePixelRatio(scale)
         return picture
 
-    def _seen(self, box: QRect) -> range:
+    def seen_lines(self, box: QRect | None = None) -> range:
+        """The lines that are on the screen, or in a box of it, headings among them."""
+        box = self.viewport().rect() if box is None else box
         first, last = self.rowAt(box.top()), self.rowAt(box.bottom())
         rows = len(self.entries.lines)
         return range(first, (last if last >= 0 else rows - 1) + 1) if first >= 0 else range(0)
-
-    def seen_lines(self) -> range:
-        """The lines that are on the screen, headings among them."""
-        return self._seen(self.viewport().rect())
 
     def seen(self) -> list[Entry]:
         """The entries that are on the screen, from the top."""
@@ -352,7 +330,7 @@ class EntryTable(QTableView):
         return [(n, self.columnViewportPosition(n), self.columnWidth(n)) for n in shown]
 
     def _state(self) -> tuple[object, ...]:
-        seen = self._seen(self.viewport().rect())
+        seen = self.seen_lines()
         lines, chosen = self.entries.lines[seen.start : seen.stop], self.selectionModel()
         root = self.rootIndex()
         entries = [line.entry for line in lines if isinstance(line, Row)]
@@ -381,7 +359,7 @@ class EntryTable(QTableView):
         selected_ground = palette.brush(group, QPalette.ColorRole.Highlight)
         odd_ground = palette.brush(QPalette.ColorRole.AlternateBase)
         right = columns[-1][1] + columns[-1][2] if columns else 0
-        for row in self._seen(box):
+        for row in self.seen_lines(box):
             line, top = self.entries.lines[row], self.rowViewportPosition(row)
             if isinstance(line, Group):
                 where = QRect(0, top, width, ROW_HEIGHT)

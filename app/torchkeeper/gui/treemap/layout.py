@@ -25,8 +25,6 @@ from PySide6.QtWidgets import QAccessibleWidget, QWidget
 from torchkeeper.client.words import say
 from torchkeeper.gui.theme import Shades
 
-# What a map shows: tiles, and those too small to be seen as one.
-
 #: So many tiles are drawn at most; the rest is one.
 MOST = 600
 #: The last part of the key of the tile that stands for the rest.
@@ -43,12 +41,9 @@ Key = tuple[str, ...]
 
 
 class Tile(NamedTuple):
-    """Something that takes room.
-
-    key: what it is called by who made it. name: what people read; all of it can be printed.
-    shade: its colour, as ``fill`` knows it.
-    detail: what else there is to say of it. held: how many entries it stands for, in words, where
-    there is other than these in it.
+    """Something that takes room. key: what it is called by who made it. name: what people read; all
+    of it can be printed. shade: as ``fill`` knows it. detail: what else there is to say of it.
+    held: how many entries it stands for, in words, where there is other than these in it.
     """
 
     key: Key
@@ -84,12 +79,10 @@ def fold(
     detail: str = "",
     empty: str = "",
 ) -> Folded:
-    """Those of some tiles, the largest first, that can be seen on so many square pixels.
-
-    rest: stands for what is smaller than all of them, as far as whoever made them knows it.
-    name, detail: what the tile of the rest is called, with a place for how many there are, and what
-        else there is to say of it; empty: that, where all of them are empty.
-    What is empty has no tile of its own: it takes no room.
+    """Those of some tiles, the largest first, that can be seen on so many square pixels; what is
+    empty has none of its own. rest: stands for what is smaller than all of them, as far as whoever
+    made them knows it. name, detail: what the tile of the rest is called, with a place for how many
+    there are, and what else there is to say of it; empty: that, where all of them are empty.
     """
     if not any(tile.bytes for tile in tiles) and not (rest and rest.bytes):
         return Folded([], [], [])
@@ -158,10 +151,9 @@ class Box(NamedTuple):
 
 
 def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
-    """A box for each size, in the same order, which fill the room together.
-
-    They are best where the largest size comes first. What is negative or no number counts as
-    nothing, and gets a box without an area; where all are nothing, all get the same.
+    """A box for each size, in the same order, which fill the room together; best where the largest
+    size comes first. What is negative or no number counts as nothing, and gets a box without an
+    area; where all are nothing, all get the same.
     """
     parts = _parts(sizes)
     found = [Box(room.right, room.bottom, 0.0, 0.0)] * len(parts)
@@ -345,8 +337,6 @@ def say_current(view: QWidget, said: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(view, said))
 
 
-# The colours of a map: what a tile is filled with, so that the theme's text can be read on it.
-
 #: What text has to stand out from its ground by (WCAG 2, AA), and a little more.
 CONTRAST = 4.6
 #: How much of its colour a tile has, on a light and on a dark ground: the largest, the smallest.
@@ -401,10 +391,11 @@ def contrast(a: str, b: str) -> float:
 @functools.lru_cache(maxsize=512)
 def _light(colour: str) -> float:
     drawn = QColor(colour)
-    total = 0.0
-    for weight, part in ((0.2126, drawn.redF()), (0.7152, drawn.greenF()), (0.0722, drawn.blueF())):
-        total += weight * (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4)
-    return total
+    parts = (0.2126, drawn.redF()), (0.7152, drawn.greenF()), (0.0722, drawn.blueF())
+    return sum(
+        weight * (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4)
+        for weight, part in parts
+    )
 
 
 def _mixed(colour: str, ground: str, strength: float) -> str:

@@ -32,8 +32,6 @@ from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.layout import Box, Folded, Key, Tile, fold, neighbour, squarify
 from torchkeeper.gui.widgets.plain import tip
 
-# How the tiles of a map are drawn, and what is drawn over them.
-
 #: Pixels between two tiles.
 GAP = 2
 _ROUND = 4.0
@@ -61,9 +59,9 @@ class Writer:
     """Finds what there is room to write in a tile."""
 
     def __init__(self, font: QFont) -> None:
-        self._plain, self._bold, self._large = QFont(font), QFont(font), QFont(font)
+        self._plain, self._bold = QFont(font), QFont(font)
         self._bold.setWeight(QFont.Weight.DemiBold)
-        self._large.setWeight(QFont.Weight.DemiBold)
+        self._large = QFont(self._bold)
         if font.pixelSize() > 0:
             self._large.setPixelSize(round(font.pixelSize() * _LARGER))
         else:
@@ -75,9 +73,7 @@ class Writer:
         self._lowest = math.ceil(bold.height())
 
     def lines(self, tile: Tile, box: QRectF, share: str) -> list[Line]:
-        """What to write: the name, cut short between letters, and below it the size, where there
-        is room for all of it; in a large tile what else there is.
-        """
+        """The name, cut short; below it the size, where all of it fits; in a large tile more."""
         beside = _PAD if box.width() > _SLIM else _TIGHT
         room, high = box.width() - 2 * beside, box.height()
         if room < self._narrowest or high < self._lowest + 4:
@@ -195,8 +191,6 @@ class Treemap(layout.Heard):
         self._at = self._hovered = -1
         theme.follow(self, self._dress, now=False)
 
-    # What is shown.
-
     def show_tiles(self, tiles: Iterable[Tile], rest: Tile | None = None) -> None:
         """Show these tiles; ``rest`` stands for all that are smaller. The current one stays."""
         self._above.clear()
@@ -257,14 +251,11 @@ class Treemap(layout.Heard):
         tile, count = self.current, len(self._folded.tiles)
         if tile is None:
             return say.count(count, "tile", "tiles") if count else self.nothing
-        partly = tile.key in self._partly
-        chosen = tile.key in self._selected
+        chosen, partly = tile.key in self._selected, tile.key in self._partly
         return layout.aloud(tile, self._total, self._at, count, chosen=chosen, partly=partly)
 
     def sizeHint(self) -> QSize:
         return QSize(480, 240)
-
-    # Where things are.
 
     def _number(self, key: Key) -> int:
         self._lay_out()
@@ -274,13 +265,10 @@ class Treemap(layout.Heard):
         self._lay_out()
         return next((n for n, box in enumerate(self._boxes) if box.contains(at)), -1)
 
-    def _room(self) -> Box:
-        edge = _EDGE - GAP / 2
-        width, height = self.width() - 2 * edge, self.height() - 2 * edge
-        return Box(edge, edge, max(1.0, width), max(1.0, height))
-
     def _lay_out(self) -> None:
-        room, scale = self._room(), self.devicePixelRatioF()
+        scale, edge = self.devicePixelRatioF(), _EDGE - GAP / 2
+        width, height = self.width() - 2 * edge, self.height() - 2 * edge
+        room = Box(edge, edge, max(1.0, width), max(1.0, height))
         asked = (room, scale, theme.shades().dark)
         if self._laid_for == asked:
             return
@@ -323,8 +311,6 @@ class Treemap(layout.Heard):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
             self._dress()
-
-    # Painting.
 
     def _draw(self) -> QPixmap:
         """The tiles; drawn anew only where they, the size or the theme have changed."""
@@ -394,8 +380,6 @@ class Treemap(layout.Heard):
         if 0 <= number < len(self._boxes):
             self.update(self._boxes[number].toAlignedRect().adjusted(-1, -1, 1, 1))
 
-    # What the user does.
-
     def _go(self, number: int) -> None:
         if number != self._at:
             self._repaint(self._at)
@@ -437,8 +421,7 @@ class Treemap(layout.Heard):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         self._lay_out()
-        key, count = Qt.Key(event.key()), len(self._boxes)
-        current = self.current
+        key, count, current = Qt.Key(event.key()), len(self._boxes), self.current
         if key == Qt.Key.Key_Backspace:
             self.leave()
         elif not count:
@@ -456,8 +439,7 @@ class Treemap(layout.Heard):
             super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        number = self._number_at(event.position())
-        if number < 0:
+        if (number := self._number_at(event.position())) < 0:
             return
         self._go(number)
         key = self._folded.tiles[number].key
@@ -504,8 +486,7 @@ class Treemap(layout.Heard):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            number = self._number_at(QPointF(event.pos()))
-            if number < 0:
+            if (number := self._number_at(QPointF(event.pos()))) < 0:
                 QToolTip.hideText()
                 event.ignore()
             else:

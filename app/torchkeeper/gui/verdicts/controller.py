@@ -18,11 +18,10 @@ from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import Told
-from torchkeeper.gui.table.slices import Slices
+from torchkeeper.gui.table.rows import Slices
 from torchkeeper.gui.table.view import EntryTable
-from torchkeeper.gui.verdicts.chooser import Chooser
-from torchkeeper.gui.verdicts.environments import Environment, Environments
-from torchkeeper.gui.verdicts.judging import Judging
+from torchkeeper.gui.verdicts.asking import Judging
+from torchkeeper.gui.verdicts.environments import Chooser, Environment, Environments
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import JudgedFinding

@@ -1,21 +1,27 @@
-"""The environments that verdicts can be about. Nothing here waits: interpreters are looked for in a
-thread, and each is asked in a process of its own for a limited time.
+"""The environments that verdicts can be about, the words for them, and the button that chooses one.
+Nothing here waits: interpreters are looked for in a thread, and each is asked in a process of its
+own for a limited time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QToolButton
 
 from torchkeeper.client.engines import interpreters
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words import environments as words
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
+from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.widgets.plain import caption, tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import ProbeResult
@@ -28,6 +34,8 @@ KEY = "environment/python"
 NONE = "none"
 #: So many are asked at once: each loads its torch.
 _AT_ONCE = 2
+#: Characters of a path in a menu; its end tells more than its beginning.
+_PATH = 56
 
 
 class State(StrEnum):
@@ -143,7 +151,7 @@ class Environments(QObject):
         self._engines.background(listener, lookups.interpreters, **change)
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
-        """Put an interpreter on the list, and ask it; then call ``then`` with it."""
+        """Put one on the list, and ask it, as it may be from now on; then call ``then`` with it."""
 
         def added(told: Found) -> None:
             self._found(told)
@@ -154,10 +162,6 @@ class Environments(QObject):
                     then(one)
 
         self._look(added, add=python)
-
-    def start(self, one: Environment, then: Callable[[Environment], object] | None = None) -> None:
-        """Have one that was found be started now, and whenever it is asked."""
-        self.add(one.python, then)
 
     def remove(self, python: str) -> None:
         """Take one that was added off the list."""
@@ -236,3 +240,164 @@ def _limit() -> float:
     from torchkeeper.client.engines import probes
 
     return probes.LIMIT
+
+
+def tr(text: str) -> str:
+    """The translation of a text about environments."""
+    return QCoreApplication.translate("Environment", text)
+
+
+def _text(value: object) -> str:
+    return printable(str(value), 80) if isinstance(value, (str, int, float)) and value else ""
+
+
+def _accelerators(told: Iterable[object]) -> str:
+    return ", ".join(dict.fromkeys(name for one in told if (name := _text(one))))
+
+
+def facts_of(env: Mapping[str, object]) -> list[tuple[str, str]]:
+    """What a bundle tells of an environment, as (name, value); nothing for what is not known."""
+    gpus = env.get("gpus")
+    found = [
+        (tr("torch"), _text(env.get("torch"))),
+        (tr("Triton"), _text(env.get("triton"))),
+        (tr("CUDA"), _text(env.get("cuda"))),
+        (tr("ROCm"), _text(env.get("hip"))),
+        (tr("GPU"), _accelerators(gpus if isinstance(gpus, list) else ())),
+        (tr("CPU"), _text(env.get("cpu")) or _text(env.get("machine"))),
+        (tr("Threads"), _text(env.get("threads"))),
+        (tr("Python"), _text(env.get("python"))),
+        (tr("System"), _text(env.get("platform"))),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def can_compile(env: Env) -> bool:
+    """Whether there is a torch to compile with."""
+    return bool(env.get("torch"))
+
+
+def summary_of(env: Env) -> str:
+    """One line for a probed interpreter."""
+    if not can_compile(env):
+        return tr("This interpreter has no torch. Choose another one.")
+    parts = [tr("torch {}").format(_text(env.get("torch")))]
+    if triton := _text(env.get("triton")):
+        parts.append(tr("Triton {}").format(triton))
+    others = (one for one in env.get("devices", ()) if one["type"] != "cpu")
+    gpus = _accelerators(one["name"] or one["type"] for one in others)
+    parts.append(gpus if gpus else tr("no GPU: compiles for the CPU"))
+    return " · ".join(parts)
+
+
+def entry_text(one: Environment) -> str:
+    """An environment in a line: its torch, and where it is."""
+    return f"{state_text(one)}   {short_path(one.python)}"
+
+
+def short_path(path: str) -> str:
+    """A path that fits a menu, in which nothing is a mnemonic."""
+    shown = printable(path)
+    return ("…" + shown[-_PATH:] if len(shown) > _PATH else shown).replace("&", "&&")
+
+
+def state_text(one: Environment) -> str:
+    """What is known of an environment, in a few words."""
+    if one.torch:
+        return tr("torch {}").format(printable(one.torch, 40))
+    if one.state is State.WITHOUT and (one.facts or {}).get("torch_error"):
+        return tr("torch is broken")
+    return {
+        State.UNASKED: tr("not asked yet"),
+        State.FOUND: tr("not started yet"),
+        State.ASKING: tr("asking…"),
+        State.FAILED: tr("does not answer"),
+        State.WITHOUT: tr("no torch"),
+    }.get(one.state, "")
+
+
+class Chooser(QToolButton):
+    """Says which torch is asked, and lets another be chosen."""
+
+    def __init__(self, environments: Environments, more: Sequence[QAction]) -> None:
+        """more: what the menu offers besides."""
+        super().__init__()
+        self.setObjectName("environment")
+        self._environments, self._more = environments, list(more)
+        self._group: QActionGroup | None = None
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(QSize(18, 18))
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMenu(QMenu(self))
+        self.menu().setToolTipsVisible(True)
+        self.menu().aboutToShow.connect(self._open)
+        environments.changed.connect(self._say)
+        environments.changed.connect(self._fill_shown)
+        theme.follow(self, self._say)
+
+    def _say(self) -> None:
+        text, more, icon = self._words(self._environments.chosen)
+        self.setText(text)
+        self.setToolTip(tip(more))
+        self.setAccessibleName(self.tr("Environment of the verdicts: {}").format(text))
+        self.setIcon(theme.icon(icon, theme.shades().warning if icon == "warning" else None))
+
+    def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
+        if self._environments.off:
+            return self.tr("No verdicts"), self.tr("Choose whose torch is asked"), "machine"
+        if chosen is None:
+            if self._environments.found:
+                tip = self.tr("No interpreter with a torch was found: add one")
+                return self.tr("No torch"), tip, "warning"
+            return self.tr("Looking for torch…"), "", "machine"
+        python = printable(chosen.python)
+        if chosen.torch:
+            text = self.tr("Here: torch {}").format(printable(chosen.torch, 40))
+            tip = self.tr("Verdicts are about this environment:")
+            facts = summary_of(chosen.facts or {})
+            return text, f"{tip}\n{python}\n{facts}", "machine"
+        if chosen.state is State.FAILED:
+            tip = "\n".join(filter(None, str(chosen.error).splitlines()))
+            return self.tr("Torch does not answer"), tip, "warning"
+        if chosen.state is State.FOUND:
+            tip = self.tr("It was found and not started: nobody has named it")
+            return self.tr("Torch not started"), f"{python}\n{tip}", "warning"
+        if chosen.state is State.WITHOUT:
+            why = printable(words.without_torch(chosen.facts or {}), 400)
+            return self.tr("No torch"), f"{python}\n{why}", "warning"
+        return self.tr("Asking torch…"), self.tr("{} is asked what it is").format(python), "machine"
+
+    def _open(self) -> None:
+        self._environments.find()
+        self._fill()
+
+    def _fill_shown(self) -> None:
+        if self.menu().isVisible():
+            self._fill()
+
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        if self._group is not None:
+            self._group.deleteLater()
+        group = self._group = QActionGroup(menu)
+        environments, chosen = self._environments, self._environments.chosen
+
+        def add(text: str, hint: str, python: str | None, on: bool) -> None:
+            action = QAction(text, group)
+            action.setToolTip(tip(hint))
+            action.setCheckable(True)
+            action.setChecked(on)
+            action.triggered.connect(lambda: environments.choose(python))
+            menu.addAction(action)
+
+        for one in environments.every:
+            python = one.python
+            add(caption(entry_text(one)), printable(python), python, one is chosen)
+        if environments.every:
+            menu.addSeparator()
+        hint = self.tr("Ask no environment what is of use in it")
+        add(self.tr("&No verdicts"), hint, None, environments.off)
+        menu.addSeparator()
+        menu.addActions(self._more)

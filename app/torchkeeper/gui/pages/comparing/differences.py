@@ -18,7 +18,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.facts import Chip
+from torchkeeper.gui.inspector.details import Chip
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.widgets import forms

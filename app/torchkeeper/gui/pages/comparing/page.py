@@ -22,9 +22,9 @@ from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, D
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.sidebar.carried import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.sidebar.lists import Offer
 from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice

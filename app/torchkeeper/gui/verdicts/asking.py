@@ -1,10 +1,8 @@
-"""What is dead in a place: asked of one engine, which is kept for the purge. Environments are asked
-meanwhile; then the same engine says what none of them can use.
-"""
+"""Asking engines what of a place is of use in an environment, and what is dead in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -17,12 +15,105 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
+from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
+    from torchkeeper.engine.messages.findings import Finding, JudgedFinding
+    from torchkeeper.engine.messages.verdicts import (
+        JudgeParams,
+        JudgeResult,
+        KnowParams,
+        KnowResult,
+    )
     from torchkeeper.gui.background.lookups import Found
     from torchkeeper.verdict.probed import Env
+
+#: Milliseconds for which an engine is kept that may be asked again.
+_KEPT_MS = 30_000
+#: An engine that has ended, or never heard of the environment: another one is told.
+_ANEW = frozenset({"engine-gone", "environment-forgotten"})
+
+
+class Judging(QObject):
+    """Asks one question at a time, of an engine of its own, which is kept for a while."""
+
+    def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._engines = engines
+        #: The request that told the kept engine of an environment, which one that was, and the
+        #: question under way.
+        self._first: int | None = None
+        self._knows: Env | None = None
+        self._ticket: int | None = None
+        self._rest = once(self, self.forget, _KEPT_MS)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is not answered yet."""
+        return self._ticket is not None
+
+    def ask(
+        self,
+        place: str,
+        env: Environment,
+        over: Callable[[JudgeResult], object],
+        failed: Callable[[UserError], object],
+        found: Callable[[list[JudgedFinding]], object] | None = None,
+        anew: Callable[[], object] | None = None,
+    ) -> None:
+        """Ask for the verdicts of all entries of a place, instead of any other question. found:
+        hears findings ``judged``; over: the counts in the end (engine/checking.py); anew: what was
+        found is void, the question is asked once more.
+        """
+        if self._ticket is not None or self._knows is not env.facts:
+            self.forget()
+        self._rest.stop()
+        again = self._first is not None
+
+        def ended(error: UserError) -> None:
+            self.forget()
+            if again and error.code in _ANEW:
+                if anew is not None:
+                    anew()
+                self.ask(place, env, over, failed, found)
+            else:
+                failed(error)
+
+        def hear(told: list[Finding]) -> None:
+            judged = [one["judged"] for one in told if "judged" in one]
+            if judged and found is not None:
+                found(judged)
+
+        def answered(result: JudgeResult) -> None:
+            self._ticket = None
+            self._rest.start()
+            over(result)
+
+        def judge(_: KnowResult | None = None) -> None:
+            listener = Listener(findings=hear, result=answered, failed=ended)
+            params: JudgeParams = {"place": place, "envs": [env.python]}
+            self._ticket = self._engines.ask(
+                protocol.JUDGE, params, listener, keep=True, engine_of=self._first
+            )
+
+        if again:
+            judge()
+            return
+        assert env.facts is not None
+        told: KnowParams = {"python": env.python, "env": env.facts}
+        self._knows = env.facts
+        listener = Listener(result=judge, failed=ended)
+        self._first = self._ticket = self._engines.ask(protocol.KNOW, told, listener, keep=True)
+
+    def forget(self) -> None:
+        """Leave the question, and the engine."""
+        self._rest.stop()
+        for ticket in (self._ticket, self._first):
+            self._engines.forget(ticket)
+        self._ticket = self._first = self._knows = None
+
 
 #: Interpreters that are asked at once: each imports its torch.
 _AT_ONCE = 2
@@ -89,8 +180,7 @@ class Suggestions(QObject):
         """Ask no more, and let go of the engine."""
         for ticket in (*self._tickets, *self._probing.values()):
             self._engines.leave(ticket)
-        if self.engine is not None:
-            self._engines.forget(self.engine)
+        self._engines.forget(self.engine)
         self._stop()
 
     def hand_over(self) -> None:
@@ -163,8 +253,7 @@ class Suggestions(QObject):
         self.changed.emit()
 
     def _found(self, told: Found) -> None:
-        self.total = len(told["interpreters"])
-        self._waiting = []
+        self.total, self._waiting = len(told["interpreters"]), []
         for one in told["interpreters"]:
             python, facts = one["python"], one["facts"]
             if facts is not None and facts.get("torch"):
@@ -212,9 +301,8 @@ class Suggestions(QObject):
             # Whoever looks again asks again.
             if self._probing.get(python) == ticket:
                 self._engines.forget(ticket)
-                failed(
-                    user_error("probe-stuck", {"python": python, "seconds": round(probes.LIMIT)})
-                )
+                stuck = {"python": python, "seconds": round(probes.LIMIT)}
+                failed(user_error("probe-stuck", stuck))
 
         listener = Listener(result=told, failed=failed)
         ticket = self._engines.ask(protocol.PROBE, {}, listener, python=python)

@@ -1,7 +1,5 @@
-"""The map over the table: where one is in it, and the tiles; it and the table show one selection.
-
-Nothing goes round in a circle: the map hears of what is selected from the table alone, and tells
-the table only what the user does on it.
+"""The map over the table. Both show one selection, and nothing goes round in a circle: the map
+hears of it from the table alone, and tells the table only what the user does on it.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame
 
@@ -27,15 +25,12 @@ from torchkeeper.gui.table.cells import cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.ordering import Row
-from torchkeeper.gui.table.slices import Slices, T, Work, pieces
+from torchkeeper.gui.table.rows import Row, Slices, T, Work, pieces
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.layout import MOST, Key, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms
-
-# What the map of entries shows: groups, or the largest entries of one; added up in short steps.
 
 #: By what entries are grouped in the map where the table does not group them.
 DEFAULT = "kind"
@@ -135,10 +130,9 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     left = entries - len(kept)
     if left > 0:
         size -= sum(map(_SIZE, kept))
-        text = _tr("{} smaller").format(f"{left:,}")
-        hint = _tr("A double click, or Enter, shows the largest of them")
-        hint = hint if size else _tr("They take no room")
-        shown.rest = Tile(("", "smaller"), text, size, left, detail=hint)
+        text, hint = _tr("{} smaller"), _tr("A double click, or Enter, shows the largest of them")
+        said, detail = text.format(f"{left:,}"), hint if size else _tr("They take no room")
+        shown.rest = Tile(("", "smaller"), said, size, left, detail=detail)
     return shown
 
 
@@ -165,9 +159,6 @@ def _tile(entry: Entry) -> Tile:
     shade = layout.shade_of("kind", entry.kind if entry.kind in KINDS else "unknown")
     detail = " · ".join(filter(None, about))
     return Tile(entry.identity, shown_name(entry), entry.size, 1, shade, detail)
-
-
-# Which tiles of the map are selected: what is selected in the table, looked at in short steps.
 
 
 class Marks(NamedTuple):
@@ -281,8 +272,6 @@ class MapPane(QFrame):
         super().showEvent(event)
         self._soon()
 
-    # What is shown.
-
     def _reset(self) -> None:
         if not self._model.rows:
             # Another place comes.
@@ -354,8 +343,6 @@ class MapPane(QFrame):
             self.view.setFocus(Qt.FocusReason.OtherFocusReason)
         self.up_button.setVisible(inside)
 
-    # What the user does.
-
     def _open(self, key: Key) -> None:
         level, shown = self.level, self._shown
         if not level.inside:
@@ -392,7 +379,7 @@ class MapPane(QFrame):
         self._model.expand_to(found)
         self._table.select(found)
         if rows := self._model.rows_of(found):
-            self._reach(self._model.index(rows[0], 0))
+            self._reach(rows[0])
 
     def _select_groups(self, names: list[Name]) -> None:
         groups = [group for group in self._model.groups if group.name in names]
@@ -400,11 +387,11 @@ class MapPane(QFrame):
         self._table.select_groups(groups)
         at = self._model.where({groups[0]}).get(groups[0]) if groups else None
         if at is not None:
-            self._reach(self._model.index(at, 0))
+            self._reach(at)
 
-    def _reach(self, index: QModelIndex) -> None:
+    def _reach(self, row: int) -> None:
         """Have the table show a line, and its keys begin there."""
-        selection = self._table.selectionModel()
+        index, selection = self._model.index(row, 0), self._table.selectionModel()
         selection.setCurrentIndex(index, selection.SelectionFlag.NoUpdate)
         self._table.scrollTo(index)
 

@@ -1,0 +1,529 @@
+"""The rows of the table and work on them: how a listing brings them, in what order they stand,
+which of them a filter lets through, what they add up to. Where it is long, it is done a few
+milliseconds at a time.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from PySide6.QtCore import QObject
+
+from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, VERDICTS, Entry, counted, tally
+from torchkeeper.client.words.say import version
+from torchkeeper.gui.idle import every
+from torchkeeper.stores.query import Query
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Tally
+
+T = TypeVar("T")
+
+#: Seconds of work in one turn of the event loop; most of what a frame may take is left to Qt.
+SLICE = 0.001
+#: Rows that one step of such work looks at, so that a step takes a fraction of a millisecond.
+STEP = 500
+
+Work = Generator[None, None, T]
+
+
+class Slices(QObject):
+    """Does one piece of work, an iterator of short steps; the first slice at once."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._work: Iterator[None] | None = None
+        self._then: Callable[[], None] | None = None
+        self._left = SLICE
+        self._timer = every(self, self._turn)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is work left."""
+        return self._work is not None
+
+    def start(self, work: Iterator[None], then: Callable[[], None] | None = None) -> None:
+        """Do this work instead of any other, and call ``then`` when it is done."""
+        self._work, self._then = work, then
+        if self._left > 0:
+            self._go_on()
+        # A turn of the event loop may start work often: all of it shares one slice.
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Leave the work undone."""
+        self._work = self._then = None
+
+    def finish(self) -> None:
+        """Do the rest now, however long it takes."""
+        if self._work is not None:
+            self._left = float("inf")
+            self._go_on()
+            self._left = 0.0
+
+    def _turn(self) -> None:
+        self._left = SLICE
+        if self._work is None:
+            self._timer.stop()
+        else:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if (work := self._work) is None:
+            return
+        begun = time.perf_counter()
+        for _ in work:
+            if self._work is not work:
+                return  # a step has led to other work
+            if time.perf_counter() - begun > self._left:
+                self._left = 0.0
+                return
+        self._left -= time.perf_counter() - begun
+        if self._work is work:
+            then = self._then
+            self.stop()
+            if then is not None:
+                then()
+
+
+def finished(work: Work[T]) -> T:
+    """The outcome of work that is done at once."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            outcome: T = end.value
+            return outcome
+
+
+def pieces(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """A list cut so that each part is the work of one step."""
+    for first in range(0, len(rows), STEP):
+        yield rows[first : first + STEP]
+
+
+def let_go(rows: list[Any]) -> Iterator[None]:
+    """Free what a list holds: 200,000 rows at once would take 60 ms."""
+    while rows:
+        del rows[-STEP:]
+        yield
+
+
+@dataclass
+class Totals:
+    """What is shown, added up. counts: as of ``artifacts.entry.tally``; files, bytes, and how many
+    are broken or orphans, are of the entries alone, where there are any. verdicts: how many have
+    which, None for those without one; torches: of what versions those are that are stale, None
+    where that is not known.
+    """
+
+    counts: Tally = field(default_factory=lambda: tally(()))
+    files: int = 0
+    size: int = 0
+    broken: int = 0
+    unread: int = 0
+    orphans: int = 0
+    verdicts: Counter[str | None] = field(default_factory=Counter)
+    torches: Counter[str | None] = field(default_factory=Counter)
+
+
+def add_up(groups: Iterable[Sequence[Row]]) -> Work[Totals]:
+    """Add up the rows of some groups; each step is the work of a few milliseconds."""
+    totals, others, kinds = Totals(), Totals(), Counter[str]()
+    for rows in groups:
+        for piece in pieces(rows):
+            entries = [row.entry for row in piece]
+            kinds.update(entry.kind for entry in entries)
+            totals.verdicts.update([entry.verdict for entry in entries])
+            totals.torches.update([one.torch for one in entries if one.verdict == "stale"])
+            for entry in entries:
+                part = others if entry.kind in COUNTED_APART else totals
+                part.files += entry.files
+                part.size += entry.size
+                part.broken += entry.broken
+                part.unread += entry.put_off
+                part.orphans += entry.orphan is not None
+            yield
+    counts = counted(kinds)
+    return replace(totals if counts["entries"] else others, counts=counts)
+
+
+_KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
+
+
+class Row:
+    """An entry and its text to search in. seen: the number of the last listing that named it."""
+
+    __slots__ = ("entry", "hay", "low", "seen")
+
+    def __init__(self, entry: Entry, seen: int = 0) -> None:
+        self.seen = seen
+        self.take(entry)
+
+    def take(self, entry: Entry) -> None:
+        """Be about this entry from now on."""
+        self.entry = entry
+        name = entry.name or ""
+        low = name.lower()
+        self.low = name if low == name else low
+        # What plain words are looked for in; none matches across the line break. A million keys
+        # of a server, which has no names, are there already.
+        key = entry.key.lower()
+        self.hay = f"{key}\n{self.low}" if name or key != entry.key else entry.key
+
+
+Key = Callable[[Row], Any]
+
+#: What is known to have no end, and what is not known: the first comes after all that has one.
+_NEVER, _UNKNOWN = 1e300, float("inf")
+
+
+_VERDICT_RANK = {verdict: float(rank) for rank, verdict in enumerate(VERDICTS)}
+
+
+def _expires(row: Row) -> float:
+    return _UNKNOWN if row.entry.expires is None else row.entry.expires or _NEVER
+
+
+def _used(row: Row) -> float:
+    return _UNKNOWN if row.entry.used is None else row.entry.used
+
+
+def _verdict(row: Row) -> float:
+    return _VERDICT_RANK.get(row.entry.verdict or "", _UNKNOWN)
+
+
+#: What each column is sorted by; entries without a value come first, as the smallest. But where
+#: there is none because it was not asked for yet, last.
+SORT_KEYS: tuple[Key, ...] = (
+    lambda r: _KIND_RANK[r.entry.kind],
+    attrgetter("low"),
+    _verdict,
+    attrgetter("entry.key"),
+    attrgetter("entry.size"),
+    attrgetter("entry.files"),
+    lambda r: r.entry.mtime or -1.0,
+    lambda r: version(r.entry.torch),
+    lambda r: r.entry.device or "",
+    lambda r: -1.0 if r.entry.compile_s is None else r.entry.compile_s,
+    _expires,
+    _used,
+)
+
+
+def sort_key(column: int, descending: bool) -> Key:
+    """What a column is sorted by, so that what was not asked for yet is last either way."""
+    key = SORT_KEYS[column]
+    if not descending or key not in (_expires, _used, _verdict):
+        return key
+    return lambda r: -_UNKNOWN if (value := key(r)) == _UNKNOWN else value
+
+
+#: Words that need no look at the entry itself.
+_PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
+#: Fields whose values change by themselves.
+_PASSING = ("age", "used", "expires")
+#: So many rows are filtered at once.
+_NEAR = 512
+_ENTRY: Callable[[Row], Entry] = attrgetter("entry")
+
+
+def _terms(query: Query) -> list[str] | None:
+    """The terms of a filter, one for each of its tests; None if that is not easily told."""
+    terms = query.text.lower().split()
+    return None if '"' in query.text or len(terms) != len(query.tests) else terms
+
+
+def narrows(old: Query, new: Query) -> bool:
+    """Whether what a filter lets through another did before. A no may be wrong, a yes is not."""
+    before, after = _terms(old), _terms(new)
+    if before is None or after is None:
+        return False
+    words = [term for term in after if term[0] != "-" and _PLAIN_WORD.fullmatch(term)]
+    for term in before:
+        if _PLAIN_WORD.fullmatch(term) and term[0] != "-":
+            if not any(term in word for word in words):
+                return False
+        elif term not in after or any(x in term for x in _PASSING):
+            return False
+    return True
+
+
+def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[Row]:
+    """The rows a filter lets through, in their order; apart: also those that are no entries."""
+    every, found = list(rows), list[Row]()
+    if not apart:
+        every = [row for row in every if row.entry.kind not in COUNTED_APART]
+    terms = _terms(query) or [""] * len(query.tests)
+    # Sorted rows lie all over the memory. What a few of them refer to is fetched in one go, and is
+    # near when it is looked at: twice as fast as row by row.
+    for first in range(0, len(every), _NEAR):
+        some = every[first : first + _NEAR]
+        for term, test in zip(terms, query.tests, strict=True):
+            if _PLAIN_WORD.fullmatch(term):
+                some = _with_word(some, term)
+            else:
+                some = list(compress(some, test(list(map(_ENTRY, some)))))
+        found += some
+    return found
+
+
+def _with_word(rows: list[Row], term: str) -> list[Row]:
+    wanted, word = term[0] != "-", term.removeprefix("-")
+    hays = [row.hay for row in rows]
+    if word not in "\n".join(hays):
+        return [] if wanted else rows
+    return [row for row, hay in zip(rows, hays, strict=True) if (word in hay) == wanted]
+
+
+#: So many rows are merged, or handed on, at once.
+_BETWEEN = 1024
+
+
+def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool) -> int:
+    """The first row of a sorted list that does not come before a value."""
+    if not descending:
+        return bisect_left(rows, value, key=key)
+    return bisect_left(rows, True, key=lambda row: not key(row) > value)
+
+
+def bisect_after(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
+    """The first row of a sorted list, from ``low`` on, that comes after a value."""
+    if not descending:
+        return bisect_right(rows, value, low, key=key)
+    return bisect_left(rows, True, low, key=lambda row: key(row) < value)
+
+
+def merged(
+    rows: Sequence[Row], others: Sequence[Row], key: Key, descending: bool
+) -> Iterator[Sequence[Row]]:
+    """Two sorted lists as one, some thousand rows at a time; equal ones of the first come first."""
+    at = beside = 0
+    while at < len(rows) and beside < len(others):
+        some, more = rows[at : at + _BETWEEN], others[beside : beside + _BETWEEN]
+        last, other = key(some[-1]), key(more[-1])
+        # All of the part that ends first; of the other, what cannot come after anything else.
+        if other > last if descending else other < last:
+            some = some[: bisect_after(some, key, other, descending)]
+        else:
+            more = more[: bisect(more, key, last, descending)]
+        # Runs that are in order are found and merged by the sort itself.
+        yield sorted([*some, *more], key=key, reverse=descending)
+        at += len(some)
+        beside += len(more)
+    yield from _piecemeal(rows[at:])
+    yield from _piecemeal(others[beside:])
+
+
+#: One row of so many is looked at to deal rows out, and so many are to be dealt together.
+_LOOK, _DEALT = 128, 1024
+#: So many rows are dealt out, or handed on, in one step.
+_STEP = 256
+
+
+def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[Row]]:
+    """Rows that are in no order, in order, a thousand or so at a time. Equal rows stay in their
+    order: the same as sorting all of them, which could not be interrupted. Each goes to those of
+    about its value first, and those are sorted. Sorting runs and merging them looks at every run
+    for every piece: with 500,000 rows 10 ms at a time.
+    """
+    sample: list[Any] = []
+    for first in range(0, len(rows), _LOOK * _STEP):
+        sample += map(key, rows[first : first + _LOOK * _STEP : _LOOK])
+        yield []
+    sample.sort()
+    step = _DEALT // _LOOK
+    cuts = list(dict.fromkeys(sample[step::step]))
+    yield []
+    # Between two cuts there are those that equal neither; there may be very many that equal one,
+    # and they need no sorting.
+    between: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
+    equal: list[list[Row]] = [[] for _ in cuts]
+    for first in range(0, len(rows), _STEP):
+        some = rows[first : first + _STEP]
+        for row, value in zip(some, map(key, some), strict=True):
+            at = bisect_left(cuts, value)
+            (equal if at < len(cuts) and cuts[at] == value else between)[at].append(row)
+        yield []
+    places = range(len(between))
+    for at in reversed(places) if descending else places:
+        # Handed on they are let go of: to free all of these lists in the end takes milliseconds.
+        if descending and at < len(cuts):
+            yield from _piecemeal(equal[at])
+            equal[at] = []
+        # Few, unless the sample says nothing of the rows.
+        yield from _piecemeal(sorted(between[at], key=key, reverse=descending))
+        between[at] = []
+        if not descending and at < len(cuts):
+            yield from _piecemeal(equal[at])
+            equal[at] = []
+
+
+def _piecemeal(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    for first in range(0, len(rows), _BETWEEN):
+        yield rows[first : first + _BETWEEN]
+
+
+Identity = tuple[str, str]
+Shelf = dict[Identity, Row]
+
+#: A power of two: with 200,000 rows each holds 800.
+_SHELVES = 256
+
+
+class Register:
+    """Which row is an entry's. A dictionary that grows moves all: 25 ms at 170,000 rows."""
+
+    def __init__(self) -> None:
+        self._shelves: list[Shelf] = [{} for _ in range(_SHELVES)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._shelves))
+
+    def shelf(self, identity: Identity) -> Shelf:
+        """The dictionary that this identity belongs in."""
+        return self._shelves[hash(identity) & (_SHELVES - 1)]
+
+    def get(self, identity: Identity) -> Row | None:
+        """The row of an entry; None where it is not known."""
+        return self.shelf(identity).get(identity)
+
+    def put(self, rows: Iterable[Row]) -> None:
+        """Know these rows as well."""
+        for row in rows:
+            self.shelf(row.entry.identity)[row.entry.identity] = row
+
+    def drop(self, rows: Iterable[Row]) -> None:
+        """Know these rows no more."""
+        for row in rows:
+            self.shelf(row.entry.identity).pop(row.entry.identity, None)
+
+    def rows(self) -> Iterator[list[Row]]:
+        """All rows, some at a time."""
+        for shelf in self._shelves:
+            yield list(shelf.values())
+
+    def let_go(self) -> Iterator[None]:
+        """Free all rows in steps."""
+        freed = 0
+        for shelf in self._shelves:
+            freed += len(shelf)
+            shelf.clear()
+            if freed > STEP:
+                freed = 0
+                yield
+
+
+#: From so many rows on the garbage collector is told to leave them alone.
+MANY = 5000
+#: How many fields of an entry a listing tells.
+_LISTED = Entry._fields.index("verdict")
+
+
+class Intake:
+    """What a listing has brought so far, and how it differs from what was known. known: the rows of
+    an earlier listing. Where there are none, this listing is the first and puts its rows there at
+    once; those of a later one are in ``fresh`` and ``new`` until its end. then: what to call when
+    all of it is shown.
+    """
+
+    def __init__(self, number: int, known: Register) -> None:
+        self.number = number
+        self.first = not len(known)
+        self.queue: deque[list[Entry]] = deque()
+        self.complete = False
+        self.then: Callable[[], None] | None = None
+        self.new: list[Row] = []
+        self.changed: set[Row] = set()
+        self.gone: list[Row] = []
+        self._known = known
+        self._fresh = known if self.first else Register()
+        self._named = 0
+        self._count = len(known)
+        self._settled = False
+        self._replaced: list[tuple[Row, Entry]] = []
+
+    def take(self) -> list[Row]:
+        """Look at one batch; what is new in it."""
+        new = []
+        number, known, fresh = self.number, self._known, self._fresh
+        for entry in self.queue.popleft():
+            identity = entry.identity
+            shelf = fresh.shelf(identity)
+            row = shelf.get(identity) or known.get(identity)
+            if row is None:
+                row = shelf[identity] = Row(entry, number)
+                new.append(row)
+            elif row.seen != number:
+                row.seen = number
+                self._named += 1
+                old, listed = row.entry, slice(_LISTED)
+                # A listing knows no verdicts.
+                if old != entry if old.verdict is None else old[listed] != entry[listed]:
+                    self._replaced.append((row, entry))
+        if not self.first:
+            self.new += new
+        self._count += len(new)
+        if self._count > MANY:
+            # Rows are no garbage: looking through all of them for some takes 50 ms and more.
+            gc.freeze()
+        return new
+
+    def settle(self) -> Iterator[None]:
+        """Let the rows be about what the listing says, and find out which are gone: once."""
+        while self._replaced:
+            for row, entry in self._replaced[-500:]:
+                row.take(entry)
+                self.changed.add(row)
+            del self._replaced[-500:]
+            yield
+        if self._settled:
+            return
+        gone: list[Row] = []
+        if not self.first and self._named < len(self._known):
+            for some in self._known.rows():
+                gone += [row for row in some if row.seen != self.number]
+                yield
+        self.gone, self._settled = gone, True
+
+    def sorted(self, rows: list[Row], key: Key, descending: bool) -> Work[list[Row]]:
+        """The rows in order, with those that are new; ``rows`` were sorted before if not first."""
+        if self.first:
+            return (yield from in_order(rows, key, descending))
+        kept = rows
+        if self.changed or self.gone:
+            leave = self.changed.union(self.gone)
+            kept = []
+            for piece in pieces(rows):
+                kept += [row for row in piece if row not in leave]
+                yield
+        found = yield from in_order([*self.changed, *self.new], key, descending, kept)
+        if kept is not rows:
+            yield from let_go(kept)
+        return found
+
+
+def in_order(
+    loose: list[Row], key: Key, descending: bool, among: Sequence[Row] = ()
+) -> Work[list[Row]]:
+    """Rows in order, together with those of ``among``, which are."""
+    found: list[Row] = []
+    for piece in dealt(loose, key, descending):
+        found += piece
+        yield
+    if not among:
+        return found
+    both: list[Row] = []
+    for piece in merged(among, found, key, descending):
+        both += piece
+        yield
+    return both
