@@ -106,8 +106,8 @@ from tests.gui import walking  # noqa: E402
 from tests.shots import run as shots  # noqa: E402
 from torchkeeper.gui import theme  # noqa: E402
 from torchkeeper.gui.app import application  # noqa: E402
-from torchkeeper.gui.pages import PAGES
-from torchkeeper.gui.shots import prepare_screen
+from torchkeeper.gui.pages import PAGES  # noqa: E402
+from torchkeeper.gui.shots import prepare_screen  # noqa: E402
 from torchkeeper.gui.theme import Theme  # noqa: E402
 
 

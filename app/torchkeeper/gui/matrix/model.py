@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
 from torchkeeper.client.words import say
-from torchkeeper.gui.inspector.sources import Index
 from torchkeeper.gui.matrix import cells as phases
 from torchkeeper.gui.matrix.cells import (
     Cells,
