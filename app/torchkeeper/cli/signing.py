@@ -54,7 +54,7 @@ def sign(args: argparse.Namespace) -> int:
 def signed(
     asker: Asker, file: str, key: str, output: str = "", replace: bool = True
 ) -> SignatureResult:
-    """Sign a bundle as ``trust.sign``; returns the signature as ``signature_of``."""
+    """Sign a bundle as ``signers.sign``; returns the signature as ``signature_of``."""
     trust.sign(asker.ask, file, key, output, replace)
     return signature_of(asker, output or file)
 

@@ -182,7 +182,7 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
 
     settings in the request: as of ``supervise.warm``, less what leads to another cache.
 
-    Raises Problem as ``supervise.run``, ``caches.led_to`` and Folder do, and "verify-server",
+    Raises Problem as ``supervise.run``, ``ran.led_to`` and Folder do, and "verify-server",
     "verify-no-room", "verify-crashed"; passes Cancelled on. Neither a process nor a file is left.
     """
     job, runs = checked(params)

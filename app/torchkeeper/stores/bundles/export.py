@@ -49,7 +49,7 @@ _Value = TypeVar("_Value")
 
 @dataclass
 class Exported:
-    """What went into a bundle; objects and described: as of ``building.Record``; size: of all of
+    """What went into a bundle; objects and described: as of ``parts.Record``; size: of all of
     it. held: the file, where it is not to appear yet.
     """
 
@@ -364,7 +364,7 @@ class Planned:
     bytes: of the entries; size: of the whole bundle, which the disk needs while it is written.
     kinds: in the order of KINDS. torches, devices: how many entries were made by and for which, the
     most first; None is not among them. made_in: as the bundle will say. objects, described: as of
-    ``building.Record``.
+    ``parts.Record``.
     """
 
     entries: int

@@ -231,7 +231,7 @@ class Database:
 
     def again(self, work: Callable[[], T]) -> T:
         """Do something that may be done twice: on a new connection where the old one breaks, if
-        ``patient``. Raises as Connection and ``patience.patiently``.
+        ``patient``. Raises as Connection and ``connecting.patiently``.
         """
         return patiently(self._report, work, self.reconnect) if self.patient else work()
 
