@@ -119,7 +119,7 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
 def _purge(place: Path, **params: Any) -> None:
     report = Heard()
     done = run("purge", {"place": str(place), **params}, report)
-    assert done["done"]["entries"] > 0, done
+    assert done["done"]["counts"]["entries"] > 0, done
     assert report.left == []
 
 
