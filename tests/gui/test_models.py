@@ -30,7 +30,7 @@ from torchkeeper.gui.table.cells import (
 )
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.lines import SortRole
-from torchkeeper.gui.table.rows import narrows
+from torchkeeper.gui.table.rows import Intake, Register, narrows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 
@@ -322,3 +322,17 @@ def test_what_is_selected_is_looked_up_once_until_anything_changes(qtbot: QtBot)
     assert table.selected() == model.shown()
     table.clearSelection()
     assert (table.selected(), table.chosen.size()) == ([], 0)
+
+
+def test_a_new_owner_is_shown_though_the_entry_has_a_verdict() -> None:
+    known = Register()
+    for number, owner in enumerate((None, "bob", "bob"), 1):
+        listing = Intake(number, known)
+        listing.queue.append([entry(1, owner=owner)])
+        listing.take()
+        assert list(listing.settle()) == [None] * (number == 2)
+        [[row]] = [rows for rows in known.rows() if rows]
+        assert row.entry.owner == owner
+        # It was judged since; what is listed again as it was keeps that.
+        assert row.entry.verdict == ("usable" if number == 3 else None)
+        row.entry = row.entry._replace(verdict="usable", why="")

@@ -425,8 +425,6 @@ class Register:
 
 #: From so many rows on the garbage collector is told to leave them alone.
 MANY = 5000
-#: How many fields of an entry a listing tells.
-_LISTED = Entry._fields.index("verdict")
 
 
 class Intake:
@@ -466,9 +464,9 @@ class Intake:
             elif row.seen != number:
                 row.seen = number
                 self._named += 1
-                old, listed = row.entry, slice(_LISTED)
+                old = row.entry
                 # A listing knows no verdicts.
-                if old != entry if old.verdict is None else old[listed] != entry[listed]:
+                if (old if old.verdict is None else old._replace(verdict=None, why=None)) != entry:
                     self._replaced.append((row, entry))
         if not self.first:
             self.new += new
