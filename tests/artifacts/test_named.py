@@ -135,6 +135,51 @@ def test_what_is_got_of_anything_else_is_strange(data: bytes) -> None:
     assert "builtins.getattr" in named.facts("aotautograd", {"data": data})["strange"]
 
 
+CONSTEXPR = b"ctriton.language.core\nconstexpr\n("
+GETATTR = b"cbuiltins\ngetattr\n"
+HELD = b"ctriton.runtime.jit\nJITFunction\nVcreate_binder\ntR"
+INTERPRETER = b"ctorch.fx.interpreter\nInterpreter\n)\x81"
+
+
+@pytest.mark.parametrize(
+    ("data", "strange"),
+    [
+        # A method that is held is called by what calls what it is made of.
+        (CONSTEXPR + GETATTR + b"(" + HELD + b"tR)R.", "triton.language.core.constexpr.__call__"),
+        (b"cbuiltins\nstr\n(Nt\x85R.", "builtins.str()"),
+        # Attributes that the next opcode calls.
+        (INTERPRETER + b"}(Vappend\nNub.", "torch.fx.interpreter.Interpreter.append"),
+        (
+            INTERPRETER + b"N}(V__setstate__\nNu\x86b.",
+            "torch.fx.interpreter.Interpreter.__setstate__",
+        ),
+        # Text that sympy evaluates, also within.
+        (
+            b"csympy.functions.elementary.complexes\nAbs\n(Vos\ntR.",
+            "sympy.functions.elementary.complexes.Abs.sympify",
+        ),
+        (b"csympy.core.containers\nTuple\n(((Vos\ntltR.", "sympy.core.containers.Tuple.sympify"),
+        # What modules of PyTorch have imported, and what makes classes.
+        (b"ctorch.fx._symbolic_trace\nFunctionType\n.", "torch.fx._symbolic_trace.FunctionType"),
+        (b"ctorch.fx._symbolic_trace\nCodeType\n.", "torch.fx._symbolic_trace.CodeType"),
+        (b"csympy.core.function\nFunctionClass\n.", "sympy.core.function.FunctionClass"),
+    ],
+)
+def test_what_would_run_something_is_strange(data: bytes, strange: str) -> None:
+    found = named.facts("fxgraph", {"data": b"\x80\x04" + data})
+    assert strange in found["strange"]
+
+
+def test_symbols_are_no_text_that_is_evaluated() -> None:
+    data = b"\x80\x04csympy.core.symbol\nSymbol\n(Vs0\ntR."
+    assert named.facts("fxgraph", {"data": data})["strange"] == []
+
+
+def test_a_pickle_that_fails_before_it_names_anything_is_not_all_looked_through() -> None:
+    """As one does that asks for more memory than a reader has."""
+    assert named.facts("fxgraph", {"data": b"\x80\x04N\x86cposix\nsystem\n."})["more"]
+
+
 @pytest.mark.parametrize(
     ("module", "name"),
     [

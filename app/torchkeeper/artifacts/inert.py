@@ -18,6 +18,12 @@ MAX_GLOBALS = 20_000
 #: Letters of a name that is got of a class.
 MAX_NAME = 300
 _GETATTR = ("builtins", "getattr")
+#: Attributes that opcodes look up in an instance and call (pickle.py).
+_OF_OPCODES = frozenset({"append", "extend", "add", "__setstate__"})
+#: Types that call what they are made of, as ``str`` does its ``__str__``.
+_CALLING = frozenset(("builtins", name) for name in ("bool", "float", "int", "str"))
+#: Classes of sympy that take text for what it says; all others evaluate it (sympy/core/sympify.py).
+_OF_TEXT = frozenset({"Symbol", "Dummy", "Integer", "Float"})
 #: How many items an inert mapping or list keeps; the rest is dropped, not the entry.
 MAX_ITEMS = 10_000
 
@@ -29,6 +35,8 @@ class Inert:
 
     module = ""
     qualname = ""
+    #: Told of what happens to an instance that PyTorch's own pickles do not do, as ``__call__``.
+    noted: Callable[[str], object] | None = None
 
     args: tuple[Any, ...]
     items: list[Any]
@@ -48,11 +56,18 @@ class Inert:
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
+        # An attribute of such a name is what the next opcodes call.
+        if noted := type(self).noted:
+            for part in state if isinstance(state, tuple) else (state,):
+                for name in _OF_OPCODES.intersection(part if isinstance(part, dict) else ()):
+                    noted(name)
 
     def __call__(self, *args: Any, **_kwargs: Any) -> Inert:
         """What REDUCE calls where a function was got from an object."""
         if called := getattr(self, "called", None):
             called()
+        elif noted := type(self).noted:
+            noted("__call__")
         return Inert(*args)
 
     def append(self, item: Any) -> None:
@@ -94,8 +109,13 @@ class _Unpickler(pickle.Unpickler):
             if len(self._classes) >= MAX_GLOBALS:
                 raise TooManyGlobals
             members: dict[str, object] = {"__slots__": (), "module": module, "qualname": name}
+            members["noted"] = lambda what: self.find_class(module, f"{name}.{what}")
             if (module, name) == _GETATTR:
                 members["__new__"] = self._get
+            elif (module, name) in _CALLING:
+                members["__new__"] = self._convert
+            elif module.startswith(("sympy.", "torch.utils._sympy.")) and name not in _OF_TEXT:
+                members["__new__"] = self._make_of_sympy
             found = type("Inert", (Inert,), members)
             self._classes[module, name] = found
         return found
@@ -119,8 +139,25 @@ class _Unpickler(pickle.Unpickler):
         self._got_of_named = False
         return Inert.__new__(cls, *args)
 
+    def _convert(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
+        self.find_class(cls.module, f"{cls.qualname}()")
+        return Inert.__new__(cls, *args)
+
+    def _make_of_sympy(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
+        if _has_text(args):
+            self.find_class(cls.module, f"{cls.qualname}.sympify")
+        return Inert.__new__(cls, *args)
+
     def persistent_load(self, pid: Any) -> Inert:
         return Inert(pid)
+
+
+def _has_text(value: object, depth: int = 0) -> bool:
+    """Whether there is text in it, however deep; also where nobody can look so deep."""
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
+        within = [*value, *value.values()] if isinstance(value, dict) else value
+        return depth > 9 or any(_has_text(one, depth + 1) for one in within)
+    return isinstance(value, str)
 
 
 def load(data: bytes) -> Any:
@@ -157,7 +194,8 @@ def each(data: bytes, most: int) -> Iterator[Loaded]:
             obj = unpickler.load()
         except Exception:  # noqa: BLE001 - hostile bytes may provoke any error
             whole = False
-        if whole or unpickler.named:
+        # One that fails before it has named anything may do so here only, for want of memory.
+        if whole or unpickler.named or not start:
             yield Loaded(obj, unpickler.named, start, stream.tell() if whole else None)
         if not whole:
             return

@@ -70,12 +70,13 @@ _KNOWN = frozenset({
     "triton.runtime.jit.JITFunction", "triton.runtime.jit.KernelParam",
     "triton.runtime.autotuner.Config",
     *(f"triton.language.core.{name}" for name in ("constexpr", "dtype", "tensor", "pointer_type")),
-    *(f"builtins.{name}" for name in ("bool", "float", "int", "str")),
 })  # fmt: skip
-#: Methods that a Triton kernel holds, for later: no pickle calls one.
-_METHODS = frozenset({
+#: What a Triton kernel holds, for later: methods, and types that its arguments are annotated with.
+#: No pickle calls one.
+_HELD_ONLY = frozenset({
     "torch._inductor.runtime.autotune_cache.AutotuneCache.save",
     "triton.runtime.jit.JITFunction.create_binder",
+    "builtins.bool", "builtins.float", "builtins.int", "builtins.str",
 })  # fmt: skip
 #: What only entries of one kind name: the guards of a precompiled function, which are rebuilt by
 #: methods that are looked up (GuardsStatePickler in torch/_dynamo/guards.py).
@@ -100,6 +101,12 @@ _CLASS = re.compile(r"_?[A-Z]\w*(?:\.[A-Z]\w*)*")
 _ACTING = re.compile(
     r"Popen|Process|Thread|Pool|Executor|Path|File|Builder|Compiler|Loader|Library|DLL|CodeCache"
     r"|Worker|Server|Socket|Lock"
+    # Classes that make classes; and those of Python's own that modules of PyTorch import, by which
+    # code is made or run: a pickle names each by the module that it is from.
+    r"|(?:Kind|Exp|Table|Tracker|Template|Class|Signature)Meta|Singleton|FunctionClass"
+    r"|UndefinedFunction|ManagedProperties|VariadicSignatureType"
+    r"|(?:Function|Method|Code|Module|Cell|Frame|Traceback|Wrapper|Proxy|Reference)Type|Partial"
+    r"|ExitStack|ContextManager|EventLoop|Future|Callable|EntryPoint|StringIO|Buffered|WeakKey"
 )
 #: Classes of that look that a cache holds.
 _HELD = frozenset({"_DynamoCodeCacheEntry", "_GuardedCodeCacheEntry"})
@@ -108,7 +115,7 @@ _HELD = frozenset({"_DynamoCodeCacheEntry", "_GuardedCodeCacheEntry"})
 def is_strange(kind: str, module: str, name: str) -> bool:
     """Whether PyTorch never names this in an entry of a kind."""
     whole = f"{module}.{name}"
-    if whole in _METHODS:
+    if whole in _HELD_ONLY:
         return False
     name, whole = name.removesuffix("()"), whole.removesuffix("()")
     if whole in _KNOWN or whole in _OF_KIND.get(kind, ()):

@@ -234,8 +234,12 @@ class Seen:
 
     def _look(self, path: str, folder: bool) -> None:
         whole = f"{self._root}/{path}"
-        with contextlib.suppress(OSError):
-            for who in self.accounts.writers(whole, os.lstat(whole)) if has_list(whole) else ():
+        if has_list(whole):
+            try:
+                status = os.lstat(whole)
+            except OSError:
+                return
+            for who in self.accounts.writers(whole, status):
                 self._count(who, path, folder)
 
     def _count(self, who: Who, path: str, folder: bool) -> None:

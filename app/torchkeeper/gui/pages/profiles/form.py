@@ -390,8 +390,10 @@ class Form(QWidget):
             QTimer.singleShot(0, field, lambda: self.area.ensureWidgetVisible(field, 0, 24))
 
     def _edited(self, name: str, text: str | None) -> None:
-        self.values.pop(name, None)
-        if text is not None:
+        # One that is there keeps its place, in which it is written.
+        if text is None:
+            self.values.pop(name, None)
+        else:
             self.values[name] = text
         for section in self.sections.values():
             section.show_values(self.values)
