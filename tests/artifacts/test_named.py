@@ -170,6 +170,15 @@ def test_what_would_run_something_is_strange(data: bytes, strange: str) -> None:
     assert strange in found["strange"]
 
 
+def test_what_stands_in_itself_a_thousand_times_is_looked_at_once() -> None:
+    lists = b"".join(
+        b"]q%c(" % level + b"h%c" % (level - 1) * 1000 + b"e0" for level in range(1, 10)
+    )
+    data = b"\x80\x04]q\x000" + lists + b"csympy.core.containers\nTuple\n(h\tVos\ntR."
+    found = named.facts("fxgraph", {"data": data})
+    assert found["strange"] == ["sympy.core.containers.Tuple.sympify"]
+
+
 def test_symbols_are_no_text_that_is_evaluated() -> None:
     data = b"\x80\x04csympy.core.symbol\nSymbol\n(Vs0\ntR."
     assert named.facts("fxgraph", {"data": data})["strange"] == []

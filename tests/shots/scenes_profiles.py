@@ -32,7 +32,7 @@ def _settings(stage: Stage) -> None:
     page = _shown(window, "serving")
     stage.take("settings", window, 1.0)
     page.profiles.form.box.setText("redis")
-    stage.take("settings-filtered", window)
+    stage.take("settings-filtered", window, 1.0)
     page.profiles.form.box.clear()
     page.profiles.form.only.setChecked(True)
     stage.take("settings-only-set", window)

@@ -21,8 +21,9 @@ _GETATTR = ("builtins", "getattr")
 #: Attributes that opcodes look up in an instance and call (pickle.py).
 _OF_OPCODES = frozenset({"append", "extend", "add", "__setstate__"})
 #: Types that call what they are made of, as ``str`` does its ``__str__``.
-_CALLING = frozenset(("builtins", name) for name in ("bool", "float", "int", "str"))
+CALLING = frozenset(("builtins", name) for name in ("bool", "float", "int", "str"))
 #: Classes of sympy that take text for what it says; all others evaluate it (sympy/core/sympify.py).
+_SYMPY = ("sympy.", "torch.utils._sympy.")
 _OF_TEXT = frozenset({"Symbol", "Dummy", "Integer", "Float"})
 #: How many items an inert mapping or list keeps; the rest is dropped, not the entry.
 MAX_ITEMS = 10_000
@@ -112,10 +113,8 @@ class _Unpickler(pickle.Unpickler):
             members["noted"] = lambda what: self.find_class(module, f"{name}.{what}")
             if (module, name) == _GETATTR:
                 members["__new__"] = self._get
-            elif (module, name) in _CALLING:
-                members["__new__"] = self._convert
-            elif module.startswith(("sympy.", "torch.utils._sympy.")) and name not in _OF_TEXT:
-                members["__new__"] = self._make_of_sympy
+            elif (module, name) in CALLING or (module.startswith(_SYMPY) and name not in _OF_TEXT):
+                members["__new__"] = self._make
             found = type("Inert", (Inert,), members)
             self._classes[module, name] = found
         return found
@@ -139,25 +138,27 @@ class _Unpickler(pickle.Unpickler):
         self._got_of_named = False
         return Inert.__new__(cls, *args)
 
-    def _convert(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
-        self.find_class(cls.module, f"{cls.qualname}()")
-        return Inert.__new__(cls, *args)
-
-    def _make_of_sympy(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
-        if _has_text(args):
-            self.find_class(cls.module, f"{cls.qualname}.sympify")
+    def _make(self, cls: type[Inert], *args: Any, **_kwargs: Any) -> Inert:
+        if cls.module == "builtins" or _has_text(args):
+            done = "()" if cls.module == "builtins" else ".sympify"
+            self.find_class(cls.module, cls.qualname + done)
         return Inert.__new__(cls, *args)
 
     def persistent_load(self, pid: Any) -> Inert:
         return Inert(pid)
 
 
-def _has_text(value: object, depth: int = 0) -> bool:
-    """Whether there is text in it, however deep; also where nobody can look so deep."""
-    if isinstance(value, (list, tuple, set, frozenset, dict)):
-        within = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth > 9 or any(_has_text(one, depth + 1) for one in within)
-    return isinstance(value, str)
+def _has_text(value: object) -> bool:
+    """Whether there is text in it, however deep."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            return True
+        if isinstance(one, (list, tuple, set, frozenset, dict)) and id(one) not in seen:
+            seen.add(id(one))
+            waiting += [*one, *one.values()] if isinstance(one, dict) else one
+    return False
 
 
 def load(data: bytes) -> Any:

@@ -76,7 +76,7 @@ _KNOWN = frozenset({
 _HELD_ONLY = frozenset({
     "torch._inductor.runtime.autotune_cache.AutotuneCache.save",
     "triton.runtime.jit.JITFunction.create_binder",
-    "builtins.bool", "builtins.float", "builtins.int", "builtins.str",
+    *map(".".join, inert.CALLING),
 })  # fmt: skip
 #: What only entries of one kind name: the guards of a precompiled function, which are rebuilt by
 #: methods that are looked up (GuardsStatePickler in torch/_dynamo/guards.py).
@@ -101,8 +101,7 @@ _CLASS = re.compile(r"_?[A-Z]\w*(?:\.[A-Z]\w*)*")
 _ACTING = re.compile(
     r"Popen|Process|Thread|Pool|Executor|Path|File|Builder|Compiler|Loader|Library|DLL|CodeCache"
     r"|Worker|Server|Socket|Lock"
-    # Classes that make classes; and those of Python's own that modules of PyTorch import, by which
-    # code is made or run: a pickle names each by the module that it is from.
+    # Classes that make classes; and Python's own, which a pickle names by where they are from.
     r"|(?:Kind|Exp|Table|Tracker|Template|Class|Signature)Meta|Singleton|FunctionClass"
     r"|UndefinedFunction|ManagedProperties|VariadicSignatureType"
     r"|(?:Function|Method|Code|Module|Cell|Frame|Traceback|Wrapper|Proxy|Reference)Type|Partial"
