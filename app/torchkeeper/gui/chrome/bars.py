@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,6 @@ from torchkeeper.gui.widgets.notice import RemedyButtons, error_labels, tell_err
 from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton
 
     from torchkeeper.stores import shapes
@@ -28,7 +26,6 @@ _Then = Callable[[], object] | None
 
 
 class _Bar(QFrame):
-    #: What its button does.
     _then: _Then = None
 
     def __init__(self, name: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenuBar, QWidget
 from shiboken6 import isValid
 
@@ -18,14 +16,9 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.query import parse
 
-if TYPE_CHECKING:
-    from PySide6.QtGui import QKeyEvent, QPaintEvent, QResizeEvent
-
-
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
-#: Pixels that the mark of the filter box is wide, that it takes with what is around the text, and
-#: that the box itself is wide, at most and at least.
+#: Pixels of the filter box's mark, of that with what surrounds it, of the box at most and at least.
 _MARK, _MARKED = 16, 44
 _BOX, _NARROW_BOX = 380, 176
 #: Pixels that names have before the box has more than its least.
@@ -74,9 +67,8 @@ class Head(QWidget):
         self.path = forms.label("", "muted", selectable=True)
         self.box = FilterBox()
         self.box.setAccessibleName(self.tr("Filter"))
-        self.box.setAccessibleDescription(
-            self.tr("Words match name and key. A minus in front of a word negates it.")
-        )
+        about = self.tr("Words match name and key. A minus in front of a word negates it.")
+        self.box.setAccessibleDescription(about)
         # A file dropped here is meant for the window.
         self.box.setAcceptDrops(False)
         self.box.setFixedWidth(_BOX)

@@ -21,7 +21,6 @@ SHOWN = "inspector/shown"
 class InspectorFrame(QFrame):
     """Remembers whether it is shown. Empty until it is given something to hold."""
 
-    #: It is shown from now on, or hidden.
     turned = Signal()
 
     def __init__(self, settings: QSettings) -> None:
@@ -30,9 +29,7 @@ class InspectorFrame(QFrame):
         self._settings = settings
         self._held: QWidget | None = None
         #: Whether it is wanted, and whether the page that is shown has one.
-        self._wanted = False
-        self._here = True
-        #: Whether there is nothing to show in it.
+        self._wanted, self._here = False, True
         self.empty = True
         self._inside = forms.column(gap=0)
         self.setLayout(self._inside)
@@ -79,11 +76,9 @@ class InspectorFrame(QFrame):
         self.turned.emit()
 
 
-#: Pixels that the page keeps at least, beside the others: the kind, the name and the verdict of an
-#: entry can be read; and of its height, where the inspector stands below.
+#: Pixels that the page keeps at least, so that entries can be read, and of its height.
 LEAST, LEAST_HIGH = 440, 200
-#: Pixels of the sidebar, and of the inspector beside the page and below it, where nobody said
-#: otherwise.
+#: Pixels of the sidebar, and of the inspector beside the page and below it, at first.
 _SIDE, _WING, _BELOW = 252, 420, 280
 #: Where it is kept what somebody has said.
 SIDE, WING, BELOW = "places/width", "inspector/width", "inspector/height"
@@ -91,8 +86,7 @@ SIDE, WING, BELOW = "places/width", "inspector/width", "inspector/height"
 
 class InspectorSplitter(QSplitter):
     """The sidebar, the page, and the inspector: beside the page where there is room, else below.
-    The window never grows because of what it shows. The sidebar keeps its width on all pages; what
-    there is too little of is taken from the inspector first, then from the page.
+    The window never grows by what it shows. Room is taken from the inspector first, then the page.
     """
 
     def __init__(
@@ -135,7 +129,11 @@ class InspectorSplitter(QSplitter):
         side = min(self._kept(SIDE, _SIDE), wide - gap - LEAST)
         side = 0 if self._side.isHidden() else max(self._side.minimumWidth(), side)
         left = max(1, wide - (side + gap if side else 0))
-        self._let_shrink(left)
+        # The window is made no smaller than what the page needs; nor any larger by that.
+        needed, beside = self._page.minimumSizeHint(), self._side.minimumSizeHint()
+        least_wide = wide - left + max(LEAST, needed.width())
+        least_high = max(needed.height(), beside.height())
+        self.setMinimumSize(max(1, min(least_wide, wide)), max(1, min(least_high, self.height())))
         sizes = [side, left]
         if not self._frame.isHidden():
             least = self._frame.least
@@ -146,22 +144,13 @@ class InspectorSplitter(QSplitter):
         if anew or self.sizes()[: len(sizes)] != sizes:
             self.setSizes(sizes)
         if self.below and not self._frame.isHidden():
-            self._fit_down()
-
-    def _fit_down(self) -> None:
-        high, gap = self._down.height(), self.handleWidth()
-        room = high - gap - max(LEAST_HIGH, self._page.minimumSizeHint().height())
-        frame = EMPTY if self._frame.empty else max(LOWEST, min(self._kept(BELOW, _BELOW), room))
-        sizes = [max(1, high - gap - frame), frame]
-        if self._down.sizes() != sizes:
-            self._down.setSizes(sizes)
-
-    def _let_shrink(self, left: int) -> None:
-        """Have the window be made no smaller than what the page needs; nor any larger by that."""
-        needed, side = self._page.minimumSizeHint(), self._side.minimumSizeHint()
-        wide = self.width() - left + max(LEAST, needed.width())
-        high = max(needed.height(), side.height())
-        self.setMinimumSize(max(1, min(wide, self.width())), max(1, min(high, self.height())))
+            high = self._down.height() - gap
+            room = high - max(LEAST_HIGH, self._page.minimumSizeHint().height())
+            kept = max(LOWEST, min(self._kept(BELOW, _BELOW), room))
+            frame = EMPTY if self._frame.empty else kept
+            sizes = [max(1, high - frame), frame]
+            if self._down.sizes() != sizes:
+                self._down.setSizes(sizes)
 
     def _stand(self, beside: bool) -> None:
         """Have the inspector stand beside the page, or below it; who is in it stays there."""

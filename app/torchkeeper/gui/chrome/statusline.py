@@ -62,7 +62,6 @@ def _tool(name: str) -> QToolButton:
 class Trash(QWidget):
     """What lies in the trash, with a click to empty it; nothing is seen where there is nothing."""
 
-    #: The trash is to be emptied.
     asked = Signal()
 
     def __init__(self) -> None:
@@ -147,7 +146,6 @@ class ApartLine(QWidget):
         self.setVisible(bool(said))
 
 
-#: Pixels that its mark is wide.
 _MARK = 16
 
 
@@ -290,9 +288,7 @@ class VerdictBar(QWidget):
             if not button.isHidden():
                 button.setText(self._texts[verdict][0 if short else 1])
                 button.setMinimumWidth(button.sizeHint().width())
-        return sum(
-            max(button.minimumWidth(), button.sizeHint().width()) + self._GAP for button in shown
-        )
+        return sum(max(one.minimumWidth(), one.sizeHint().width()) + self._GAP for one in shown)
 
     def _fit(self) -> None:
         """Where there is little room, the marks alone say what is counted."""

@@ -143,12 +143,10 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
         text = _tr("PyTorch makes this folder when it first compiles. Warm fills it now.")
         return "folder-missing", _tr("There is nothing here yet"), text, _tr("Warm…"), "warm"
     text = "\n".join(part for part in (error.why, error.remedy) if part)
-    if not listing.scheme.local:
-        locked = error.code in ("password-needed", "password-wrong")
-        button = _tr("Enter password…") if locked else _tr("Try again")
-        action = "enter-password" if locked else "refresh"
-        return "server", error.what, text, button, action
-    return "folder-missing", error.what, text, _tr("Try again"), "refresh"
+    icon = "folder-missing" if listing.scheme.local else "server"
+    if icon == "server" and error.code in ("password-needed", "password-wrong"):
+        return icon, error.what, text, _tr("Enter password…"), "enter-password"
+    return icon, error.what, text, _tr("Try again"), "refresh"
 
 
 def _all_hidden(model: EntriesModel, unjudged: str, fault: Fault) -> State:

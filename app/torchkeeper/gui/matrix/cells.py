@@ -1,5 +1,4 @@
-"""The cells of one warm-up: what is known of each, as the findings of the job tell it. Also what is
-said of cells and their graphs, and of the phases of a compile.
+"""The cells of one warm-up, as findings tell them, and what is said of them, graphs and phases.
 
 Nothing here is shown as it came: whoever shows a name or a line makes it printable.
 """
@@ -70,8 +69,7 @@ def is_time(value: float | None) -> TypeGuard[float]:
 
 def summed(every: Iterable[Spent]) -> Spent:
     """All of them together."""
-    nothing = [0.0] * len(PHASES)
-    return [sum(some) for some in zip(nothing, *every, strict=True)]
+    return [sum(some) for some in zip([0.0] * len(PHASES), *every, strict=True)]
 
 
 def words(one: Spent, whole: float | None = None) -> list[str]:
@@ -98,9 +96,8 @@ _TEXT = 400
 
 @dataclass(slots=True)
 class Graph:
-    """A graph of a cell: how the lookup ended ("compiling" before that, "none" where there was
-    none), and its phases. said: whether a line of the log was about it. reason: why PyTorch does
-    not cache it, where it says so.
+    """outcome: of the lookup ("compiling" before its end, "none" where there was none). said:
+    whether a line of the log was about it. reason: why PyTorch does not cache it, if it says so.
     """
 
     id: str
@@ -114,11 +111,10 @@ class Graph:
 
 @dataclass(slots=True)
 class CellState:
-    """A cell and what came of it. began: on the clock of time.monotonic, once it is compiled.
-    seconds: once it has ended. found, of: its proof, where it has one. unfit: whether a
-    verification does not call it good. graphs, log: None while there is none. heard: lines of it
-    that came one by one. changed: whether the phases are to be added up again; total: all seconds
-    in them, which is always known.
+    """began: on the clock of time.monotonic, once it is compiled. seconds: once it has ended.
+    found, of: its proof, where it has one. unfit: whether a verification does not call it good.
+    heard: lines of the log that came one by one. changed: whether the phases are to be added up
+    again; total: all seconds in them, which is always known.
     """
 
     index: int
@@ -158,9 +154,7 @@ class CellState:
 
     def took(self, now: float) -> float | None:
         """Seconds until now, or until it ended; None while it waits."""
-        if self.seconds is not None or self.began is None:
-            return self.seconds
-        return now - self.began
+        return self.seconds if self.seconds is not None or self.began is None else now - self.began
 
     @property
     def phases(self) -> Spent | None:

@@ -10,17 +10,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
 from torchkeeper.client.words import say
-from torchkeeper.gui.matrix import cells as phases
-from torchkeeper.gui.matrix.cells import (
-    Cells,
-    CellState,
-    Graph,
-    graph_name,
-    name_of,
-    outcome_words,
-    reason_of,
-    state_words,
-)
+from torchkeeper.gui.matrix import cells
+from torchkeeper.gui.matrix.cells import Cells, CellState, Graph, graph_name, name_of, outcome_words
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import tip
 
@@ -50,8 +41,6 @@ class CellsModel(QAbstractTableModel):
         self._open: int | None = None
         self._graphs: list[Graph] = []
         self._recipes: set[str] = set()
-
-    # What is shown.
 
     def show_cells(self, cells: Cells) -> None:
         """Show the cells of another job."""
@@ -123,8 +112,7 @@ class CellsModel(QAbstractTableModel):
     def _changed(self) -> None:
         # Only what is in sight is drawn, and asked for.
         if self._shown:
-            last = self.index(self.rowCount() - 1, PHASES)
-            self.dataChanged.emit(self.index(0, CELL), last)
+            self.dataChanged.emit(self.index(0, CELL), self.index(self.rowCount() - 1, PHASES))
 
     @property
     def several(self) -> bool:
@@ -226,7 +214,7 @@ class CellsModel(QAbstractTableModel):
         if column == CELL:
             return name_of(line, self.several) if isinstance(line, CellState) else graph_name(line)
         if column == PHASES:
-            return ", ".join(phases.words(line.phases or []))
+            return ", ".join(cells.words(line.phases or []))
         if isinstance(line, Graph):
             if column == TIME:
                 # PyTorch's own number leaves out what led to the graph.
@@ -245,10 +233,10 @@ class CellsModel(QAbstractTableModel):
         line = self.line(number)
         whole = line.took(time.monotonic()) if isinstance(line, CellState) else None
         if column == PHASES:
-            return "\n".join(phases.words(line.phases or [], whole)) or _tr("Nothing known yet")
+            return "\n".join(cells.words(line.phases or [], whole)) or _tr("Nothing known yet")
         if isinstance(line, Graph):
             none = _tr("compiled, no cache asked")
             how = none if line.outcome == "none" else outcome_words(line.outcome)
-            return "\n".join(filter(None, (graph_name(line), how, reason_of(line))))
-        said = f"{name_of(line, True)}\n{state_words(line.state)}"
+            return "\n".join(filter(None, (graph_name(line), how, cells.reason_of(line))))
+        said = f"{name_of(line, True)}\n{cells.state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said

@@ -14,7 +14,6 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.matrix import cells as phases
 from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState, name_of, told, uncached
-from torchkeeper.gui.matrix.cells import PHASES as NAMES
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, NUMBERS, PHASES, TIME, CellsModel, Line
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import CopyKey, Index
@@ -25,7 +24,6 @@ ROW_HEIGHT = 28
 _PAD, _BAR, _SHIFT = 8, 12, 24
 _LEFT = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 _RIGHT = (Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter).value
-#: The icon of each state, and the name of its colour.
 _MARKS = {
     "queued": ("queued", "muted"),
     "starting": ("running", "muted"),
@@ -98,7 +96,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
         ground = QRectF(left, top, max(2.0, room * whole / longest), high)
         painter.fillRect(ground, QColor(shades.selected_quiet))
         painter.setPen(Qt.PenStyle.NoPen)
-        for name, seconds in zip(NAMES, every, strict=False):
+        for name, seconds in zip(phases.PHASES, every, strict=False):
             width = room * seconds / longest
             if width <= 0:
                 continue
@@ -113,8 +111,6 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
 
 
 class _Swatch(QWidget):
-    """A small square in the colour of a phase."""
-
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
@@ -238,8 +234,6 @@ class CellsPane(QWidget):
         self.log.setFont(theme.monospace())
         self.view.viewport().update()
 
-    # What is shown.
-
     def show_cells(self, cells: Cells) -> None:
         """Show these cells, or what has changed of them; soon, and not each time."""
         if cells is not self.model.cells:
@@ -310,8 +304,6 @@ class CellsPane(QWidget):
             QTimer.singleShot(0, self, lambda: self.model.open(self._chosen))
         self._tell()
 
-    # The chosen cell.
-
     def _tell(self) -> None:
         cell = self.cell
         self.detail.setEnabled(cell is not None)
@@ -354,8 +346,7 @@ class CellsPane(QWidget):
         if (cell := self.cell) is not None:
             said = str(cell.error).splitlines() if cell.error else []
             head = [name_of(cell, True), told(cell), *uncached(cell).splitlines()]
-            text = [*head, *said, "", *cell.lines()]
-            QGuiApplication.clipboard().setText("\n".join(text) + "\n")
+            QGuiApplication.clipboard().setText("\n".join([*head, *said, "", *cell.lines()]) + "\n")
 
     def _copy_rows(self) -> None:
         current = self.view.currentIndex()

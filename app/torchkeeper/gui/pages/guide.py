@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Guide(QObject):
-    """Makes the strip when it is first needed. new: nobody has started the window before."""
+    """Makes the strip, in ``above``, when first needed. new: nobody has had the window before."""
 
     #: The guide's own folder is to be filled, or shown.
     warming = Signal(object)
@@ -25,7 +25,6 @@ class Guide(QObject):
     def __init__(
         self, context: Context, wing: InspectorFrame, above: QVBoxLayout, *, new: bool
     ) -> None:
-        """above: what has the strip, over the pages."""
         super().__init__(context.window)
         self._context, self._frame, self._above, self._new = context, wing, above, new
         self._bar: GuideBar | None = None
@@ -36,8 +35,7 @@ class Guide(QObject):
         if self._bar is None:
             from torchkeeper.gui.pages.guidebar import GuideBar
 
-            asked = self.warming.emit, self.showing.emit
-            self._bar = GuideBar(self._context, self._frame, *asked)
+            self._bar = GuideBar(self._context, self._frame, self.warming.emit, self.showing.emit)
             self._bar.hide()
             self._above.insertWidget(0, self._bar)
         return self._bar

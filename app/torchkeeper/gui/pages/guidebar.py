@@ -1,6 +1,4 @@
-"""The guide as a strip over the pages: the step one is at, its button, and how many there are. Also
-its steps: what each is for, its action, and what shows that it was taken.
-"""
+"""The guide as a strip over the pages: its steps, the one that somebody is at, and its button."""
 
 from __future__ import annotations
 
@@ -30,8 +28,7 @@ if TYPE_CHECKING:
 
 tr = partial(QCoreApplication.translate, "Guide")
 
-#: The step somebody is at, its number in STEPS; -1 for who wants no guide. And since when, seconds
-#: since the epoch.
+#: The number of the step in STEPS, -1 for no guide; and since when, in seconds since the epoch.
 STEP = "guide/step"
 SINCE = "guide/since"
 #: The kinds of jobs of later steps that were done already, with blanks between.
@@ -94,7 +91,6 @@ ELSEWHERE = _n("The guide does this in its own folder only, which its first step
                "place is shown now, and is left alone.")  # fmt: skip
 SHOW_OWN = _n("Show the guide's folder")
 
-#: Said when all steps were taken.
 OVER = _n("That was a whole round. The keys of everything are under F1, and Shift+F1 explains "
           "what has the keyboard.")  # fmt: skip
 
@@ -110,9 +106,8 @@ def own_folder() -> str:
 
 
 class GuideBar(QFrame):
-    """Goes on by itself when what a step is about was done; may be skipped, closed, begun again.
-    All steps are about the guide's own folder: where another place is shown, which may be a server
-    that many use, none of them is offered.
+    """Goes on by itself when what a step is about was done. All steps are about the guide's own
+    folder: where another place is shown, which may be a server that many use, none is offered.
     """
 
     def __init__(
@@ -207,7 +202,6 @@ class GuideBar(QFrame):
 
     @property
     def _under_way(self) -> bool:
-        """Whether a job runs that is the step's."""
         active, kind = self._context.jobs.active, STEPS[self.number].job
         return any(job.kind == kind and self._is_mine(job) for job in active)
 
@@ -222,8 +216,7 @@ class GuideBar(QFrame):
 
     def _is_mine(self, job: Job) -> bool:
         """Whether a job is about the guide's own folder; an export is about where it is from."""
-        of = job.asked.get("source", "") if job.kind == EXPORT else job.place
-        return self._is_own(of)
+        return self._is_own(job.asked.get("source", "") if job.kind == EXPORT else job.place)
 
     def catch_up(self, since: float) -> None:
         """Go on past the steps that were taken since then, by another window or by jobs."""
@@ -239,7 +232,6 @@ class GuideBar(QFrame):
         self._done(job.kind for job in sorted(good, key=lambda job: job.ended))
 
     def _done(self, kinds: Iterable[str]) -> None:
-        """Jobs of these kinds were done, one after the other."""
         number = reduce(self._after, kinds, self.number)
         if number > self.number:
             self.show_step(number)
@@ -249,8 +241,7 @@ class GuideBar(QFrame):
         if number < len(STEPS) and STEPS[number].job == kind:
             return self._next(number + 1)
         if any(step.early and step.job == kind for step in STEPS[number + 1 :]):
-            kinds = {*self._early, kind}
-            self._context.settings.setValue(EARLY, " ".join(sorted(kinds)))
+            self._context.settings.setValue(EARLY, " ".join(sorted({*self._early, kind})))
         return number
 
     @property
@@ -298,7 +289,6 @@ class GuideBar(QFrame):
             self.text.setText(context.actions.held(step.action) or self._lacking())
 
     def _lacking(self) -> str:
-        """What a step has to begin with, and what to do about that."""
         if self._context.entries.total and not self._context.entries.shown():
             return self.tr("That needs entries, and the filter shows none. Clear the filter first.")
         return self.tr("That needs entries in the guide's folder. Take the step before, or the "

@@ -60,8 +60,6 @@ class IdeasDialog(Dialog):
         self.view.show_sections(found or [none])
 
 
-# Which part of the window What's This explains with which ideas; later parts do it themselves.
-
 #: Ideas by the actions that are about them.
 ACTIONS = {
     "warm": ("recipe", "profile"),

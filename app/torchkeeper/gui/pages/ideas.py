@@ -1,6 +1,4 @@
-"""The ideas that one meets in the window, in a few sentences each. Also What's This without a
-mouse.
-"""
+"""The ideas that one meets in the window. Also What's This without a mouse."""
 
 from __future__ import annotations
 
@@ -31,7 +29,6 @@ def _n(text: str) -> str:
     return str(_N("Ideas", text))
 
 
-#: Under headings, in an order in which they can be read.
 IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
     (_n("What there is"), (
         Idea("place", _n("Place"), _n(

@@ -21,9 +21,7 @@ _HEAD = 32
 
 
 class Page(QFrame):
-    """A page is made when it is first shown, and lives as long as the window.
-    heading: its name, and beside it, in ``tools``, what is done with all of it. body: the rest.
-    """
+    """Made when it is first shown, it lives as long as the window; ``tools`` are in its head."""
 
     #: What the sidebar says beside its name may be another now.
     marked = Signal()

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6 import QtGui
-from PySide6.QtCore import (
-    QCoreApplication,
-    QEvent,
-    QPointF,
-    QRectF,
-    QSignalBlocker,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6 import QtCore, QtGui
+from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QToolTip, QTreeWidgetItem, QWidget
 
@@ -36,8 +27,6 @@ from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torchkeeper.gui.background.engines import Engines
 
 _tr = partial(QCoreApplication.translate, "RunsPage")
@@ -50,9 +39,7 @@ _NOTHING = 2.0
 
 
 class History(QWidget):
-    """Bars of one figure. Colours and texts are of the theme; a screen reader hears the figures.
-    told: a figure as people read it. most: of the highest bar; None for the highest that there is.
-    """
+    """Bars of one figure. told: it in words. most: of the highest bar; None: of those there are."""
 
     #: A bar was clicked: which, of all that were given.
     chosen = Signal(int)
@@ -143,8 +130,8 @@ class History(QWidget):
         if at >= 0 and event.button() == Qt.MouseButton.LeftButton:
             self.chosen.emit(at + self._skipped)
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QtGui.QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+    def event(self, event: QtCore.QEvent) -> bool:
+        if isinstance(event, QtGui.QHelpEvent) and event.type() == QtCore.QEvent.Type.ToolTip:
             if (at := self._at(event.pos().x())) >= 0:
                 value = self._values[at]
                 said = "–" if value is None else self._told(value)
@@ -155,7 +142,6 @@ class History(QWidget):
         return super().event(event)
 
 
-#: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 #: What is shown where nothing was run yet.
 COMMAND = "torchkeeper run -- python train.py"
@@ -169,7 +155,6 @@ _OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
 class RunsPage(Page):
     """Reads the runs in the worker's thread whenever it comes to be shown."""
 
-    #: What was done, for so many milliseconds.
     said = Signal(str, int)
 
     def __init__(self, engines: Engines) -> None:
@@ -177,8 +162,8 @@ class RunsPage(Page):
         self._engines = engines
         self._ticket: int | None = None
         self._runs: list[Run] = []
-        #: The run that is to be chosen once the runs are read.
-        self._wanted = ""
+        #: The id of the run that is to be chosen once the runs are read.
+        self.wanted = ""
         self.totals = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
@@ -211,8 +196,7 @@ class RunsPage(Page):
         self._kept(Kept([], 0), known=False)
 
     def _lay_out(self) -> None:
-        detail = self.head, (self.graphs, 1), self.why
-        below = forms.page(forms.column(*detail, margin=(0, 4, 0, 0)))
+        below = forms.page(forms.column(self.head, (self.graphs, 1), self.why, margin=(0, 4, 0, 0)))
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
         bars = forms.row(self.rate, self.saved, gap=32)
         page = forms.page(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
@@ -221,7 +205,6 @@ class RunsPage(Page):
         forms.add(self.tools, self.forget, self.again)
 
     def refresh(self) -> None:
-        """Read the runs again."""
         self._ask([])
 
     def let_go(self) -> None:
@@ -229,19 +212,17 @@ class RunsPage(Page):
 
     def _kept(self, kept: Kept, *, known: bool = True) -> None:
         self.notice.tell(None)
-        chosen = {self._wanted} if self._wanted else {run.id for run in self.selected()}
+        chosen = {self.wanted} if self.wanted else {run.id for run in self.selected()}
         if known:
-            self._wanted = ""
+            self.wanted = ""
         self._runs = kept.runs
         self.command.setVisible(known)
         self.blank.offer(self.tr("Copy command") if known else "")
         if known and not kept.runs:
-            self.blank.say(
-                self.tr("No run yet"),
-                self.tr("This runs a program as it is, and then tells which graphs were in the "
-                        "cache, and of each that was not, what differs. Every run that asked the "
-                        "cache for something is listed here."),
-            )  # fmt: skip
+            text = self.tr("This runs a program as it is, and then tells which graphs were in the "
+                           "cache, and of each that was not, what differs. Every run that asked "
+                           "the cache for something is listed here.")  # fmt: skip
+            self.blank.say(self.tr("No run yet"), text)
         elif not known:
             self.blank.say("", self.tr("Reading…"))
         if kept.runs and not self.stack.currentIndex() and self.isVisible():
@@ -269,16 +250,10 @@ class RunsPage(Page):
         # Nothing else shows that something was done.
         self.said.emit(self.tr("Copied: {}").format(COMMAND), _SAID_MS)
 
-    # What is chosen.
-
     def selected(self) -> list[Run]:
         """The chosen runs, as they are listed."""
         numbers = {self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()}
         return [run for number, run in enumerate(self._runs) if number in numbers]
-
-    def choose_run(self, ident: str) -> None:
-        """Choose a run by its id, once the page is shown and has read which there are."""
-        self._wanted = ident
 
     def _choose_bar(self, index: int) -> None:
         if item := self.list.topLevelItem(len(self._runs) - 1 - index):

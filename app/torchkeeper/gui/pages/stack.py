@@ -20,7 +20,6 @@ _MOST = 50
 class Pages(QStackedWidget):
     """Shows one page at a time, of which ``entries`` is there from the start."""
 
-    #: The id of the page that is shown from now on.
     changed = Signal(str)
     #: Another page is seen, and what had the focus before may be gone.
     turned = Signal(object)
@@ -107,8 +106,7 @@ class Pages(QStackedWidget):
         before = self.page
         focus = self.window().focusWidget()
         self._at = at
-        shown = self.of(self.current)
-        self.setCurrentWidget(shown)
+        self.setCurrentWidget(self.of(self.current))
         self.turned.emit(focus)
         self.updateGeometry()
         if before is not None:

@@ -1,8 +1,4 @@
-"""The tiles of a map: what they stand for, where they go, large ones for what is large and as
-square as can be, how they are filled, and what is said of them.
-
-After Bruls, Huizing and van Wijk, “Squarified treemaps” (2000). Knows nothing of windows.
-"""
+"""The tiles of a map, after Bruls, Huizing and van Wijk, “Squarified treemaps” (2000)."""
 
 from __future__ import annotations
 
@@ -12,14 +8,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from PySide6 import QtGui
 from PySide6.QtCore import QCoreApplication, QObject
-from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
-    QAccessibleEvent,
-    QAccessibleInterface,
-    QColor,
-)
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QAccessibleInterface, QColor
 from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from torchkeeper.client.words import say
@@ -33,17 +24,15 @@ REST = "\0smaller"
 _LEAST = 40.0
 #: Square pixels that the tile of the rest has at least, so that a pointer meets it.
 _LEAST_REST = 700.0
-#: Of all square pixels it has this part at most, however much it stands for: of half a million
-#: entries the largest would be a single pixel each.
+#: Of all pixels it has this part at most: of half a million entries the largest would be one each.
 _MOST_REST = 0.25
 
 Key = tuple[str, ...]
 
 
 class Tile(NamedTuple):
-    """Something that takes room. key: what it is called by who made it. name: what people read; all
-    of it can be printed. shade: as ``fill`` knows it. detail: what else there is to say of it.
-    held: how many entries it stands for, in words, where there is other than these in it.
+    """key: what it is called by who made it. name: what people read, printable. shade: as ``fill``
+    knows it. detail: what else is said of it. held: its entries in words, where it has other, too.
     """
 
     key: Key
@@ -61,9 +50,7 @@ class Tile(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """The tiles that are drawn, how large each is, and those that the last one stands for.
-    shrunk: whether the last one is drawn smaller than it is, so that there is room for the others.
-    """
+    """What is drawn, how large, and what the last stands for. shrunk: that is larger than drawn."""
 
     tiles: list[Tile]
     sizes: list[float]
@@ -79,10 +66,9 @@ def fold(
     detail: str = "",
     empty: str = "",
 ) -> Folded:
-    """Those of some tiles, the largest first, that can be seen on so many square pixels; what is
-    empty has none of its own. rest: stands for what is smaller than all of them, as far as whoever
-    made them knows it. name, detail: what the tile of the rest is called, with a place for how many
-    there are, and what else there is to say of it; empty: that, where all of them are empty.
+    """Those of some tiles, the largest first, that can be seen on so many square pixels. rest:
+    stands for what is smaller than all of them, where whoever made them knows it. name, detail: of
+    the tile of the rest, with a place for how many there are; empty: its detail, where all are.
     """
     if not any(tile.bytes for tile in tiles) and not (rest and rest.bytes):
         return Folded([], [], [])
@@ -98,8 +84,7 @@ def fold(
         count = len(smaller) + (rest.entries if rest else 0)
         entries, size = sum(tile.entries for tile in every), sum(tile.bytes for tile in every)
         key = rest.key if rest else (*smaller[0].key[:-1], REST)
-        said = name.format(f"{count:,}")
-        last = Tile(key, said, size, entries, detail=detail if size else empty)
+        last = Tile(key, name.format(f"{count:,}"), size, entries, detail=detail if size else empty)
     if last is None:
         return Folded(shown, sizes, smaller)
     shown.append(last)
@@ -136,24 +121,20 @@ class Box(NamedTuple):
 
     @property
     def right(self) -> float:
-        """Its right edge."""
         return self.left + self.width
 
     @property
     def bottom(self) -> float:
-        """Its lower edge."""
         return self.top + self.height
 
     @property
     def area(self) -> float:
-        """How large it is."""
         return self.width * self.height
 
 
 def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
-    """A box for each size, in the same order, which fill the room together; best where the largest
-    size comes first. What is negative or no number counts as nothing, and gets a box without an
-    area; where all are nothing, all get the same.
+    """A box for each size, in this order, which fill the room; best where the largest comes first.
+    What is negative or no number gets no area; where all are nothing, all get the same.
     """
     parts = _parts(sizes)
     found = [Box(room.right, room.bottom, 0.0, 0.0)] * len(parts)
@@ -165,8 +146,7 @@ def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
         # What is last takes all that is left, so that nothing is lost to rounding.
         share = 1.0 if end == len(where) else whole / left
         upright = room.width >= room.height
-        thick = (room.width if upright else room.height) * share
-        strip, room = _cut(room, thick, upright)
+        strip, room = _cut(room, (room.width if upright else room.height) * share, upright)
         for number in where[at:end]:
             part = parts[number] / whole if whole > 0 else 1.0
             whole -= parts[number]
@@ -190,12 +170,10 @@ def _parts(sizes: Sequence[float]) -> list[float]:
     return [part if part > least else 0.0 for part in parts]
 
 
-def _row(
-    parts: list[float], where: list[int], at: int, left: float, room: Box
-) -> tuple[int, float]:
+def _row(parts: list[float], where: list[int], at: int, left: float, box: Box) -> tuple[int, float]:
     """How many of the next stand in a row, while that makes the worst squarer; their sum."""
-    short = min(room.width, room.height)
-    scale = room.area / left if left > 0 else 0.0
+    short = min(box.width, box.height)
+    scale = box.area / left if left > 0 else 0.0
     if short <= 0 or scale <= 0:
         return len(where), sum(parts[number] for number in where[at:])
     square = short * short / scale
@@ -247,8 +225,7 @@ def neighbour(boxes: Sequence[Box], at: int, dx: int, dy: int) -> int:
         gap = near - end if dx + dy > 0 else begin - far
         if number == at or box.width <= 0 or box.height <= 0 or gap < -0.5:
             continue
-        # How far it is from the middle of here comes first; half a pixel is no gap: edges that were
-        # rounded touch.
+        # How far it is from the middle of here comes first; half a pixel, of rounding, is no gap.
         off = max(0.0, low - middle, middle - high)
         found = (off, max(0.0, round(gap)), abs(middle - (low + high) / 2))
         if found < nearest:
@@ -256,9 +233,7 @@ def neighbour(boxes: Sequence[Box], at: int, dx: int, dy: int) -> int:
     return best
 
 
-# What a map says of its tiles: where the pointer rests, and to a screen reader.
-#
-# For a screen reader it is one control with a current tile.
+# What a map says of its tiles. To a screen reader it is one control with a current tile.
 
 
 def _tr(text: str) -> str:
@@ -331,10 +306,9 @@ def say_current(view: QWidget, said: str) -> None:
     """The current tile is another, or is selected now."""
     if not QAccessible.isActive():
         return
-    told_anew = QAccessible.Event.DescriptionChanged
-    QAccessible.updateAccessibility(QAccessibleEvent(view, told_anew))
+    QAccessible.updateAccessibility(QAccessibleEvent(view, QAccessible.Event.DescriptionChanged))
     if view.hasFocus():
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(view, said))
+        QAccessible.updateAccessibility(QtGui.QAccessibleAnnouncementEvent(view, said))
 
 
 #: What text has to stand out from its ground by (WCAG 2, AA), and a little more.
@@ -399,7 +373,6 @@ def _light(colour: str) -> float:
 
 
 def _mixed(colour: str, ground: str, strength: float) -> str:
-    """So much of a colour on a ground."""
     above, below = QColor(colour), QColor(ground)
     parts = (
         round(part(above) * strength + part(below) * (1 - strength))

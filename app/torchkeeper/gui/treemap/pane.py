@@ -1,6 +1,4 @@
-"""The map over the table. Both show one selection, and nothing goes round in a circle: the map
-hears of it from the table alone, and tells the table only what the user does on it.
-"""
+"""The map over the table. It hears of the selection from that alone, and tells what users do."""
 
 from __future__ import annotations
 
@@ -20,8 +18,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.table.cells import MTIME as CHANGED
-from torchkeeper.gui.table.cells import cell_text, shown_name, verdict_words
+from torchkeeper.gui.table.cells import MTIME, cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.lines import Line
@@ -36,7 +33,6 @@ from torchkeeper.gui.widgets import forms
 DEFAULT = "kind"
 #: So many of the largest are kept before the smaller ones among them are dropped.
 _KEPT = 4 * MOST
-#: Tiles that one step makes.
 _STEP = 50
 _SIZE: Callable[[Row], int] = attrgetter("entry.size")
 
@@ -114,10 +110,10 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
         shown.bytes += sum(map(_SIZE, piece))
         kept += [row for row in piece if row.entry.size > floor]
         if len(kept) > most + _KEPT:
-            kept = _largest(kept, most)
+            kept = sorted(kept, key=_SIZE, reverse=True)[:most]
             floor = kept[-1].entry.size
         yield
-    kept = _largest(kept, most)
+    kept = sorted(kept, key=_SIZE, reverse=True)[:most]
     yield
     above, kept = kept[:skipped], kept[skipped:]
     entries, size = shown.entries - len(above), shown.bytes - sum(map(_SIZE, above))
@@ -147,15 +143,10 @@ def _of_group(model: EntriesModel, name: Name) -> Iterator[Sequence[Row]]:
             yield [row for row in piece if row.entry.kind == name]
 
 
-def _largest(rows: list[Row], most: int) -> list[Row]:
-    rows.sort(key=_SIZE, reverse=True)
-    return rows[:most]
-
-
 def _tile(entry: Entry) -> Tile:
     verdict = verdict_words(entry.verdict) if entry.verdict else ""
     torch = _tr("torch {}").format(printable(entry.torch, 60)) if entry.torch else ""
-    about = [kind_words(entry.kind), verdict, torch, cell_text(entry, CHANGED)]
+    about = [kind_words(entry.kind), verdict, torch, cell_text(entry, MTIME)]
     shade = layout.shade_of("kind", entry.kind if entry.kind in KINDS else "unknown")
     detail = " · ".join(filter(None, about))
     return Tile(entry.identity, shown_name(entry), entry.size, 1, shade, detail)
@@ -216,16 +207,12 @@ class Level(NamedTuple):
 class MapPane(QFrame):
     """The entries that the filter shows, as tiles in the groups of the table."""
 
-    def __init__(
-        self, table: EntryTable, group_by_kind: Callable[[Callable[[], None]], None]
-    ) -> None:
-        """group_by_kind: groups the table, where what is selected would lie scattered in it, and
-        calls what it is given when that is done.
-        """
+    def __init__(self, table: EntryTable, by_kind: Callable[[Callable[[], None]], None]) -> None:
+        """by_kind: groups the table, then calls what it is given."""
         super().__init__()
         self.setObjectName("pane")
         self._table, self._model = table, table.entries
-        self._group_by_kind = group_by_kind
+        self._group_by_kind = by_kind
         self._way: list[Level] = [Level()]
         self._by = by(self._model)
         self._shown = Shown()
@@ -245,9 +232,8 @@ class MapPane(QFrame):
         self.close_button = forms.icon_button("close", self.tr("Hide the map (Ctrl+M)"))
         self.close_button.setAccessibleName(self.tr("Hide the map"))
         head = self.up_button, self.title, self.about, forms.REST, self.close_button
-        above = forms.row(*head, margin=(16, 4, 8, 0))
         inner = forms.column((self.view, 1), margin=(12, 0, 12, 8))
-        self.setLayout(forms.column(above, (inner, 1), gap=2))
+        self.setLayout(forms.column(forms.row(*head, margin=(16, 4, 8, 0)), (inner, 1), gap=2))
         self.setMinimumHeight(150)
         self.view.turned.connect(self._entitle)
         self.view.opened.connect(self._open)
@@ -330,8 +316,7 @@ class MapPane(QFrame):
             "torch": self.tr("By torch version"),
             "age": self.tr("By age"),
         }
-        title = Group(self._by, level.name).title if level.inside else titles[self._by]
-        self.title.setText(title)
+        self.title.setText(Group(self._by, level.name).title if level.inside else titles[self._by])
         numbers = [say.count(shown.entries, "entry", "entries"), say.size(shown.bytes)]
         if level.skipped:
             numbers.append(self.tr("after the {} largest").format(f"{level.skipped:,}"))
@@ -396,7 +381,6 @@ class MapPane(QFrame):
         self._table.scrollTo(index)
 
     def _mark(self) -> None:
-        """Show what is selected in the table."""
         if not self.isVisible():
             return
         level, lines = self.level, self._table.selected_lines()

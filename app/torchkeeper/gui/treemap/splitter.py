@@ -16,7 +16,6 @@ _HIGH = 240
 class MapSplitter(QSplitter):
     """Remembers whether the map is shown, and how high. It is made when it is first wanted."""
 
-    #: The map was made and stands where it belongs.
     placed = Signal()
 
     def __init__(self, settings: QSettings, table: QWidget, make: Callable[[], QWidget]) -> None:
@@ -24,8 +23,7 @@ class MapSplitter(QSplitter):
         self._settings, self._make = settings, make
         self._map: QWidget | None = None
         #: Whether it is wanted, and whether there is anything that it could show.
-        self.wanted = False
-        self._of_use = False
+        self.wanted = self._of_use = False
         self.addWidget(table)
         self.setChildrenCollapsible(False)
         self.setStretchFactor(0, 1)

@@ -6,41 +6,24 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QContextMenuEvent,
-    QFocusEvent,
-    QFont,
-    QFontMetricsF,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QPixmap,
-    QResizeEvent,
-)
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
 from torchkeeper.client.words import say
 from torchkeeper.gui import theme
-from torchkeeper.gui.theme import Shades
 from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.layout import Box, Folded, Key, Tile, fold, neighbour, squarify
 from torchkeeper.gui.widgets.plain import tip
 
-#: Pixels between two tiles.
 GAP = 2
 _ROUND = 4.0
 #: Pixels between the edge of a tile and its text, and where it is no wider than that.
 _PAD, _TIGHT, _SLIM = 10.0, 6.0, 110.0
 #: A name of which less than this is left says nothing.
 _FEWEST = 7
-#: A tile at least this large says more than its name and size; one at least that large says its
-#: name larger.
+#: A tile at least this large says more than name and size; at least that large, the name larger.
 _ROOMY, _WIDE = (150.0, 84.0), (240.0, 120.0)
 _LARGER = 1.3
 #: Of the largest tile, each next depth begins at this part of the one before.
@@ -119,14 +102,6 @@ def depth(size: float, largest: float) -> int:
     return min(layout.DEPTHS - 1, int(math.log(largest / size, _DEPTH)))
 
 
-def paint_chosen(painter: QPainter, box: QRectF, shades: Shades, *, partly: bool) -> None:
-    """The outline of what is selected, ``partly`` of some: dark and light, seen on every colour."""
-    thick = 2.0 if min(box.width(), box.height()) >= 14 else 1.0
-    _outline(painter, box, shades.text, thick, 0.0, dashed=partly)
-    if not partly:
-        _outline(painter, box, shades.base, thick, thick)
-
-
 def _outline(
     painter: QPainter, box: QRectF, colour: str, thick: float, inset: float, *, dashed: bool = False
 ) -> None:
@@ -158,7 +133,6 @@ class Treemap(layout.Heard):
 
     #: The key of a tile that is to be gone into: a double click, or Enter.
     opened = Signal(tuple)
-    #: The keys that are selected now, by the user.
     chosen = Signal(list)
     #: Out of what was gone into last: Backspace.
     up = Signal()
@@ -303,7 +277,7 @@ class Treemap(layout.Heard):
         self._picture = None
         self.update()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._forget()
 
@@ -345,7 +319,7 @@ class Treemap(layout.Heard):
             painter.drawText(line.at, line.text)
         painter.setPen(Qt.PenStyle.NoPen)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         self._lay_out()
         if self._picture is None:
             self._picture = self._draw()
@@ -364,8 +338,13 @@ class Treemap(layout.Heard):
             if self._selected or self._partly:
                 for tile, box in zip(self._folded.tiles, self._boxes, strict=True):
                     whole = tile.key in self._selected
-                    if (whole or tile.key in self._partly) and box.intersects(seen):
-                        paint_chosen(painter, box, shades, partly=not whole)
+                    if not box.intersects(seen) or not (whole or tile.key in self._partly):
+                        continue
+                    # Dark and light, seen on every colour; dashed where it is some of it.
+                    thick = 2.0 if min(box.width(), box.height()) >= 14 else 1.0
+                    _outline(painter, box, shades.text, thick, 0.0, dashed=not whole)
+                    if whole:
+                        _outline(painter, box, shades.base, thick, thick)
             if self.hasFocus():
                 painter.setPen(QPen(QColor(shades.accent), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -419,7 +398,7 @@ class Treemap(layout.Heard):
         else:
             self.up.emit()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         self._lay_out()
         key, count, current = Qt.Key(event.key()), len(self._boxes), self.current
         if key == Qt.Key.Key_Backspace:
@@ -438,7 +417,7 @@ class Treemap(layout.Heard):
         else:
             super().keyPressEvent(event)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         if (number := self._number_at(event.position())) < 0:
             return
         self._go(number)
@@ -448,18 +427,18 @@ class Treemap(layout.Heard):
         elif event.button() == Qt.MouseButton.RightButton and key not in self._selected:
             self._choose(key)
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+    def mouseDoubleClickEvent(self, event: QtGui.QMouseEvent) -> None:
         number = self._number_at(event.position())
         if number >= 0 and event.button() == Qt.MouseButton.LeftButton:
             self._open(self._folded.tiles[number])
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         at = event.pos()
-        if event.reason() == QContextMenuEvent.Reason.Keyboard and self._at >= 0:
+        if event.reason() == QtGui.QContextMenuEvent.Reason.Keyboard and self._at >= 0:
             at = self._boxes[self._at].center().toPoint()
         self.menu_asked.emit(at)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         self._hover(self._number_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
@@ -472,7 +451,7 @@ class Treemap(layout.Heard):
             self._hovered = number
             self._repaint(number)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
         self._lay_out()
         if self.current is None and self._boxes:
@@ -480,12 +459,12 @@ class Treemap(layout.Heard):
         self.update()
         self._tell()
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
+    def focusOutEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.update()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QtGui.QHelpEvent):
             if (number := self._number_at(QPointF(event.pos()))) < 0:
                 QToolTip.hideText()
                 event.ignore()

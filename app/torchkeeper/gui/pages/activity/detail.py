@@ -32,7 +32,6 @@ from torchkeeper.gui.widgets.notice import Notice
 #: Seconds of work in one turn of the event loop, and lines between two looks at the clock.
 _SLICE = 0.006
 _LINES = 40
-#: Matches that are marked.
 _MARKED = 300
 _SEARCH_MS = 120
 
@@ -216,8 +215,8 @@ class JobDetail(QWidget):
         self.tabs.addTab(self.log, self.tr("Log"))
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
-        head = forms.row((self.picture, Qt.AlignmentFlag.AlignTop), gap=12)
-        head.addLayout(forms.column(self.title, self.words, gap=4), 1)
+        titled = forms.column(self.title, self.words, gap=4)
+        head = forms.row((self.picture, forms.TOP), (titled, 1), gap=12)
         said = head, self.bar, self.told, self.notice, self.facts, forms.REST
         self._lines = forms.column(*said, gap=12)
         #: It is scrolled where there is little height; the buttons below it stay in sight.

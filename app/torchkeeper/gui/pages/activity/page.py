@@ -44,10 +44,8 @@ class JobDelegate(QStyledItemDelegate):
     """A job in two lines: title and time, state and progress; or the heading of a day."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        height = option.fontMetrics.height()
-        if index.data(JobRows.ItemRole) is None:
-            return QSize(200, height + 16)
-        return QSize(200, 2 * height + 26)
+        height, heading = option.fontMetrics.height(), index.data(JobRows.ItemRole) is None
+        return QSize(200, height + 16 if heading else 2 * height + 26)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         one = index.data(JobRows.ItemRole)
@@ -60,8 +58,7 @@ class JobDelegate(QStyledItemDelegate):
             font.setWeight(QFont.Weight.DemiBold)
             painter.setFont(font)
             painter.setPen(QColor(theme.shades().muted))
-            box = option.rect.adjusted(_LEFT, 6, -_LEFT, 0)
-            painter.drawText(box, _AT_LEFT, str(index.data()))
+            painter.drawText(option.rect.adjusted(_LEFT, 6, -_LEFT, 0), _AT_LEFT, str(index.data()))
         painter.restore()
 
     def _job(self, painter: QPainter, option: QStyleOptionViewItem, one: shown.Shown) -> None:
@@ -71,18 +68,13 @@ class JobDelegate(QStyledItemDelegate):
             painter.fillRect(box, QColor(shades.selected))
         name, colour = shown.mark(one)
         scale = option.widget.devicePixelRatioF()
-        painter.drawPixmap(
-            box.left() + _LEFT, box.top() + 9,
-            theme.pixmap(name, _ICON, getattr(shades, colour), scale),
-        )  # fmt: skip
+        picture = theme.pixmap(name, _ICON, getattr(shades, colour), scale)
+        painter.drawPixmap(box.left() + _LEFT, box.top() + 9, picture)
         metrics = option.fontMetrics
         line = metrics.height()
         inner = box.adjusted(_WORDS, 7, -_LEFT, -8)
         clock = shown.clock(one)
-        above, elide = (
-            QRect(inner.left(), inner.top(), inner.width(), line),
-            Qt.TextElideMode.ElideRight,
-        )
+        above = QRect(inner.left(), inner.top(), inner.width(), line)
         top = above.adjusted(0, 0, -metrics.horizontalAdvance(clock) - (12 if clock else 0), 0)
         painter.setPen(QColor(shades.text))
         elide = Qt.TextElideMode.ElideRight
@@ -94,9 +86,8 @@ class JobDelegate(QStyledItemDelegate):
         painter.drawText(below, RIGHT, took)
         words = below.adjusted(0, 0, -metrics.horizontalAdvance(took) - (12 if took else 0), 0)
         painter.setPen(QColor(shades.error) if one.state == State.FAILED else quiet)
-        painter.drawText(
-            words, _AT_LEFT, metrics.elidedText(shown.words(one), elide, words.width())
-        )
+        said = metrics.elidedText(shown.words(one), elide, words.width())
+        painter.drawText(words, _AT_LEFT, said)
         if isinstance(one, Job) and one.active:
             _draw_bar(painter, QRect(inner.left(), words.bottom() + 4, inner.width(), 4), one)
         painter.setPen(QColor(shades.line))
@@ -124,8 +115,7 @@ def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
         painter.drawRoundedRect(done, 2, 2)
 
 
-#: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
-#: and not below.
+#: Pixels of the list at least, and of the page where the chosen job stands beside it, not below.
 _LIST, _BESIDE = 280, 880
 #: Their heights, and their widths, at first.
 _TALL, _WIDE = [200, 360], [360, 640]
@@ -137,12 +127,10 @@ class ActivityPage(Page):
     """Has the jobs of this session, and reads the history whenever it comes to be shown."""
 
     current_changed = Signal()
-    #: The chosen job is to be shown: how far it is, or what came of it. What came of it, or of one
-    #: of the history, is to be opened, or shown in the file manager.
+    #: The chosen job is to be shown; what came of it is to be opened, or shown in the file manager.
     showing = Signal()
     opening = Signal(object)
     revealing = Signal(object)
-    #: What it has warmed is to be measured, or the rest of it warmed.
     verifying = Signal(Job)
     warming = Signal(Job)
 
@@ -249,14 +237,11 @@ class ActivityPage(Page):
         context.engines.unkept.connect(self.notice.tell)
         forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
 
-    # The history.
-
     def entered(self) -> None:
         self.refresh()
         self.list.setFocus()
 
     def refresh(self) -> None:
-        """Read the history again."""
         self._ask([])
 
     def _ask(self, forget: list[str] | None) -> None:
@@ -284,8 +269,6 @@ class ActivityPage(Page):
 
     def let_go(self) -> None:
         self._context.engines.forget(self._ticket)
-
-    # What is chosen.
 
     @property
     def job(self) -> Job | None:
@@ -338,12 +321,10 @@ class ActivityPage(Page):
         self.none.setVisible(every and not self.rows.items)
         self.detail.setVisible(one is not None)
         self.clear_button.setEnabled(self._ended_jobs > 0)
-        self.blank.say(
-            self.tr("The history is empty") if self._cleared else
-            self.tr("Nothing has been done yet"),
-            self.tr("What takes a while is listed here: how far it is, what it says and what came "
-                    "of it. It is still here after the window was closed."),
-        )  # fmt: skip
+        cleared, unused = self.tr("The history is empty"), self.tr("Nothing has been done yet")
+        text = self.tr("What takes a while is listed here: how far it is, what it says and what "
+                       "came of it. It is still here after the window was closed.")  # fmt: skip
+        self.blank.say(cleared if self._cleared else unused, text)
         self.detail.show_job(one)
         self._suit()
         self.current_changed.emit()
@@ -387,8 +368,6 @@ class ActivityPage(Page):
         if job is self._chosen:
             self.detail.log.add(lines)
 
-    # What can be done.
-
     def _of_job(self, do: Callable[[Job], object]) -> Callable[[], None]:
         """What a button does that is about the chosen job of this session."""
 
@@ -424,8 +403,7 @@ class ActivityPage(Page):
             return
         items = self.rows.items
         at = next((n for n, other in enumerate(items) if other is one), 0)
-        beside = items[at + 1 : at + 2] or items[max(0, at - 1) : at]
-        self._chosen = next(iter(beside), None)
+        self._chosen = next(iter(items[at + 1 : at + 2] or items[max(0, at - 1) : at]), None)
         if isinstance(one, Job):
             self._jobs.forget(one)
             self._ask([one.kept_as] if one.kept_as else [])

@@ -1,6 +1,4 @@
-"""What the list, the page and the strip in the status bar say of a job, of this window or of the
-history; and what is kept of it, and told to others.
-"""
+"""What the list, the page and the strip say of a job; what is kept of it, and told to others."""
 
 from __future__ import annotations
 
@@ -10,15 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QCoreApplication,
-    QModelIndex,
-    QObject,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6 import QtCore
+from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
@@ -36,9 +27,7 @@ from torchkeeper.gui.widgets.lists import Index
 
 _tr = partial(QCoreApplication.translate, "Activity")
 
-#: What a bar counts to.
 _STEPS = 1000
-#: A job that is known, or one from the history.
 Shown = Job | Past
 
 _ICONS = {
@@ -87,10 +76,8 @@ def clock(one: Shown) -> str:
 def took(one: Shown) -> str:
     """How long it has run, or ran."""
     seconds = one.elapsed(time.time()) if isinstance(one, Job) else one.seconds
-    if seconds is None:
-        return ""
     # While it runs the last digit is of no use; then it is what its result says.
-    return say.seconds(round(seconds, 1) if active(one) else seconds)
+    return "" if seconds is None else say.seconds(round(seconds, 1) if active(one) else seconds)
 
 
 def day(one: Shown, now: float) -> str:
@@ -139,7 +126,7 @@ def found_by(one: Shown, wanted: list[str]) -> bool:
     return all(word in hay for word in wanted)
 
 
-class JobRows(QAbstractListModel):
+class JobRows(QtCore.QAbstractListModel):
     """Jobs and headings, newest first. Emits ``arranged`` when rows have come, gone or moved."""
 
     ItemRole = Qt.ItemDataRole.UserRole + 1
@@ -244,15 +231,13 @@ class JobRows(QAbstractListModel):
         return QModelIndex()
 
 
-#: Recipes and files that are named one by one.
 _NAMED = 4
 
 
 def past_of(job: Job) -> Past:
     """What is kept of a job; it has ended, or is cut off now."""
     ended = job.ended or time.time()
-    if not job.kept_as:
-        job.kept_as = new_id(ended)
+    job.kept_as = job.kept_as or new_id(ended)
     state = State.CANCELLED if job.active else job.state
     error = job.error if state is State.FAILED else None
     return Past(
@@ -366,8 +351,7 @@ class Keeper(QObject):
             self._engines.tell_running(told)
 
     def _running(self, job: Job) -> Running:
-        if not job.kept_as:
-            job.kept_as = new_id(time.time())
+        job.kept_as = job.kept_as or new_id(time.time())
         return Running(
             id=job.kept_as,
             kind=job.kind,
@@ -389,22 +373,17 @@ _TICK_MS = 200
 _WONDER = 5.0
 #: Pixels that the bar takes, and that the name of the job keeps at least.
 _BAR, _NAME = 96, 90
-#: Pixels of the icon and what is around it in a status bar.
-_PICTURE = 32
-#: Pixels of the icon of the button, and of the button.
-_ICON, _BUTTON = 16, 24
+#: Pixels of the icon with what is around it; of the icon of the button, and of the button.
+_PICTURE, _ICON, _BUTTON = 32, 16, 24
 #: Pixels that the words have at least, and that are around and between all of it.
 _WORDS, _EDGES, _GAP = 80, (4, 8), 4
-#: Stands between what is said of a job.
 _DOT = " · "
 #: Characters of all of it.
 _MOST = 1000
 
 
 def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) -> str:
-    """A job in so many pixels: its name, cut in its middle, and what is so of it. Of ``parts``,
-    what stands between the first and the last goes first.
-    """
+    """A job in so many pixels; of ``parts``, what is between the first and the last goes first."""
     kept = list(parts)
     wide = metrics.horizontalAdvance
     least = min(wide(name), _NAME) + wide(_DOT)
@@ -463,16 +442,14 @@ class _Words(QToolButton):
                 painter.setPen(QColor(shades.accent))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 4, 4)
-            box = self.rect().adjusted(4, 0, -8, 0)
             painter.setPen(QColor(shades.error if self._error else shades.text))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-            painter.drawText(box, align, self.shown)
+            painter.drawText(self.rect().adjusted(4, 0, -8, 0), align, self.shown)
 
 
 class JobStrip(QWidget):
     """Follows the jobs. A failure stays until somebody has looked at it."""
 
-    #: The page is to be shown at this job; it is to be stopped.
     opened = Signal(object)
     cancelled = Signal(object)
 
@@ -482,8 +459,7 @@ class JobStrip(QWidget):
         self._over: Job | None = None
         self._failed: list[Job] = []
         self.setAccessibleName(self.tr("Jobs"))
-        # It has the room that the counts leave, and wants no more than it has to say. The page
-        # above stays where it is when a job begins.
+        # It has the room that the counts leave: the page above stays as it is when a job begins.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.picture = forms.label("")
         self.picture.setFixedWidth(_PICTURE)
@@ -505,8 +481,8 @@ class JobStrip(QWidget):
         jobs.rowsRemoved.connect(self.refresh)
         jobs.dataChanged.connect(lambda *_: None if self._tick.isActive() else self.refresh())
         jobs.finished.connect(self._ended)
-        self.words.clicked.connect(self._open)
-        self.cancel.clicked.connect(self._cancel)
+        self.words.clicked.connect(lambda *_: self._with_job(self.opened.emit))
+        self.cancel.clicked.connect(lambda *_: self._with_job(self.cancelled.emit))
         theme.follow(self, self.refresh)
 
     @property
@@ -578,10 +554,6 @@ class JobStrip(QWidget):
         passed = (seconds or 0.0) // _WONDER * _WONDER
         return [*parts, self.tr("for {}").format(coarse(passed))] if passed else parts
 
-    def _open(self) -> None:
+    def _with_job(self, do: Callable[[Job], object]) -> None:
         if (job := self.job) is not None:
-            self.opened.emit(job)
-
-    def _cancel(self) -> None:
-        if (job := self.job) is not None:
-            self.cancelled.emit(job)
+            do(job)

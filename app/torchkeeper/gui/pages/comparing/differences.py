@@ -60,12 +60,11 @@ class _Delegate(QtWidgets.QStyledItemDelegate):
 
 
 class DifferencesTree(QTreeWidget):
-    """A heading for each group of causes, and one for all that follows from them. Lists and
-    searches in small slices. Emits ``counted`` with how many of all are shown by then.
-    """
+    """A heading for each group of causes, and one for what follows. It works in small slices."""
 
     #: The row that is chosen, or None.
     chosen = Signal(object)
+    #: How many are shown by then, and of how many.
     counted = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -93,8 +92,7 @@ class DifferencesTree(QTreeWidget):
         self._shown: Counter[int] = Counter()
         self._words: list[str] = []
         #: How many lines the search has looked at, and how many rows there are.
-        self._looked = 0
-        self.total = 0
+        self._looked = self.total = 0
         #: How many of them only follow from others, or may.
         self.following = 0
         self._timer = every(self, self._work)
@@ -187,8 +185,6 @@ class DifferencesTree(QTreeWidget):
             if fits:
                 self._shown[line.group] += 1
         self._looked = min(self._looked + _LINES, len(self._lines))
-
-    # What is shown.
 
     def filter(self, text: str) -> None:
         """Show only the rows with all words of a text."""

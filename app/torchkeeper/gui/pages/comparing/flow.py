@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.pages.comparing.page import ComparePage
 
-#: The id of the page.
 COMPARE = "compare"
 #: Milliseconds for which it is said what comes next.
 _HINT_MS = 15_000
@@ -72,7 +71,6 @@ class CompareFlows(QObject):
 
 
 def _why_not(one: Entry, other: Entry) -> UserError | None:
-    """Why two entries cannot be compared."""
     if one.kind != other.kind:
         return user_error("kinds-differ", {"kind": one.kind, "other_kind": other.kind})
     if one.kind not in COMPARED:

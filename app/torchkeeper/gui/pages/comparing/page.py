@@ -32,19 +32,13 @@ from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.notice import Notice
 
 if TYPE_CHECKING:
+    from torchkeeper.engine.messages import verdicts
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
-    from torchkeeper.engine.messages.verdicts import (
-        Explained,
-        ExplainParams,
-        ExplainResult,
-        PlacedEntry,
-    )
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.table.mimedata import Rows
 
 #: Differences from which on there is a search field.
 _MANY = 8
-#: Comparisons that are remembered.
 _MOST = 20
 #: Milliseconds for which it is said how a side is chosen.
 _HINT_MS = 15_000
@@ -84,7 +78,7 @@ class ComparePage(Page):
         self._within: tuple[str, ...] = ()
         #: Where the nearest entry is being looked for.
         self._looking = ""
-        self.found: Explained | None = None
+        self.found: verdicts.Explained | None = None
         self.taking = CompareTaking(self, context)
         self._make()
         self._lay_out()
@@ -141,8 +135,6 @@ class ComparePage(Page):
         self.b.chooser.clicked.connect(lambda: self.choose("B"))
         self.blank.asked.connect(self._go_on)
 
-    # What is compared.
-
     def compare(self, a: Side, b: Side | None, within: Sequence[str] = ()) -> None:
         """Compare two entries, or one with the nearest there is in any place or ``within`` some."""
         self._side_a, self._side_b = a, b
@@ -174,11 +166,9 @@ class ComparePage(Page):
                 letter, card = name, one
         if at is not None and card is None and carried.rows is None:
             return None  # as anywhere in the window
-        part = card or (self.a if letter == "A" else self.b)
-        return part, self.taking.of(carried, letter)
+        return card or (self.a if letter == "A" else self.b), self.taking.of(carried, letter)
 
     def refresh(self) -> None:
-        """Compare once more."""
         if self._asked is not None:
             self._ask(self._asked, self._within)
 
@@ -203,7 +193,6 @@ class ComparePage(Page):
         self._context.table.setFocus()
 
     def _go_on(self, action: str) -> None:
-        """Do what the empty state offers."""
         if action:
             self._context.actions[action].trigger()
         else:
@@ -244,7 +233,6 @@ class ComparePage(Page):
             button.setEnabled(self.found is not None)
 
     def _forget(self) -> None:
-        """Let go of what was found, and of who still looks."""
         self._engines.forget(self._ticket)
         self._ticket = self._asked = self.found = None
         self._rows, self._left = [], []
@@ -280,7 +268,7 @@ class ComparePage(Page):
         self.blank.offer("")
         self.stack.setCurrentWidget(self.blank)
         place, one = pair.a
-        params: ExplainParams = {"place": place, "kind": one.kind, "path": one.path}
+        params: verdicts.ExplainParams = {"place": place, "kind": one.kind, "path": one.path}
         if pair.b is not None:
             self.sentence.setText(self.tr("Comparing…"))
             self.blank.say(self.tr("Reading both entries…"))
@@ -295,10 +283,8 @@ class ComparePage(Page):
             self.blank.say(self.tr("Looking in {}…").format(self._looking))
             self.b.say(self.tr("Not found yet"))
             params["nearest"] = self._places
-        listener = Listener(
-            rows=self._rows.extend, progress=self._progress, findings=self._findings,
-            result=self._answered, failed=self._failed,
-        )  # fmt: skip
+        listener = Listener(rows=self._rows.extend, progress=self._progress, result=self._answered,
+                            findings=self._findings, failed=self._failed)  # fmt: skip
         self._ticket = self._engines.ask(protocol.EXPLAIN, params, listener)
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
@@ -314,11 +300,8 @@ class ComparePage(Page):
                 self._looking = Place(one["looking"]["place"]).title
                 self.blank.say(self.tr("Looking in {}…").format(self._looking))
 
-    def _answered(self, result: ExplainResult) -> None:
+    def _answered(self, result: verdicts.ExplainResult) -> None:
         self._ticket = None
-        asked = self._asked
-        assert asked is not None
-        # Places that could not be looked into.
         text = self.tr("Not looked into: {}")
         errors = (user_error(one["code"], one["params"]) for one in self._left[:3])
         forms.tell(self.unread, "\n".join(text.format(error.what) for error in errors))
@@ -327,7 +310,7 @@ class ComparePage(Page):
             self._alone()
             return
         self._side_b = b = _side(result["b"])
-        found: Explained = {**result, "differences": self._rows}
+        found: verdicts.Explained = {**result, "differences": self._rows}
         self.found = found
         self._asked = Pair(a, b)
         self._show_sides()
@@ -341,13 +324,10 @@ class ComparePage(Page):
             if self.isVisible():
                 self.tree.setFocus()
         else:
-            self.blank.say(
-                self.tr("Nothing to list"),
-                self.tr("As far as is recorded, both keys were made of the same things."),
-            )  # fmt: skip
+            text = self.tr("As far as is recorded, both keys were made of the same things.")
+            self.blank.say(self.tr("Nothing to list"), text)
 
     def _alone(self) -> None:
-        """There is nothing to compare with."""
         self._show_sides()
         self.sentence.setText(self.tr("There is no other entry of this kind"))
         self.b.say(self.tr("None"))
@@ -366,8 +346,6 @@ class ComparePage(Page):
             self.b.say(self.tr("None"))
         self.notice.tell(error, again=True)
         self.stack.setCurrentWidget(self._nothing)
-
-    # What is shown.
 
     def _counted(self, shown: int, total: int) -> None:
         every = say.count(total, "difference", "differences")
@@ -427,10 +405,8 @@ class CompareTaking(QObject):
             text = self.tr("Open {}, to choose the entry for {} in it")
             return Offer(text.format(carried.words, letter), lambda: self._open(one, letter))
         text = self.tr("Look in {} for the entry nearest to {}")
-        return Offer(
-            text.format(carried.words, shown_name(other.entry)),
-            lambda: self._page.compare(other, None, [one]),
-        )
+        text = text.format(carried.words, shown_name(other.entry))
+        return Offer(text, lambda: self._page.compare(other, None, [one]))
 
     def of_rows(self, rows: Rows, letter: str) -> Offer:
         """What becomes of entries on a side: one goes there, two are compared."""
@@ -453,14 +429,14 @@ class CompareTaking(QObject):
 
         page = self._context.pages.of("runs")
         assert isinstance(page, RunsPage)
-        page.choose_run(ident)
+        page.wanted = ident
         self._context.pages.go("runs")
 
 
-def _side(told: PlacedEntry) -> Side:
+def _side(told: verdicts.PlacedEntry) -> Side:
     return Side(told["place"], entry_from_json(told))
 
 
-def _sentence(found: Explained) -> str:
+def _sentence(found: verdicts.Explained) -> str:
     a, b = found["a"], found["b"]
     return explaining.sentence(found, b is not None and a["key"] != b["key"])

@@ -67,8 +67,7 @@ def mended_card(one: Mended, undoable: bool, to: Cards) -> PressCard:
     gone = _tr("It is gone.") if one.gone else _tr(diagnosing.rest(finding))
     if one.receipt:
         gone += " " + _tr("What was moved lies in the trash.")
-    mended = one.gone or diagnosing.leaves(finding)
-    mark = ("done", "good") if mended else ("warning", "warning")
+    mark = ("done", "good") if one.gone or diagnosing.leaves(finding) else ("warning", "warning")
     texts = [(gone, ""), (printable(finding.place, 400), "muted")]
     card = PressCard(mark, said(finding).what, texts)
     if undoable:
@@ -110,7 +109,6 @@ class Cards(CardList):
     place = Signal(str)
     #: The name of a setting that is to be shown.
     setting = Signal(str)
-    #: The log is to be shown.
     log = Signal()
 
     @property

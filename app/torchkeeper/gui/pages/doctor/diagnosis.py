@@ -1,6 +1,4 @@
-"""Asking the doctor what is wrong, and mending it: planned, agreed to, done as jobs in a row, and
-looked at again. Nothing here waits.
-"""
+"""Asking the doctor what is wrong, and mending it by jobs in a row. Nothing here waits."""
 
 from __future__ import annotations
 
@@ -35,9 +33,8 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What is to be looked at. facts: as a probe tells, empty where there is no torch. machine:
-    whether the user's other caches are looked at, too. reads: folders that other environments use.
-    variables: names of all that are set there.
+    """facts: as a probe tells, empty where there is no torch. machine: whether the user's other
+    caches are looked at, too. reads: folders of other environments. variables: names of all set.
     """
 
     python: str
@@ -52,7 +49,6 @@ class Asked(NamedTuple):
 class Diagnosis(QObject):
     """One look at places and the machine, and looks at single findings afterwards."""
 
-    #: More is found, or it is further, or over.
     changed = Signal()
 
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
@@ -95,9 +91,7 @@ class Diagnosis(QObject):
         return self._seen.get((one.check, *diagnosing.subject(one.finding)), self.at)
 
     def look_anew(self) -> None:
-        """Have all checks made again, while what was found stays to be seen: what is so no more
-        goes, and what has come appears. What the interpreter can do is not tried again.
-        """
+        """Make all checks again, but do not try the interpreter; what was found stays meanwhile."""
         if self.busy or self.result is None:
             return
         heard: list[Told] = []
@@ -154,9 +148,7 @@ class Diagnosis(QObject):
     def look_again(
         self, one: Told, then: Callable[[bool], object], *, prepared: bool = False
     ) -> None:
-        """Have the check of a finding made again; ``then`` is told whether the finding is gone.
-        prepared: what the interpreter can do is another since.
-        """
+        """Check a finding again; ``then`` hears whether it is gone. prepared: the toolchain too."""
         if prepared and self.asked is not None:
 
             def tried(toolchain: Toolchain) -> None:
@@ -205,15 +197,10 @@ class Diagnosis(QObject):
         self._request = diagnosing.request(
             of.places, of.facts, of.values, toolchain, of.reads, of.machine, of.variables
         )
-        listener = Listener(
-            findings=self._heard, progress=self._progress, result=self._over, failed=self._failed,
-            log=self._keep_log,
-        )  # fmt: skip
+        listener = Listener(findings=self._heard, progress=self._progress, result=self._over,
+                            failed=self._failed, log=partial(setattr, self, "log"))  # fmt: skip
         self._began = time.time()
         self._ticket = self._engines.ask(protocol.DIAGNOSE, self._request, listener)
-
-    def _keep_log(self, lines: list[str]) -> None:
-        self.log = lines
 
     def _heard(self, some: Sequence[Finding]) -> None:
         heard: list[Told] = []
@@ -275,9 +262,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 @dataclass(eq=False)
 class Plan:
-    """What a fix is about to do. ticket: the engine that holds it; answer: as ``mend`` with ``dry``
-    told; entries: those that go.
-    """
+    """ticket: the engine that holds it; answer: as ``mend`` with ``dry`` told; entries: that go."""
 
     told: Told
     ticket: int | None = None
@@ -325,7 +310,6 @@ class Mender(QObject):
 
     #: All that was to be planned is: a list of Plan.
     planned = Signal(object)
-    #: Something was mended or brought back, or could not be.
     changed = Signal()
 
     def __init__(self, context: Context, diagnosis: Diagnosis, parent: QObject) -> None:

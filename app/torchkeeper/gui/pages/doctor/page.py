@@ -39,9 +39,7 @@ _OLD, _SHARE = 60.0, 30.0
 
 
 class DoctorPage(Page):
-    """Looks when it is first shown, when something else is to be looked at, and when asked. What
-    was found stays while other pages are shown, and a look that runs goes on.
-    """
+    """Looks when it is first shown, when something else is to be looked at, and when asked."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(QCoreApplication.translate("DoctorPage", "Doctor"))
@@ -65,7 +63,6 @@ class DoctorPage(Page):
         self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
         self.scope = Choice(characters=40)
         lists.keep_up(self, self._grow_old)
-        #: What was found is looked at again, a moment after something has changed.
         self._soon = once(self, self._look_anew, _SOON_MS)
         self._lay_out()
         self.diagnosis.changed.connect(self._say)
@@ -117,8 +114,6 @@ class DoctorPage(Page):
         self.stack = forms.stack(self.cards, self.blank)
         self.body.addWidget(self.stack, 1)
 
-    # Coming and going.
-
     def entered(self) -> None:
         context = self._context
         self._here = True
@@ -145,7 +140,6 @@ class DoctorPage(Page):
             (self.first or self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     def refresh(self) -> None:
-        """Look at all of it once more."""
         if self.again.isEnabled() and not self.diagnosis.running:
             self.run()
 
@@ -154,7 +148,6 @@ class DoctorPage(Page):
         self.diagnosis.close()
 
     def _show_setting(self, name: str) -> None:
-        """Where the value of a setting comes from that a finding is about."""
         from torchkeeper.gui.pages.profiles.page import SettingsPage
 
         page = self._context.pages.go("settings")
@@ -162,7 +155,6 @@ class DoctorPage(Page):
         page.show_setting(name, self.choice_of.python if self.choice_of.facts else "")
 
     def _show_log(self) -> None:
-        """What the engine has written, as it goes into a report."""
         from torchkeeper.gui.dialogs.about import BugDialog
 
         BugDialog(self, "\n".join(self.diagnosis.log), kept=True).open()
@@ -195,21 +187,16 @@ class DoctorPage(Page):
                 self._say_when()
 
     def _grow_old(self) -> None:
-        """Time goes by. Nobody tells of a folder that is not shown, and of processes: while there
-        is something to be seen of them, they are looked at now and then.
-        """
+        """Nobody tells of folders that are not shown, nor of processes: look again now and then."""
         found = self.diagnosis
         self._say_when()
         if found.found and time.time() - found.at > max(_OLD, _SHARE * found.took):
             self._look_anew()
 
-    # What is looked at.
-
     def _turn_to(self, places: Sequence[Place], shown: str | None) -> None:
         """The places to choose from, and the one that the window shows: what is chosen stays."""
         paths = [place.path for place in places if not place.bundle]
         if shown != self._place or paths != self._offered:
-            before = self.scope.currentData()
             self._place, self._offered = shown, paths
             all_of_it = self.tr("What the environment uses, and this user’s other caches")
             if shown:
@@ -217,7 +204,7 @@ class DoctorPage(Page):
                 all_of_it = self.tr("What the environment uses, “{}”, and this user’s other caches")
                 all_of_it = all_of_it.format(printable(title, 60))
             named = ((printable(path, 400), path) for path in paths)
-            self.scope.offer([(all_of_it, None), *named], before)
+            self.scope.offer([(all_of_it, None), *named], self.scope.currentData())
 
     def _asked(self) -> Asked:
         facts = self.choice_of.facts or {}
@@ -250,7 +237,6 @@ class DoctorPage(Page):
             self.run()
 
     def _choice(self) -> tuple[object, ...]:
-        """What somebody has chosen to have looked at."""
         return self.choice_of.python, self.choice_of.facts, self.scope.currentData()
 
     def run(self) -> None:
@@ -266,8 +252,6 @@ class DoctorPage(Page):
     def _cancel(self) -> None:
         self.mender.drop()
         self.diagnosis.cancel()
-
-    # What was found.
 
     @property
     def warning(self) -> str:
@@ -291,9 +275,8 @@ class DoctorPage(Page):
         done, total = found.progress or (0, 0)
         self.bar.setRange(0, total if found.running else 0)
         self.bar.setValue(done)
-        wrong = found.error or mender.error
         ours = found.error is not None and is_bug(found.error)
-        self.notice.tell(wrong, again=found.error is not None, log=ours)
+        self.notice.tell(found.error or mender.error, again=found.error is not None, log=ours)
         idle = not (found.running or mender.busy or asking)
         # One stands where the other stood, and has the keyboard from it.
         at = self.window().focusWidget()
@@ -363,7 +346,6 @@ class DoctorPage(Page):
         return self.tr("What is wrong is not known")
 
     def _at(self) -> str:
-        """What is being looked at."""
         found = self.diagnosis
         if found.asked is None:
             return self.tr("Waiting for the environment…")
@@ -396,14 +378,13 @@ class DoctorPage(Page):
         self.blank.say(diagnosing.summary([], result), text, "done")
 
     def _say_for_what(self) -> None:
-        self.blank.say(
-            self.tr("Cancelled before anything was found") if self.diagnosis.cancelled
-            else self.tr("Nothing was looked at yet"),
-            self.tr("The doctor looks at the folders and servers that caches are in, at what "
-                    "compiles and at the settings, and says what is wrong, why, and what mends "
-                    "it. Looking changes nothing."),
-            "doctor",
-        )  # fmt: skip
+        title = self.tr("Nothing was looked at yet")
+        if self.diagnosis.cancelled:
+            title = self.tr("Cancelled before anything was found")
+        text = self.tr("The doctor looks at the folders and servers that caches are in, at what "
+                       "compiles and at the settings, and says what is wrong, why, and what mends "
+                       "it. Looking changes nothing.")  # fmt: skip
+        self.blank.say(title, text, "doctor")
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(report(self.diagnosis))

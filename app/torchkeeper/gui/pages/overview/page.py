@@ -55,7 +55,6 @@ class Figure(QFrame):
         self.setAccessibleName(f"{self.name}: {said}" + (f", {more}" if more else ""))
 
 
-#: What the parts are grouped by, as it was left.
 _BY = "overview/by"
 #: Milliseconds between two pictures of what is still being added up.
 _REST_MS = 250
@@ -163,13 +162,10 @@ class OverviewPage(Page):
         self.stack = forms.stack(self.empty, Scrolled(page))
         forms.add(self.body, self.said, self.bar, self.notice, (self.stack, 1))
 
-    # Looking.
-
     def entered(self) -> None:
         self._look_if_seen()
 
     def refresh(self) -> None:
-        """Look at all places again."""
         self._discovery.refresh()
         self._look()
 
@@ -207,17 +203,13 @@ class OverviewPage(Page):
         elif not self._rest.isActive():
             self._rest.start()
 
-    # Going into it.
-
     @property
     def dimension(self) -> str | None:
         """What the parts that are shown differ in; None where nothing is left to differ in."""
         if self.within:
             return words.further(self.within)
-        if self._by is not None:
-            return self._by
         # One place is one tile, which tells nothing.
-        return "place" if self._count("place") > 1 else "kind"
+        return self._by or ("place" if self._count("place") > 1 else "kind")
 
     def _choose_by(self, _: int) -> None:
         self._by = str(self.by.currentData())
@@ -371,27 +363,22 @@ class OverviewPage(Page):
         places = self.tr("in {}").format(say.count(count, "place", "places"))
         about = "" if "place" in self.within else places, beside
         self.entries.tell(f"{totals.entries:,}", " · ".join(filter(None, about)))
-        self.bytes.tell(
-            say.size(totals.bytes), self._free(found),
-            self.tr("What the files of the entries hold, which is what a copy carries."),
-        )  # fmt: skip
+        hint = self.tr("What the files of the entries hold, which is what a copy carries.")
+        self.bytes.tell(say.size(totals.bytes), self._free(found), hint)
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
             self.tr("The seconds of compiling that these entries stand for, as they record them."),
         )  # fmt: skip
         self.usable.tell(
-            words.usable_words(totals),
-            words.judged_words(totals),
+            words.usable_words(totals), words.judged_words(totals),
             self.tr("What a program finds in the environment that is chosen at the top, as it is "
                     "or on a condition.") + (f"\n{unsafe()}" if totals.unsafe else ""),
         )  # fmt: skip
         could = found.reclaimable(self.within.get("place"))
-        self.reclaimable.tell(
-            say.measured(could.told),
-            self._of_all(could) if could.some else "",
-            self.tr("What could go, for the reasons below; what has several counts once."),
-        )  # fmt: skip
+        held = self._of_all(could) if could.some else ""
+        hint = self.tr("What could go, for the reasons below; what has several counts once.")
+        self.reclaimable.tell(say.measured(could.told), held, hint)
 
     def _of_all(self, could: Reclaim) -> str:
         """What could go is known of places alone: where less is shown, it is said of what."""
@@ -435,20 +422,14 @@ class OverviewPage(Page):
             self.empty.offer("")
             return
         if any(job.traits.fills for job in self._context.jobs.active):
-            self.empty.say(
-                self.tr("A cache is being filled"),
-                self.tr("What it holds is shown here as soon as that is done."),
-                "warm",
-            )
+            text = self.tr("What it holds is shown here as soon as that is done.")
+            self.empty.say(self.tr("A cache is being filled"), text, "warm")
             self.empty.offer(self.tr("Show activity"), "activity")
             return
-        self.empty.say(
-            self.tr("No caches yet"),
-            self.tr("This page shows what the compile caches of this machine hold and cost, and "
-                    "what of it could go. To begin with, compile the recipe that comes with "
-                    "Torchkeeper, or add a folder."),
-            "overview",
-        )  # fmt: skip
+        text = self.tr("This page shows what the compile caches of this machine hold and cost, and "
+                       "what of it could go. To begin with, compile the recipe that comes with "
+                       "Torchkeeper, or add a folder.")  # fmt: skip
+        self.empty.say(self.tr("No caches yet"), text, "overview")
         self.empty.offer(self.tr("Warm…"), "warm")
         self.add_folder.show()
 

@@ -1,6 +1,4 @@
-"""What an overview consists of: its parts, in words, as tiles and as a list with the way into one;
-what could go, a card for each reason; and having an engine add all of it up.
-"""
+"""What an overview consists of: its parts, what could go, and having an engine add all of it up."""
 
 from __future__ import annotations
 
@@ -164,16 +162,13 @@ class _Names(QtWidgets.QStyledItemDelegate):
         metrics = option.fontMetrics
         room = option.rect.width() - _AROUND - metrics.horizontalAdvance(folder + slash)
         if slash and _LEAST < room < metrics.horizontalAdvance(name):
-            middle = Qt.TextElideMode.ElideMiddle
-            option.text = f"{folder}/{metrics.elidedText(name, middle, room)}"
+            option.text = f"{folder}/{metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)}"
 
 
 class PartList(QTreeWidget):
     """The parts, the largest first. What is selected here is told like in the map."""
 
-    #: The values that are selected now, by the user.
     chosen = Signal(list)
-    #: A value that is to be gone into: a double click, or Enter.
     opened = Signal(str)
     #: Out of what was gone into last: Backspace.
     up = Signal()
@@ -198,16 +193,14 @@ class PartList(QTreeWidget):
         self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.selected()))
         self.itemActivated.connect(lambda item, _: self.opened.emit(str(item.data(0, _VALUE))))
 
-    def show_parts(
-        self, dimension: str, some: Sequence[Part], titles: Callable[[str], str]
-    ) -> None:
+    def show_parts(self, dimension: str, some: Sequence[Part], title: Callable[[str], str]) -> None:
         """List these; what was selected and still is there stays so."""
         kept = set(self.selected())
         with QSignalBlocker(self):
             self.clear()
             for value, totals in sorted(some, key=lambda part: -part.totals.bytes)[:MOST]:
                 figures = f"{totals.entries:,}", compile_words(totals), usable_words(totals)
-                name = value_words(dimension, value, titles)
+                name = value_words(dimension, value, title)
                 item = QTreeWidgetItem([name, say.size(totals.bytes), *figures])
                 item.setData(0, _VALUE, value)
                 # Of a place all of its path; a value of anything else is what filters call it.
@@ -248,8 +241,7 @@ class PartList(QTreeWidget):
         if self.currentItem() is None and self.topLevelItemCount():
             # The keys and the menu are about something; nothing is selected by that.
             selection = self.selectionModel()
-            first = self.model().index(0, 0)
-            selection.setCurrentIndex(first, selection.SelectionFlag.NoUpdate)
+            selection.setCurrentIndex(self.model().index(0, 0), selection.SelectionFlag.NoUpdate)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         at = self.viewport().mapFromGlobal(event.globalPos())
@@ -329,8 +321,6 @@ class Crumbs(QWidget):
 
 
 class ReasonCard(QtWidgets.QFrame):
-    """One reason."""
-
     def __init__(self, reason: str, title: str, text: str, verb: str) -> None:
         super().__init__()
         self.setObjectName("hint")
@@ -367,9 +357,7 @@ class ReasonCard(QtWidgets.QFrame):
 
 
 class Reclaiming(QWidget):
-    """All of the cards, and what they come to together. ``clean`` is called with a place,
-    ``empty`` with a place and what is in its trash; of several places one is chosen first.
-    """
+    """All of the cards. Of several places one is chosen first that ``clean`` or ``empty`` gets."""
 
     def __init__(
         self,
@@ -408,9 +396,8 @@ class Reclaiming(QWidget):
             looked = reason == "trash" and found is not None and bool(found.places)
             none = Reclaim(tally(()), 0) if looked else None
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
-        parts = [one.told for one in reasons.values()]
         every = found.reclaimable(within).told if found is not None else Reclaim(tally(()), 0).told
-        forms.tell(self.together, dead.together(parts, every))
+        forms.tell(self.together, dead.together([one.told for one in reasons.values()], every))
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
         """Where something could go for a reason, the most first; where nobody knows, everywhere."""
@@ -437,8 +424,7 @@ class Reclaiming(QWidget):
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
         for name, found in places[:20]:
-            size = say.measured(found.told)
-            text = caption(self.tr("{}: {}").format(self._titles(name), size))
+            text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(found.told)))
             action = menu.addAction(theme.icon("clean"), text)
             action.setToolTip(tip(printable(name, 400)))
             action.triggered.connect(partial(self._begin, card.reason, name, found))
@@ -454,7 +440,6 @@ class Reclaiming(QWidget):
 class Looking(QObject):
     """What is known of all places; ``begin`` looks again. What was known is shown meanwhile."""
 
-    #: There is news of any of it.
     changed = Signal()
 
     def __init__(self, engines: Engines, environments: Environments, parent: QObject) -> None:
@@ -507,11 +492,10 @@ class Looking(QObject):
         others = (one for one in self._environments.every if one.state not in asked)
         all_known = all(one.state is State.FOUND and not one.counts for one in others)
         self.python = chosen.python if chosen in known and chosen is not None else ""
-        names = [one.python for one in known]
         params: OverviewParams = {
             "places": list(places),
             "envs": [self.python] if self.python else [],
-            "everywhere": names if all_known else [],
+            "everywhere": [one.python for one in known] if all_known else [],
             "older": dead.DAYS * dead.DAY,
         }
         told = [one for one in known if all_known or one is chosen]

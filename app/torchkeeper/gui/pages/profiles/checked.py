@@ -136,11 +136,8 @@ def led_to(values: Mapping[str, str], version: str | None) -> dict[str, str]:
 
 
 class Live(QObject):
-    """Checks one set of values at a time: by the rules at once, and by an engine, for folders and
-    servers, once nothing is typed for a moment. A later set takes the place of one before.
-    """
+    """Checks a set of values: by the rules at once, by an engine when nothing is typed any more."""
 
-    #: There are other findings, or it begins or ends to look them up.
     changed = Signal()
 
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
@@ -152,7 +149,6 @@ class Live(QObject):
         self._of: tuple[dict[str, str], dict[str, str]] | None = None
         self._wanted: tuple[dict[str, str], dict[str, str]] = {}, {}
         self._ticket: int | None = None
-        #: Why nothing could be looked up.
         self.error: UserError | None = None
         self._timer = once(self, self._ask)
 

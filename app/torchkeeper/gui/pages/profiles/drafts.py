@@ -22,9 +22,7 @@ from torchkeeper.settings.finding import Finding, worst
 
 @dataclass(eq=False)
 class Draft:
-    """A profile under way. kept: as it is in its file, None where it has none yet. error: why its
-    file cannot be read; then there is nothing to edit.
-    """
+    """A profile under way. kept: as in its file, if it has one. error: why that cannot be read."""
 
     name: str
     values: dict[str, str] = field(default_factory=dict, repr=False)
@@ -55,8 +53,7 @@ class Draft:
 
 def draft_of(profile: Profile, *, kept: bool) -> Draft:
     """A draft that begins with a profile; kept: which is in its file so."""
-    values = dict(profile.values)
-    return Draft(profile.name, values, profile.about, profile if kept else None)
+    return Draft(profile.name, dict(profile.values), profile.about, profile if kept else None)
 
 
 def free(name: str, taken: Iterable[str]) -> str:
@@ -78,13 +75,10 @@ def _order(draft: Draft) -> str:
 class DraftList(QListWidget):
     """The drafts by name; a name is edited in its line."""
 
-    #: Another is chosen, or none.
     chosen = Signal()
-    #: Somebody has typed another name: the draft, and the name.
     named = Signal(object, str)
 
     def __init__(self, graded: Callable[[Draft], Sequence[Finding]]) -> None:
-        """graded: what is wrong with one."""
         super().__init__()
         self._graded = graded
         self.drafts: list[Draft] = []
@@ -196,8 +190,7 @@ class DraftList(QListWidget):
         self.paint()
 
 
-# What the window knows of profiles. Everything here waits for disks, and is called in a thread that
-# may (``gui.background.lookups``); the dataclasses are what it hands over.
+# What the window knows of profiles. It waits for disks, in a thread that may (background.lookups).
 
 #: One after the other: who renames a profile and saves it then does it in that order.
 _WRITING = threading.Lock()
@@ -310,9 +303,7 @@ def offered(path: str, form: str = "", container: str = "") -> Offered:
 
 
 def written(profile: Profile, form: str, from_secret: str = "") -> Written:
-    """A profile in a format; from_secret: NAME/KEY of the Secret of a
-    cluster that has its password, "" where that goes along. Raises UserError.
-    """
+    """A profile in a format; from_secret: NAME/KEY of its password's Secret. Raises UserError."""
     from torchkeeper.client.profiles import formats
     from torchkeeper.client.profiles.profile import masked, with_password
 

@@ -28,7 +28,6 @@ _OPTION = re.compile(r"([?&])password=([^&]*)&?", re.IGNORECASE)
 class Editor(QWidget):
     """Edits the text of one variable; None is for one that is not set."""
 
-    #: Somebody has changed it.
     changed = Signal()
 
     def __init__(self, setting: Setting) -> None:
@@ -119,8 +118,7 @@ class TextEdit(Editor):
             self.edit.setText(text or "")
             # Of a long one the beginning is seen.
             self.edit.setCursorPosition(0)
-        hide = masks.has_password(self.setting.name, text or "")
-        self.edit.setEchoMode(_echo(not hide))
+        self.edit.setEchoMode(_echo(not masks.has_password(self.setting.name, text or "")))
         self._tip()
         self.use_version(self.version)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.client.words import say, tongue
@@ -21,9 +20,6 @@ from torchkeeper.gui.widgets.forms import Area
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.known import GROUPS, SETTINGS, Setting
-
-if TYPE_CHECKING:
-    from PySide6.QtGui import QPaintEvent
 
 #: Pixels of the column with the editors, and of the mark beside a field.
 _EDITORS = 288
@@ -275,7 +271,6 @@ class Section(QWidget):
         self._paint()
 
     def _make(self, setting: Setting) -> None:
-        """The field of a setting, in its place."""
         if setting.name in self.fields:
             return
         before = self.settings[: self.settings.index(setting)]
@@ -310,7 +305,6 @@ class Section(QWidget):
 class Form(QWidget):
     """All settings. ``values`` is what a profile sets; all else is left to PyTorch."""
 
-    #: Somebody has changed a value.
     changed = Signal()
 
     def __init__(self) -> None:
@@ -328,8 +322,7 @@ class Form(QWidget):
         self.area = Area(forms.page(self._rows))
         # It is scrolled: a low window stays one, whatever is said above.
         self.area.setMinimumHeight(_LEAST)
-        above = forms.row((self.box, 1), self.only, gap=16)
-        self.setLayout(forms.column(above, (self.area, 1)))
+        self.setLayout(forms.column(forms.row((self.box, 1), self.only, gap=16), (self.area, 1)))
         self.box.textChanged.connect(self._filter)
         self.only.toggled.connect(self._filter)
 

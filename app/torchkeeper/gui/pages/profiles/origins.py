@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtGui import QIcon, QPixmap, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.profiles.profile import Profile, impossible
@@ -31,8 +31,6 @@ from torchkeeper.settings.finding import SEVERITIES
 from torchkeeper.settings.known import BY_NAME
 
 if TYPE_CHECKING:
-    from PySide6.QtGui import QShowEvent
-
     from torchkeeper.engine.messages.verdicts import ProcessesResult
     from torchkeeper.settings.processes import Process
 
@@ -44,9 +42,8 @@ _COMMAND = 100
 
 
 def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]]:
-    """What variables and code set there, as a profile; the variables whose password it lacks:
-    nobody is shown it; and those that it lacks altogether: they are no address without what is
-    hidden, or too long for a profile. What is as PyTorch has it is left to PyTorch.
+    """What variables and code set, as a profile; the variables whose password it lacks, as nobody
+    is shown that; and those left out: no address without what is hidden, or too long.
     """
     values, lacking, left = {}, [], []
     for one in found.shown(True):
@@ -69,8 +66,7 @@ def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]
 class OriginsTab(QWidget):
     """Asks only while it is seen: an interpreter takes seconds to say what its torch holds."""
 
-    #: A profile is to be made of this: the profile, the variables whose password it lacks,
-    #: and those that it lacks altogether.
+    #: A profile is to be made of this: as ``profile_of`` says.
     making = Signal(object, object, object)
 
     def __init__(self, engines: Engines) -> None:
@@ -83,7 +79,6 @@ class OriginsTab(QWidget):
         #: What was asked last: an interpreter, or the number of a process.
         self._asked: str | int | None = None
         self.found: Settled | None = None
-        #: The setting to go to once it is known.
         self._going = ""
         self.processes: list[Process] = []
         self.of = Choice(characters=40)
@@ -93,12 +88,13 @@ class OriginsTab(QWidget):
         self.about = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.make = forms.button(self.tr("&Make a profile of this"), self._make, enter=False)
+        #: What is done with what is shown, for the head of the page.
+        self.tools = [self.again, self.make]
 
     def slices(self) -> Iterator[None]:
         """Make what takes long, some of it in each slice."""
         headings = self.tr("Setting"), self.tr("Value"), self.tr("From")
-        name = self.tr("Settings, their values, and where these come from")
-        self.tree = Table(name, headings)
+        self.tree = Table(self.tr("Settings, their values, and where these come from"), headings)
         self.tree.setMinimumHeight(_LEAST)
         self.unseen = forms.label("", "muted", wrap=True)
         yield
@@ -125,11 +121,6 @@ class OriginsTab(QWidget):
         self.pages = forms.stack(self.split, self.blank)
         whole = forms.row(name, (self.of, 1), gap=12), self.notice, (self.pages, 1)
         self.setLayout(forms.column(*whole, margin=(0, 8, 0, 0)))
-
-    @property
-    def tools(self) -> list[QWidget]:
-        """What is done with what is shown, for the head of the page."""
-        return [self.again, self.make]
 
     def _connect(self) -> None:
         self.of.activated.connect(lambda *_: self._ask())
@@ -164,7 +155,6 @@ class OriginsTab(QWidget):
         self._ask()
 
     def _look(self) -> None:
-        """Look for processes."""
         self._looked = True
         self._engines.forget(self._looking)
         rows: list[Any] = []
@@ -183,12 +173,11 @@ class OriginsTab(QWidget):
         before = self.of.currentData()
         self.processes = processes
         choices: list[tuple[str, object]] = [("", None)]
+        name = self.tr("Process {}: {}  ({})")
         for one in processes:
             torch = f"torch {printable(one.torch, 40)}" if one.torch else self.tr("torch unknown")
             command = printable(" ".join(one.command), _COMMAND)
-            choices.append(
-                (self.tr("Process {}: {}  ({})").format(one.pid, command, torch), one.pid)
-            )
+            choices.append((name.format(one.pid, command, torch), one.pid))
         self.of.offer(choices, before)
         self._name_first()
         if before is not None and self.of.currentData() is None:
@@ -208,11 +197,10 @@ class OriginsTab(QWidget):
         self._asked = self._python if pid is None else pid
         self.pages.setCurrentWidget(self.blank)
         if pid is None and not self._python:
-            self.blank.say(
-                self.tr("Nothing is chosen"),
-                self.tr("Choose an environment above to see what a program that is started now "
-                        "would have, or a running process, and where each value comes from."),
-            )  # fmt: skip
+            text = self.tr("Choose an environment above to see what a program that is started now "
+                           "would have, or a running process, and where each value comes "
+                           "from.")  # fmt: skip
+            self.blank.say(self.tr("Nothing is chosen"), text)
         elif pid is None:
             self.blank.say(self.tr("Asking the interpreter…"),
                            self.tr("It imports its torch, which takes some seconds."))  # fmt: skip

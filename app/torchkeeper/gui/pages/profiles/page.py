@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget
 
@@ -20,8 +20,6 @@ from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import QSettings
-
     from torchkeeper.client.profiles.profile import Profile
     from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -53,7 +51,6 @@ class SettingsPage(Page):
     ) -> None:
         super().__init__(QCoreApplication.translate("SettingsPage", "Settings"))
         self._engines, self._settings, self._environments = engines, settings, environments
-        #: Files that are still to be imported.
         self._files: list[str] = []
         self._question: ConfirmDialog | None = None
         self._profiles: ProfilesTab | None = None
@@ -136,7 +133,6 @@ class SettingsPage(Page):
         return self._origins
 
     def _show_tools(self, *_: object) -> None:
-        """The tools of the tab that is shown."""
         for tab in (self._profiles, self._origins):
             for button in tab.tools if tab is not None else ():
                 button.setVisible(tab is self.tabs.currentWidget())
@@ -152,15 +148,12 @@ class SettingsPage(Page):
         title = self.accessibleName()
         self.heading.setText(self.tr("{} · {} not saved").format(title, count) if count else title)
 
-    # Coming and going.
-
     def entered(self) -> None:
         # What is being made reads them at its end.
         if self._profiles is not None and self._later.over:
             self._profiles.read_again()
 
     def refresh(self) -> None:
-        """Read the profiles again, or ask again where values come from."""
         if self.tabs.currentWidget() is self.origins:
             self.origins.refresh()
         else:
@@ -188,9 +181,7 @@ class SettingsPage(Page):
             self._origins.let_go()
 
     def show_setting(self, name: str, python: str = "") -> None:
-        """Go to a setting. python: where its value in this environment comes from; without one, in
-        the form of the profile that is chosen.
-        """
+        """Go to a setting: in ``python``, to where its value comes from; else in the form."""
         if python:
             self.tabs.setCurrentWidget(self.origins)
             self.choice_of.choose(python)
@@ -198,8 +189,6 @@ class SettingsPage(Page):
         elif self.profiles.current is not None:
             self.tabs.setCurrentWidget(self.profiles)
             self.profiles.form.go_to(name)
-
-    # What is not saved.
 
     @property
     def unsaved(self) -> bool:
@@ -232,8 +221,6 @@ class SettingsPage(Page):
 
     def _answered(self, _: int) -> None:
         self._question = None
-
-    # Import and export.
 
     def _made(self, profile: Profile, lacking: list[str], left: list[str]) -> None:
         """A profile of where values come from: it is begun, and kept when somebody says so."""
@@ -269,9 +256,8 @@ class SettingsPage(Page):
 
         if not self._files:
             return
-        file = self._files.pop(0)
         names = [one.name for one in self.profiles.list.drafts]
-        dialog = ProfileImport(self, self._engines, file, names, self._take)
+        dialog = ProfileImport(self, self._engines, self._files.pop(0), names, self._take)
         # Not while it is still being closed.
         dialog.finished.connect(lambda _: QTimer.singleShot(0, self, self._next))
         dialog.open()

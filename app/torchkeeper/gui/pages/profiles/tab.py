@@ -32,12 +32,8 @@ if TYPE_CHECKING:
 def merged(drafts: Sequence[Draft], every: Sequence[Kept]) -> list[Draft]:
     """The drafts there are once the files were read: what is edited stays as it is."""
     edited = {one.name: one for one in drafts if one.changed}
-    found = {
-        one.name: draft_of(one.profile, kept=True)
-        if one.profile is not None
-        else Draft(one.name, error=one.error)
-        for one in every
-    }
+    found = {one.name: Draft(one.name, error=one.error) for one in every}
+    found |= {x.name: draft_of(x.profile, kept=True) for x in every if x.profile is not None}
     return list((found | edited).values())
 
 
@@ -46,9 +42,7 @@ _SHORT = 28
 
 
 class ProfilesTab(QWidget):
-    """Reads and writes profiles through the worker; nothing is written before it is asked for.
-    Its parts are made by ``slices``; before, it is not to be used.
-    """
+    """Nothing is written before it is asked for. Not to be used before ``slices`` has made it."""
 
     #: There may be more, or less, that is in no file.
     changed = Signal()
@@ -59,7 +53,6 @@ class ProfilesTab(QWidget):
         self._facts: Env | None = None
         #: What the rules want to know of it, as far as its probe has told.
         self._known = About()
-        #: Whether the profiles were read.
         self.read = False
         self.live = Live(engines, self)
         #: Of what is read and written in the background.
@@ -85,6 +78,8 @@ class ProfilesTab(QWidget):
         self.revert = button(self.tr("&Undo changes"), self._revert, hint)
         hint = self.tr("Keep the profile as it is now")
         self.save = button(self.tr("&Save"), self.save_current, hint, primary=True)
+        #: What is done with the chosen profile, for the head of the page.
+        self.tools = [self.import_, self.export, self.revert, self.save]
         self.notice = Notice()
         self.undo = UndoBar()
         self.blank = EmptyState("settings")
@@ -129,11 +124,6 @@ class ProfilesTab(QWidget):
         self.across.setSizes([232, 800])
         yield
 
-    @property
-    def tools(self) -> list[QWidget]:
-        """What is done with the chosen profile, for the head of the page."""
-        return [self.import_, self.export, self.revert, self.save]
-
     def _connect(self) -> None:
         self.blank.asked.connect(lambda _: self._new())
         self.notice.again.connect(self.read_again)
@@ -176,8 +166,6 @@ class ProfilesTab(QWidget):
     def _graded(self, draft: Draft) -> Sequence[Finding]:
         # What was looked up is known of the one that is chosen only.
         return self.live.found if draft is self.current else check(draft.values, self._known)
-
-    # The one that is chosen.
 
     def use(self, facts: Env | None) -> None:
         """Whose defaults are shown, and whom it is checked for."""
@@ -263,8 +251,6 @@ class ProfilesTab(QWidget):
             self.list.paint()
         self._say()
 
-    # What can be done.
-
     def _new(self) -> None:
         self.add(Profile(self.tr("profile")))
         self.list.edit_name()
@@ -305,7 +291,12 @@ class ProfilesTab(QWidget):
         self.notice.tell(None)
 
         def done(_: object = None) -> None:
-            self._removed(draft)
+            if self.list.drop(draft):
+                self.list.setFocus()
+                if draft.error is None:
+                    text = self.tr("{} was removed").format(printable(draft.name, 64))
+                    back, keep = draft.profile, draft.kept is not None
+                    self.undo.offer("", text, then=lambda: self.add(back, keep=keep))
             self._stored()
 
         if draft.filed:
@@ -313,15 +304,6 @@ class ProfilesTab(QWidget):
             self._begin(listener, known_profiles.removed, draft.name)
         else:
             done()
-
-    def _removed(self, draft: Draft) -> None:
-        if not self.list.drop(draft):
-            return
-        self.list.setFocus()
-        if draft.error is None:
-            text = self.tr("{} was removed").format(printable(draft.name, 64))
-            back, keep = draft.profile, draft.kept is not None
-            self.undo.offer("", text, then=lambda: self.add(back, keep=keep))
 
     def _revert(self) -> None:
         if (draft := self.current) is not None:

@@ -34,10 +34,9 @@ _LONGEST = 2000
 
 @dataclass(frozen=True)
 class Form:
-    """What the fields of the form say, as they were typed. inputs: a line each, as ``[batch, 64]
-    float32``, a number, true, false, a text, or any other value as TOML has it in one line. sizes:
-    as ``batch = 1, 8; cached = 512``. dynamic: None as PyTorch decides. gradients: of GRADIENTS.
-    calls: whether there are several, which ``inputs`` only shows.
+    """What the fields say, as typed. inputs: a line each, as ``[batch, 64] float32``, a number,
+    true, false, a text, or any value that is TOML in one line. sizes: as ``batch = 1, 8; n = 512``.
+    dynamic: None as PyTorch decides. calls: whether there are several, which ``inputs`` only shows.
     """
 
     kind: Kind
@@ -98,11 +97,9 @@ def text_of(form: Form) -> str:
 
 def text_for(programs: Sequence[str], folder: str) -> str:
     """A recipe that lies in ``folder``, for exported programs."""
-    items = []
-    for path in map(os.path.abspath, programs):
-        beside = os.path.dirname(path) == folder
-        items.append({"file": os.path.basename(path) if beside else path})
-    return toml.text_of({"exported": items})
+    paths = map(os.path.abspath, programs)
+    files = (os.path.basename(x) if os.path.dirname(x) == folder else x for x in paths)
+    return toml.text_of({"exported": [{"file": file} for file in files]})
 
 
 def sizes_of(text: str) -> dict[str, list[int]]:
@@ -166,16 +163,14 @@ def _line(value: Any) -> str:
             line = f"[{', '.join(map(str, shape))}] {value.get('dtype', '')}".strip()
     elif isinstance(value, bool):
         line = str(value).lower()
-    try:
+    with contextlib.suppress(Wrong):
         again = _input(line) if len(line.splitlines()) == 1 else None
-    except Wrong:
-        again = None
-    same = again == value and type(again) is type(value)
-    return line if same else toml.value_of(value)
+        if again == value and type(again) is type(value):
+            return line
+    return toml.value_of(value)
 
 
-# A recipe that is there, in the form: what the form shows of it, and its text with what was changed
-# there. All else in the text stays as it is.
+# A recipe that is there, in the form. All in its text that is not changed there stays as it is.
 
 _SHOWN = ("device", "dtype", "mode", "dynamic", "fullgraph", "backward", "grad")
 #: What a switch is where nothing is said of it.
@@ -183,9 +178,8 @@ _USUAL = {"fullgraph": False, "backward": False, "grad": True}
 
 
 class Unfit(Exception):
-    """The form cannot show a recipe: "source" (what is compiled is no callable). Or it cannot
-    change it: "shared" (one of several callables is to be without what all have), "text" (its text
-    cannot be changed in parts).
+    """The form cannot show a recipe: "source" (it compiles no callable). Or not change it: "shared"
+    (one of several is to be without what all have), "text" (it cannot be changed in parts).
     """
 
 
@@ -243,14 +237,11 @@ def kept(data: Tables, at: int = 0) -> list[str]:
 
 def own(data: Tables, at: int = 0) -> list[str]:
     """What a callable of several says of itself, which the form changes for it alone."""
-    said = _at(data, _item(data, at)).get("compile", {})
-    return [name for name in said if name in _SHOWN]
+    return [name for name in _at(data, _item(data, at)).get("compile", {}) if name in _SHOWN]
 
 
 def changed(text: str, data: Tables, form: Form, at: int = 0) -> str:
-    """The text of a recipe, which has this data, with what the form says otherwise.
-    Raises Wrong as ``data_of``, and Unfit where it could not be kept whole.
-    """
+    """The text with what the form says otherwise. Raises Wrong; Unfit where it cannot be whole."""
     expected = copy.deepcopy(data)
     item = _item(data, at)
     before = form_of(data, at)
@@ -321,7 +312,6 @@ def _differences(data: Tables, before: Form, after: Form, at: int) -> Iterator[t
 
 
 def _item(data: Tables, at: int = 0) -> Path:
-    """Where what is compiled stands."""
     return ("callable",) if isinstance(data["callable"], dict) else ("callable", at)
 
 

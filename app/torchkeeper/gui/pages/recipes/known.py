@@ -1,6 +1,4 @@
-"""What the window knows of recipes. Everything here waits for disks, and is called in a thread that
-may (``gui.background.lookups``); the dataclasses are what it hands over.
-"""
+"""What the window knows of recipes; what waits for disks is called in a thread that may."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ BUILTIN = "builtin"
 
 @dataclass(frozen=True)
 class Known:
-    """A recipe. path: of its file, or BUILTIN. faults: what is wrong with what it says; error: why
-    it cannot be read at all. cells: 0 where either is the case.
-    """
+    """path: of its file, or BUILTIN. error: why it is not readable. cells: 0 if it is not good."""
 
     path: str
     name: str
@@ -70,9 +66,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a text comes to: its faults, or the cells it makes, by name, and what they are of; data:
-    its tables, where there are no faults. called: what it calls itself.
-    """
+    """What a text comes to: its faults, or its cells by name, and its data. called: by itself."""
 
     faults: Sequence[Fault]
     cells: Sequence[str] = ()
@@ -98,9 +92,8 @@ class Made:
 
 
 class Wired(NamedTuple):
-    """Recipes as a request has them, and the file of each, or BUILTIN. Where cells are left out:
-    only: the indexes of the others, and before: for each path what its recipe is called and how
-    many of its cells are left out; else both are None.
+    """Recipes as a request has them, and their files, or BUILTIN. Where cells are left out, only:
+    the indexes of the others, before: of each path the recipe's name, and how many are left out.
     """
 
     recipes: Sequence[str | SentRecipe]
@@ -112,9 +105,7 @@ class Wired(NamedTuple):
 def listed(
     add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
 ) -> list[Listed]:
-    """The list, after some were put on it, ``unless`` a folder of it has them, and some taken off.
-    Raises UserError as ``client.recipes.files.add`` and ``remove``.
-    """
+    """The list after ``add``, ``unless`` a folder has them, and ``remove``. Raises UserError."""
     from torchkeeper.client.kept import verified
     from torchkeeper.client.recipes import files as recipes
 
@@ -238,9 +229,8 @@ def made(names: Sequence[str]) -> Made:
 
 
 def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> Wired:
-    """Recipes as a request has them. warm: the cells, each as its recipe and its name, that are to
-    be left out: by name, because a recipe that was corrected may number its cells in another way.
-    Raises UserError, "rest-gone" where no others are left.
+    """warm: the cells to be left out, by recipe and name, because a recipe that was corrected may
+    number its cells in another way. Raises UserError, "rest-gone" where no others are left.
     """
     from torchkeeper.client.recipes import files as recipes
 
@@ -299,7 +289,6 @@ def file_of(job: Job, recipe: str) -> str:
 
 #: The sources a recipe can be made for, in the order in which they are offered.
 SOURCES = ("callable", "script", "exported", "eager", "triton")
-#: What stands for them where a form is filled in instead.
 FORM = "form"
 
 
@@ -320,9 +309,7 @@ def builtin_help() -> str:
 
 
 def instead_of_text(paths: Sequence[str], alone: bool) -> tuple[str, str]:
-    """What is said of what has no text to show, as a title and more: folders, several recipes, and
-    the built-in one; ``alone``: there is no other.
-    """
+    """Title and more of what has no text to show; ``alone``: there is only the built-in recipe."""
     if list(paths) != [BUILTIN]:
         if len(paths) > 1:
             return _tr("More than one is chosen"), _tr(

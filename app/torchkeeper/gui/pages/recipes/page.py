@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QPoint, QSettings, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeWidgetItem, QWidget
 
@@ -27,8 +27,6 @@ from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
-    from PySide6.QtCore import QSettings
-
     from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.places.listing import Listing
 
@@ -67,16 +65,14 @@ def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
 
 
 def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
-    item = QTreeWidgetItem(
-        [printable(x, 4096) if isinstance(x, str) else f"{x:,}" if x else "–" for x in texts]
-    )
+    shown = [printable(x, 4096) if isinstance(x, str) else f"{x:,}" if x else "–" for x in texts]
+    item = QTreeWidgetItem(shown)
     item.setTextAlignment(CELLS, lists.RIGHT)
     for column in (NAME, WARMED, FILE):
         item.setToolTip(column, tip(item.text(column)))
     return item
 
 
-#: Where it is remembered how wide the list is.
 _WIDTHS = "recipes/list"
 #: What the button of what stands in place of a text does.
 _WRITE, _CLEAR = "write", "clear-filter"
@@ -87,7 +83,6 @@ class RecipesPage(Page):
 
     #: A recipe is to be edited: its file, the line, and whether the form is wanted.
     editing = Signal(object, int, bool)
-    #: One is to be begun, of a source.
     beginning = Signal(str)
     #: Some are to be warmed, or measured in the place that is shown.
     warming = Signal(object)
@@ -168,8 +163,8 @@ class RecipesPage(Page):
 
     def _lay_out(self) -> None:
         forms.add(self.tools, self.new, self.add_file, self.add_folder)
-        self._nothing = QWidget()
-        self.below = forms.stack(self._nothing, self.text, self.blank)
+        self._none = QWidget()
+        self.below = forms.stack(self._none, self.text, self.blank)
         listed = forms.column(self.box, (self.tree, 1), margin=(0, 0, 8, 0))
         does = forms.row(self.go, self.verify, self.edit, self.remove, forms.REST)
         beside = forms.column(self.name, self.about, self.facts, does, margin=(8, 0, 0, 0))
@@ -197,8 +192,6 @@ class RecipesPage(Page):
         self._listing.changed.connect(self._chosen)
         theme.follow(self, self._paint)
 
-    # Coming and going.
-
     def left(self) -> None:
         self._settings.setValue(_WIDTHS, self.across.saveState())
 
@@ -211,7 +204,6 @@ class RecipesPage(Page):
         return go_to_field(self.box)
 
     def refresh(self, *_: object) -> None:
-        """Read the list and the recipes again."""
         self._ask()
 
     def add(self, paths: Sequence[str]) -> None:
@@ -306,8 +298,6 @@ class RecipesPage(Page):
             name = "folder" if folder else "warm" if good else "error"
             item.setIcon(NAME, theme.icon(name, None if good else shades.error))
 
-    # What is chosen.
-
     def selected(self) -> list[str]:
         """The paths of what is chosen, as it is listed."""
         return [item.data(NAME, OF)[0] for item in self._items() if item.isSelected()]
@@ -358,7 +348,6 @@ class RecipesPage(Page):
         self._show_text(paths, one)
 
     def _told(self, one: Listed | Known | None) -> str:
-        """The file, what it compiles, and when it was warmed."""
         if isinstance(one, Listed) and one.recipes:
             cells = sum(known.cells for known in one.recipes)
             many = say.count(len(one.recipes), "recipe", "recipes")
@@ -389,7 +378,7 @@ class RecipesPage(Page):
                 text = self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120))
                 self.blank.say(self.tr("Nothing matches the filter"), text)
                 self.blank.offer(self.tr("Clear filter"), _CLEAR)
-            self.below.setCurrentWidget(self.blank if told or hidden else self._nothing)
+            self.below.setCurrentWidget(self.blank if told or hidden else self._none)
             return
         if path == self._text_of:
             return
@@ -404,9 +393,7 @@ class RecipesPage(Page):
             self.below.setCurrentWidget(self.text)
 
         # Why it cannot be read is said above it.
-        listener = Listener(
-            result=show, failed=lambda _: self.below.setCurrentWidget(self._nothing)
-        )
+        listener = Listener(result=show, failed=lambda _: self.below.setCurrentWidget(self._none))
         self._reading = self._engines.background(listener, words.text, path)
 
     def _heading(self, paths: list[str], one: Listed | Known | None) -> str:
@@ -417,8 +404,6 @@ class RecipesPage(Page):
         if isinstance(one, Listed):
             return printable(one.path, 400)
         return self.tr("{} chosen").format(len(paths)) if paths else ""
-
-    # What can be done.
 
     def _menu(self, at: QPoint) -> None:
         menu = QMenu(self)
@@ -439,7 +424,6 @@ class RecipesPage(Page):
             self.editing.emit(paths[0], line, form)
 
     def _asked(self, what: str) -> None:
-        """The button of what stands in place of a text was pressed."""
         if what == _CLEAR:
             self.box.clear()
             self.tree.setFocus()
@@ -463,7 +447,6 @@ class RecipesPage(Page):
 
 
 def _within(top: QTreeWidgetItem) -> list[QTreeWidgetItem]:
-    """The recipes of a folder."""
     return [item for row in range(top.childCount()) if (item := top.child(row))]
 
 

@@ -145,8 +145,6 @@ class TomlEdit(NumberedEdit):
         self._underline()
         self.place_numbers()
 
-    # Keys and tooltips.
-
     def event(self, event: QEvent) -> bool:
         # These are the text's own here, not the window's.
         if (
@@ -165,7 +163,6 @@ class TomlEdit(NumberedEdit):
         return super().event(event)
 
 
-#: Faults that are listed.
 _MOST = 100
 #: Pixels it asks for at most.
 _HIGHEST = 260
