@@ -134,7 +134,7 @@ def test_it_foretells_the_bundle(
     click(qtbot, page.details)
     assert page.left.isVisible()
     assert not page.details.isVisible()
-    assert len(page.left.toPlainText().splitlines()) == left == dialog._left.total()
+    assert len(page.left.toPlainText().splitlines()) == left == dialog.secrets.stays.total()
     click(qtbot, page.copy)
     assert QGuiApplication.clipboard().text() == page.left.toPlainText()
     assert window.settings.value(EXPORTED_TO) == str(tmp_path)

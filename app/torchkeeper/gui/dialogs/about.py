@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QScrollArea, QWidget
+from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 import torchkeeper
 from torchkeeper.gui import actions, theme
@@ -21,7 +21,7 @@ class ShortcutsDialog(Dialog):
         grid = QGridLayout()
         grid.setHorizontalSpacing(32)
         grid.setVerticalSpacing(4)
-        at = 0
+        at, native = 0, QKeySequence.SequenceFormat.NativeText
         for name, title in (*actions.MENUS[:-1], actions.GROUP_MENU, actions.MENUS[-1]):
             specs = [s for s in actions.ACTIONS if s.menu == name and s.shortcut]
             if not specs:
@@ -31,13 +31,10 @@ class ShortcutsDialog(Dialog):
             grid.addWidget(heading, at, 0, 1, 2)
             at += 1
             for spec in specs:
-                native = ", ".join(
-                    QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
-                    for keys in (spec.shortcut, spec.also) if keys
-                )  # fmt: skip
+                shortcuts = (QKeySequence(keys) for keys in (spec.shortcut, spec.also) if keys)
                 text = actions.tr(spec.text).replace("&", "").rstrip("…")
                 grid.addWidget(forms.label(text), at, 0)
-                shown = forms.label(native, "muted")
+                shown = forms.label(", ".join(one.toString(native) for one in shortcuts), "muted")
                 shown.setFont(theme.monospace())
                 grid.addWidget(shown, at, 1, Qt.AlignmentFlag.AlignRight)
                 at += 1
@@ -54,7 +51,6 @@ class ShortcutsDialog(Dialog):
         close.setDefault(True)
         self.buttons(close)
         self.resize(600, min(780, self.screen().availableSize().height() - 120))
-        # Arrows and Page keys move it.
         self.area.setFocus()
 
 
@@ -89,9 +85,7 @@ class BugDialog(Dialog):
         if kept:
             what = self.tr("The window goes on. Please report this text.")
         forms.add(self.body, forms.label(fault, "heading"), forms.label(what, "muted", wrap=True))
-        view = QPlainTextEdit(text)
-        view.setReadOnly(True)
-        view.setAccessibleName(self.tr("The text of the report"))
+        view = forms.read_only_text(self.tr("The text of the report"), text)
         view.setAccessibleDescription(self.tr("Copy puts all of it on the clipboard"))
         view.setFont(theme.monospace())
         view.setMinimumHeight(220)

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QFileDialog,
-    QLayout,
-    QLineEdit,
-    QVBoxLayout,
-    QWhatsThis,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QFileDialog, QLayout, QLineEdit, QWhatsThis, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
@@ -26,7 +17,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages import ideas as asking
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled
@@ -35,6 +26,14 @@ from torchkeeper.gui.widgets.plain import window_title
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Space, TargetResult
+
+#: What an answer leads to; and what takes the path that was chosen.
+Then = Callable[[], object]
+Take = Callable[[str], object]
+#: Jobs that are named one by one.
+_NAMED = 5
+#: Milliseconds without a key press before what was typed is looked at.
+_TYPING_MS = 250
 
 
 class Dialog(QDialog):
@@ -46,11 +45,11 @@ class Dialog(QDialog):
     def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
         """ideas: what its What's This explains, by their names."""
         super().__init__(parent)
-        explain(self, *ideas)
+        asking.explain(self, *ideas)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setMinimumWidth(width)
-        self.body: QVBoxLayout = forms.column(margin=24, gap=forms.GAP)
+        self.body = forms.column(margin=24)
         self.setLayout(self.body)
         self._scrolled: Scrolled | None = None
         # The window's own does not reach a dialog.
@@ -65,8 +64,6 @@ class Dialog(QDialog):
         return self.tr("Finish this or close it first; then it can be dropped on the window")
 
     def _explain(self) -> None:
-        from torchkeeper.gui.pages import ideas as asking
-
         if not asking.explain_focused(self):
             QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)
 
@@ -80,7 +77,7 @@ class Dialog(QDialog):
         """Whether something in it is lost when it is closed; it asks then before it does."""
         return False
 
-    def leave(self, then: Callable[[], object]) -> None:
+    def leave(self, then: Then) -> None:
         """Close it, and call ``then`` once it is closed: where it asks before, perhaps never."""
         self.reject()
         then()
@@ -153,16 +150,10 @@ class Dialog(QDialog):
 
 
 class ConfirmDialog(Dialog):
-    """Asks before what cannot be undone. typed: a number that is to be typed first."""
+    """Asks before what cannot be undone. typed: a number that is to be typed first; 0 for none."""
 
     def __init__(
-        self,
-        parent: QWidget | None,
-        title: str,
-        question: str,
-        detail: str,
-        verb: str,
-        typed: int | None = None,
+        self, parent: QWidget, title: str, question: str, detail: str, verb: str, typed: int = 0
     ) -> None:
         super().__init__(parent, 480)
         self.setWindowTitle(title)
@@ -170,7 +161,7 @@ class ConfirmDialog(Dialog):
         self.detail = forms.label(detail, wrap=True)
         texts = forms.column(self.question, self.detail)
         self.typed = QLineEdit()
-        if typed is not None:
+        if typed:
             texts.addSpacing(4)
             forms.field(texts, self.tr("&Type {} to go on").format(f"{typed:,}"), self.typed)
         texts.addStretch(1)
@@ -186,11 +177,10 @@ class ConfirmDialog(Dialog):
         self.buttons(self.go, self.cancel)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
-        if typed is not None:
+        if typed:
             self.go.setEnabled(False)
-            self.typed.textChanged.connect(
-                lambda text: self.go.setEnabled(_digits(text) == str(typed))
-            )
+            right = str(typed)
+            self.typed.textChanged.connect(lambda text: self.go.setEnabled(_digits(text) == right))
             self.typed.setFocus()
 
 
@@ -200,13 +190,7 @@ def _digits(text: str) -> str:
 
 
 def confirm(
-    parent: QWidget,
-    title: str,
-    question: str,
-    detail: str,
-    verb: str,
-    then: Callable[[], object],
-    typed: int | None = None,
+    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Then, typed: int = 0
 ) -> ConfirmDialog:
     """Ask, and call ``then`` if the answer is yes."""
     dialog = ConfirmDialog(parent, title, question, detail, verb, typed)
@@ -224,7 +208,7 @@ class PlaceChoice(Compound):
         super().__init__()
         self.combo = Choice(30)
         self.combo.setEditable(True)
-        self.combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.combo.setInsertPolicy(self.combo.InsertPolicy.NoInsert)
         self._read_only = {place.path for place in places if place.read_only}
         others = {place.path for place in places if not place.takes or place.server}
         for path in (place.path for place in places if place.path not in others):
@@ -294,18 +278,15 @@ def file_dialog(
     return dialog
 
 
-def choose_folder(parent: QWidget, title: str, above: str, then: Callable[[str], object]) -> None:
+def choose_folder(parent: QWidget, title: str, above: str, then: Take) -> None:
     """Ask for a folder; ``above``: where to look first, where that is known."""
-    first = os.path.join(above, "") if above else ""
-    dialog = file_dialog(parent, title, first, QFileDialog.FileMode.Directory)
+    dialog = file_dialog(parent, title, os.path.join(above, ""), QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
     dialog.fileSelected.connect(then)
     dialog.open()
 
 
-def choose_file(
-    parent: QWidget, title: str, first: str, kinds: str, then: Callable[[str], object]
-) -> None:
+def choose_file(parent: QWidget, title: str, first: str, kinds: str, then: Take) -> None:
     """Ask for a file to read."""
     dialog = file_dialog(parent, title, first, QFileDialog.FileMode.ExistingFile, kinds)
     dialog.fileSelected.connect(then)
@@ -322,12 +303,7 @@ def choose_files(
 
 
 def choose_target(
-    parent: QWidget | None,
-    title: str,
-    name: str,
-    kinds: str,
-    then: Callable[[str], object],
-    suffix: str = "torchcache",
+    parent: QWidget, title: str, name: str, kinds: str, then: Take, suffix: str = "torchcache"
 ) -> None:
     """Ask for a file to write. Whoever asks for a bundle sees to what is there already."""
     dialog = file_dialog(parent, title, name, QFileDialog.FileMode.AnyFile, kinds)
@@ -342,9 +318,7 @@ def _tr(text: str) -> str:
     return QCoreApplication.translate("UnsavedDialog", text)
 
 
-def ask(
-    parent: QWidget, names: str, without: Callable[[], object], save: Callable[[], object]
-) -> ConfirmDialog:
+def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog:
     """Ask what becomes of what is not saved. names: a part of the question."""
     title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
     lost = _tr("What was changed since it was last saved is lost.")
@@ -361,13 +335,13 @@ class UnsavedDialog(Dialog):
         self._sure = False
         self._question: ConfirmDialog | None = None
         #: What was asked for that comes after its end.
-        self._then: Callable[[], object] | None = None
+        self._then: Then | None = None
 
     def unsaved_names(self) -> str:
         """What is not saved, as a part of the question."""
         raise NotImplementedError
 
-    def save_unsaved(self, then: Callable[[], object]) -> None:
+    def save_unsaved(self, then: Then) -> None:
         """Save it; ``then``: what follows where all could be saved."""
         raise NotImplementedError
 
@@ -378,7 +352,7 @@ class UnsavedDialog(Dialog):
             return
         super().reject()
 
-    def leave(self, then: Callable[[], object]) -> None:
+    def leave(self, then: Then) -> None:
         self._then = then
         self.reject()
 
@@ -406,36 +380,26 @@ class UnsavedDialog(Dialog):
 
         dialog.finished.connect(answered)
 
-    def _close_surely(self, then: Callable[[], object] | None = None) -> None:
+    def _close_surely(self, then: Then | None = None) -> None:
         """Close without asking; ``then``: what comes after it, where that is not known."""
         self._then = then or self._then
         self._sure = True
         self.reject()
 
 
-#: Jobs that are named one by one.
-_NAMED = 5
-
-
 class LeaveDialog(Dialog):
     """Go on in the background, stop, or stay. Cancel is the default: nothing happens then."""
 
-    def __init__(
-        self,
-        parent: QWidget,
-        active: Sequence[Job],
-        background: Callable[[], object],
-        stop: Callable[[], object],
-    ) -> None:
-        """active: what has not ended. background, stop: what is called for each answer."""
+    def __init__(self, parent: QWidget, jobs: Sequence[Job], background: Then, stop: Then) -> None:
+        """jobs: what has not ended. background, stop: what is called for each answer."""
         super().__init__(parent, 520)
         self.setWindowTitle(self.tr("Quit"))
-        number = say.count(len(active), "job is", "jobs are")
+        number = say.count(len(jobs), "job is", "jobs are")
         question = self.tr("{} still running or waiting").format(number)
         self.question = forms.label(question, "heading", wrap=True)
-        names = [job.title for job in active[:_NAMED]]
-        if len(active) > _NAMED:
-            names.append(self.tr("and {} more").format(len(active) - _NAMED))
+        names = [job.title for job in jobs[:_NAMED]]
+        if len(jobs) > _NAMED:
+            names.append(self.tr("and {} more").format(len(jobs) - _NAMED))
         self.jobs = forms.label("\n".join(names), wrap=True)
         self.detail = forms.label(
             self.tr("In the background, the window is gone at once. Start Torchkeeper again to "
@@ -452,24 +416,17 @@ class LeaveDialog(Dialog):
         self.background.clicked.connect(lambda: self._answer(background))
         self.buttons(self.background, self.stop, self.cancel)
         for button in (self.background, self.stop, self.cancel):
-            # Enter presses what has the focus, and Cancel has it first.
             button.setAutoDefault(True)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
 
-    def _answer(self, then: Callable[[], object]) -> None:
+    def _answer(self, then: Then) -> None:
         self.accept()
         then()
 
 
-#: Milliseconds without a key press before what was typed is looked at.
-_TYPING_MS = 250
-
-
 class Latest(QObject):
-    """Asks one thing at a time, in an engine of its own; a newer question ends the one before, and
-    so does the end of a dialog whose child it is.
-    """
+    """Asks one thing in an engine of its own, until a newer question or the end of its dialog."""
 
     def __init__(self, engines: Engines, parent: QObject) -> None:
         super().__init__(parent)
@@ -486,13 +443,7 @@ class Latest(QObject):
         return self._ticket is not None or self._next is not None
 
     def ask(
-        self,
-        op: str,
-        params: Mapping[str, object],
-        listener: Listener,
-        *,
-        soon: bool = True,
-        **more: Any,
+        self, op: str, params: Mapping[str, object], heard: Listener, soon: bool = True, **more: Any
     ) -> None:
         """Ask; with ``soon`` not before the typing pauses. more: what a request has besides."""
         self.forget()
@@ -503,9 +454,9 @@ class Latest(QObject):
                 then(what)
 
         def begin() -> None:
-            result, failed = partial(over, listener.result), partial(over, listener.failed)
-            heard = listener._replace(result=result, failed=failed)
-            self._ticket = self._engines.ask(op, params, heard, **more)
+            result, failed = partial(over, heard.result), partial(over, heard.failed)
+            listener = heard._replace(result=result, failed=failed)
+            self._ticket = self._engines.ask(op, params, listener, **more)
 
         self._next = begin
         if soon:

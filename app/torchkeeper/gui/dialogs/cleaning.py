@@ -94,12 +94,7 @@ class CleanDialog(Dialog):
     decided = Signal(int, int, bool)
 
     def __init__(
-        self,
-        parent: QWidget | None,
-        engines: Engines,
-        settings: QSettings,
-        place: str,
-        read_only: bool,
+        self, parent: QWidget, engines: Engines, settings: QSettings, place: str, read_only: bool
     ) -> None:
         super().__init__(parent, 680, "trash")
         self.setWindowTitle(self.tr("Clean up"))
@@ -214,7 +209,11 @@ class CleanDialog(Dialog):
             self.where.setText(printable(self._place))
         elif looking:
             self.title.setText(self.tr("Looking for what is dead…"))
-            self._tell_progress()
+            done, total, unit = found.progress or (0, None, "")
+            self.bar.setRange(0, int(total or 0))
+            self.bar.setValue(int(done))
+            of = self.tr("{} of {} entries").format(f"{done:,}", f"{total or 0:,}")
+            self.where.setText(of if unit == "entries" and total else printable(self._place))
         self._tell_environments()
         if result is None:
             for row in self.rows.values():
@@ -253,13 +252,6 @@ class CleanDialog(Dialog):
                 row.fail(" ".join((error.what, error.why)))
             else:
                 row.tell(one, not self._read_only)
-
-    def _tell_progress(self) -> None:
-        done, total, unit = self.found.progress or (0, None, "")
-        self.bar.setRange(0, int(total or 0))
-        self.bar.setValue(int(done))
-        of = self.tr("{} of {} entries").format(f"{done:,}", f"{total or 0:,}")
-        self.where.setText(of if unit == "entries" and total else printable(self._place))
 
     def _tell_environments(self) -> None:
         found = self.found
@@ -311,7 +303,6 @@ class _Sick(QFrame):
         self.hide()
 
     def tell(self, failed: list[tuple[str, UserError]]) -> None:
-        """Show these."""
         if failed == self._shown:
             return
         self._shown = list(failed)

@@ -14,17 +14,11 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine.protocol import COPY
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.dialogs.base import (
-    Latest,
-    PlaceChoice,
-    choose_target,
-    file_text,
-    replace_text,
-    room_text,
-)
+from torchkeeper.gui.dialogs import base
+from torchkeeper.gui.dialogs.base import Latest, PlaceChoice
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.leaving import SecretChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable, trust_notice
+from torchkeeper.gui.dialogs.pages import KindTable, trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel
@@ -38,20 +32,16 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages.bundles import Builders, CopyParams, CopyResult, KindOutcomes
 
-#: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
-#: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
-#: secrets.
+#: Begins a copy: to where, whether a bundle there is replaced, without what is needed, how objects
+#: are built by an environment, their names in it, and what becomes of secrets.
 Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None"], Job]
 
-#: What becomes of entries that are copied.
 Outcome = Literal["new", "there", "differs", "left"]
 _OUTCOMES: tuple[Outcome, ...] = ("new", "there", "differs", "left")
 
 
 class Chosen(NamedTuple):
-    """What is to be copied: entries of a place, how many and how big (bytes). bundle: whether it is
-    one, which others may have made; claims: what it says of its native objects then.
-    """
+    """What is to be copied; size: in bytes. claims: what a bundle says of its native objects."""
 
     place: str
     selection: Selection
@@ -78,7 +68,7 @@ class TargetChoice(PlaceChoice):
 
     def _new(self) -> None:
         kinds = self.tr("Torchkeeper bundles (*.torchcache)")
-        choose_target(self, self.tr("Copy to a new bundle"), self._bundle, kinds, self.choose)
+        base.choose_target(self, self.tr("Copy to a new bundle"), self._bundle, kinds, self.choose)
 
 
 class CopyDialog(WorkDialog):
@@ -86,7 +76,7 @@ class CopyDialog(WorkDialog):
 
     def __init__(
         self,
-        parent: QWidget | None,
+        parent: QWidget,
         engines: Engines,
         jobs: JobsModel,
         chosen: Chosen,
@@ -117,17 +107,11 @@ class CopyDialog(WorkDialog):
     def _make(self) -> None:
         self.title = forms.label("", "title", wrap=True)
         source = self.tr("From {}").format(printable(self._chosen.place, 4096))
-        self.table = KindTable(
-            self.tr("What would be copied, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Content"), self.tr("New"),
-             self.tr("Already there"), self.tr("Differ")],
-        )  # fmt: skip
-        self.table.room_for(4)
+        self.table = KindTable(self.tr("What would be copied, by kind"), 4, compared=True)
         self.news = forms.label("", wrap=True)
         self.room = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
         self.secrets = SecretChoice()
-        self._left = self.secrets.stays
         self.secrets.changed.connect(self._say)
         self.replace = QCheckBox()
         self.replace.hide()
@@ -142,7 +126,6 @@ class CopyDialog(WorkDialog):
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
                     "Copy only from bundles of people you trust."),
         )  # fmt: skip
-        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.go = forms.button(self.tr("Copy"), self._go, primary=True)
         body = forms.column(self.title, forms.label(source, "muted", wrap=True), 4)
         forms.field(body, self.tr("Copy &to"), self.target)
@@ -150,8 +133,7 @@ class CopyDialog(WorkDialog):
         forms.add(body, self.room, self.replace, 4, self.trust)
         # What others have made is copied on purpose, as it is imported.
         self.go.setAutoDefault(not self._chosen.bundle)
-        self._page = ChoicePage(body, self.cancel, self.go)
-        self.add_choice(self._page, None if self._chosen.bundle else self.go)
+        self._page = self.add_choice(body, self.go, enter=not self._chosen.bundle)
 
     def _ask(self, soon: bool = True) -> None:
         self.plan, self.error = None, None
@@ -215,14 +197,14 @@ class CopyDialog(WorkDialog):
         room, room_role = self._room() if plan else ("", "")
         forms.set_role(self.room, room_role or "muted")
         forms.tell(self.room, room)
-        out = "\n".join(filter(None, (self._left.words(self.tr), say.stays(plan)))) if plan else ""
-        forms.tell(self.out, out)
+        left = self.secrets.stays.words(self.tr)
+        forms.tell(self.out, "\n".join(filter(None, (left, say.stays(plan)))) if plan else "")
         there = plan.get("there") if plan else None
         is_bundle = plan is not None and plan["what"] == "bundle"
         replaces = is_bundle and there is not None and there["what"] == "file"
         self.replace.setVisible(replaces)
         if there and replaces:
-            self.replace.setText(replace_text(there, self.tr))
+            self.replace.setText(base.replace_text(there, self.tr))
         # Nothing runs what lies in a bundle.
         self.trust.setVisible(self._chosen.bundle and not is_bundle)
         self.table.say(self._nothing())
@@ -293,9 +275,9 @@ class CopyDialog(WorkDialog):
             return "", ""
         needed = plan.get("needed", 0)
         if plan["what"] == "bundle":
-            return file_text(plan["into"], needed, there, self.tr)
+            return base.file_text(plan["into"], needed, there, self.tr)
         space = there["space"]
-        text, role = room_text(needed, space, self.tr)
+        text, role = base.room_text(needed, space, self.tr)
         if not space["exists"] and not space["why"]:
             text = self.tr("The folder will be made.") + " " + text
         return text, role

@@ -81,18 +81,14 @@ class EnvironmentChoice(Compound):
         if [self.combo.itemData(row) for row in range(self.combo.count())] != [r[1] for r in rows]:
             self.combo.offer(rows, str(self.combo.currentData() or ""))
         if not self._touched:
-            self._prefer()
+            first = self._environments.chosen
+            if first is None and not (self._none and self._environments.off):
+                hopeless = (State.WITHOUT, State.FAILED, State.FOUND)
+                first = next((one for one in every if one.state not in hopeless), None)
+            row = self.combo.findData(first.python if first is not None else "")
+            with QSignalBlocker(self.combo):
+                self.combo.setCurrentIndex(max(0, row))
         self._ask()
-
-    def _prefer(self) -> None:
-        first = self._environments.chosen
-        if first is None and not (self._none and self._environments.off):
-            hopeless = (State.WITHOUT, State.FAILED, State.FOUND)
-            every = self._environments.every
-            first = next((one for one in every if one.state not in hopeless), None)
-        row = self.combo.findData(first.python if first is not None else "")
-        with QSignalBlocker(self.combo):
-            self.combo.setCurrentIndex(max(0, row))
 
     def _ask(self) -> None:
         one = self.one

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
 #: Facts of the torch; those about the machine stand under a title of their own.
-_OF_TORCH = frozenset(
-    {"python", "torch", "torch git", "torch key", "triton", "system hash", "key factors"}
-)
+_OF_TORCH = ("python", "torch", "torch git", "torch key", "triton", "system hash", "key factors")
 #: Facts that are read letter by letter.
 _FIXED = frozenset({"torch git", "torch key", "triton", "system hash", "vector"})
 #: Characters of a fact that are shown.
@@ -96,9 +94,9 @@ class EnvironmentsDialog(Dialog):
         self.again = forms.button(self.tr("As&k again"), self._again, enter=False)
         self.copy = forms.button(self.tr("&Copy"), enter=False)
         menu = QMenu(self.copy)
-        self.copy_text = menu.addAction(self.tr("As &text"), self._copy_text)
+        self.copy_text = menu.addAction(self.tr("As &text"), lambda: self._copy(False))
         self.copy_text.setStatusTip(self.tr("As it is shown here, a line for each fact"))
-        self.copy_json = menu.addAction(self.tr("As &JSON"), self._copy_json)
+        self.copy_json = menu.addAction(self.tr("As &JSON"), lambda: self._copy(True))
         self.copy_json.setStatusTip(self.tr("As env --json prints it"))
         theme.follow(menu, self._dress_copies)
         self.copy.setMenu(menu)
@@ -235,20 +233,16 @@ class EnvironmentsDialog(Dialog):
         if self.current is not None:
             self.preparing.emit(self.current.python)
 
-    def _copy_text(self) -> None:
-        if self.current is not None and self.current.facts is not None:
-            lines = words.lines(self.current.python, self.current.facts)
-            QGuiApplication.clipboard().setText("\n".join(map(printable, lines)))
-
     def _dress_copies(self) -> None:
         for action in (self.copy_text, self.copy_json):
             action.setIcon(theme.icon("copy"))
 
-    def _copy_json(self) -> None:
-        """As ``torchkeeper env --json`` prints it."""
-        if self.current is not None and self.current.facts is not None:
-            told = {"interpreter": self.current.python, **self.current.facts}
-            QGuiApplication.clipboard().setText(json.dumps(told))
+    def _copy(self, as_json: bool) -> None:
+        """As it is shown, or as ``torchkeeper env --json`` prints it."""
+        if (one := self.current) is not None and one.facts is not None:
+            lines = map(printable, words.lines(one.python, one.facts))
+            told = {"interpreter": one.python, **one.facts}
+            QGuiApplication.clipboard().setText(json.dumps(told) if as_json else "\n".join(lines))
 
 
 def choose_interpreter(parent: QWidget, then: Callable[[str], object]) -> None:

@@ -17,11 +17,10 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable
+from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
@@ -46,7 +45,7 @@ class ExportDialog(WorkDialog):
 
     def __init__(
         self,
-        parent: QWidget | None,
+        parent: QWidget,
         engines: Engines,
         jobs: JobsModel,
         settings: QSettings,
@@ -57,10 +56,8 @@ class ExportDialog(WorkDialog):
         start: Start,
         environments: Environments,
     ) -> None:
-        """counts: the chosen entries, and all of the place. environments: one of them may have
-        built the native objects.
-        """
-        super().__init__(parent, jobs, 640)
+        """counts: the chosen entries, and all. environments: one may have built native objects."""
+        super().__init__(parent, jobs, 640, "bundle")
         self.setWindowTitle(self.tr("Export"))
         self._engines, self._settings, self._place = engines, settings, place
         self._from = self.tr("From {}").format(printable(place, 4096))
@@ -84,15 +81,10 @@ class ExportDialog(WorkDialog):
     def _make(self) -> None:
         self.title = forms.label("", "title", wrap=True)
         self.source = forms.label(self._from, "muted", wrap=True)
-        self.table = KindTable(
-            self.tr("What goes into the bundle, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Content")],
-        )
-        self.table.room_for(1)
+        self.table = KindTable(self.tr("What goes into the bundle, by kind"), 1)
         self.origin = forms.label("", "muted", wrap=True)
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
-        explain(self, "bundle")
         self.needed = QCheckBox(needed_text(0))
         self.needed.setChecked(True)
         every = say.count(self._counts[1], "entry", "entries")
@@ -103,7 +95,6 @@ class ExportDialog(WorkDialog):
             box.toggled.connect(lambda *_: self._ask())
         self.lacking = forms.label("", "warning", wrap=True)
         self.secrets = SecretChoice()
-        self._left = self.secrets.stays
         self.secrets.changed.connect(self._say)
         self.key = KeyChoice(self._engines, self._settings)
         self.key.changed.connect(self._say)
@@ -118,13 +109,12 @@ class ExportDialog(WorkDialog):
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
-        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.go = forms.button(self.tr("Export"), self._go, primary=True)
         layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
         forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, self.secrets, 4)
         forms.add(layout, name, line, self.check, self.replace, 4)
         forms.field(layout, self.tr("S&ign with"), self.key)
-        self.add_choice(ChoicePage(layout, self.cancel, self.go), self.go)
+        self.add_choice(layout, self.go)
 
     @property
     def _selection(self) -> Selection:
@@ -197,8 +187,7 @@ class ExportDialog(WorkDialog):
     def path(self) -> str | None:
         """The file to write as an absolute path; None while there is none."""
         typed = os.path.expanduser(self.file.text().strip())
-        named = os.path.isabs(typed) and not typed.endswith("/")
-        return os.path.normpath(typed) if named else None
+        return os.path.normpath(typed) if os.path.isabs(typed) and not typed.endswith("/") else None
 
     @property
     def ready(self) -> bool:
@@ -211,7 +200,7 @@ class ExportDialog(WorkDialog):
         entries = say.count(count, "entry", "entries")
         needs = count - self._counts[0]
         # Where some cannot be held, how many are needed is not known by this.
-        if plan and self._needs and needs > 0 and not self._left:
+        if plan and self._needs and needs > 0 and not self.secrets.stays:
             self.needed.setText(needed_text(needs))
         title = self.tr("Export {}").format(entries)
         if self.error:
@@ -230,7 +219,7 @@ class ExportDialog(WorkDialog):
         elif plan is None:
             nothing = self.tr("Working out what goes in…")
         self.table.say(nothing)
-        out = filter(None, (self._left.words(self.tr), say.stays(plan or {})))
+        out = filter(None, (self.secrets.stays.words(self.tr), say.stays(plan or {})))
         forms.tell(self.out, "\n".join(out))
         self._say_target()
         left = count - self.secrets.left_out if not self.error else 0
@@ -309,8 +298,7 @@ class ExportDialog(WorkDialog):
         elif there is None:
             text, role = self.tr("Looking there…"), ""
         else:
-            needed = self.plan["room"] if self.plan else 0
-            text, role = file_text(self.path, needed, there, self.tr)
+            text, role = file_text(self.path, self.plan["room"] if self.plan else 0, there, self.tr)
         forms.set_role(self.check, role or "muted")
         self.check.setText(text)
         is_file = there is not None and there["what"] == "file"

@@ -24,7 +24,7 @@ from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
 from torchkeeper.gui.dialogs.leaving import Stays
-from torchkeeper.gui.dialogs.pages import ChoicePage, KindTable, trust_notice
+from torchkeeper.gui.dialogs.pages import KindTable, trust_notice
 from torchkeeper.gui.dialogs.signers import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import About, Names, Naming
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
     from torchkeeper.engine.messages.places import ListParams, ListResult
-    from torchkeeper.gui.background.lookups import Signers
 
 #: The files, the target, the names of objects there, and what the files say of their objects.
 Start = Callable[[Sequence[str], str, Naming | None, Sequence[About]], Job]
@@ -54,7 +53,7 @@ class ImportDialog(WorkDialog):
 
     def __init__(
         self,
-        parent: QWidget | None,
+        parent: QWidget,
         engines: Engines,
         jobs: JobsModel,
         files: Sequence[str],
@@ -79,18 +78,11 @@ class ImportDialog(WorkDialog):
         #: What was compared, or is being: the target, the names, and the files.
         self._asked: tuple[str | None, Naming | None, tuple[str, ...]] | None = None
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
-        self._tickets: list[int] = []
         #: Whether only what trusted signers have signed is imported.
         self._required = False
-        listener = Listener(result=self._told_signers)
-        self._tickets.append(engines.background(listener, lookups.signers))
+        self._tickets = [engines.background(Listener(result=self._told_signers), lookups.signers)]
         self._tree = self._make_tree()
-        self._detail = KindTable(
-            self.tr("What is inside, by kind"),
-            [self.tr("Kind"), self.tr("Entries"), self.tr("Content"), self.tr("New"),
-             self.tr("Already there"), self.tr("Differ")],
-        )  # fmt: skip
-        self._detail.room_for(4)
+        self._detail = KindTable(self.tr("What is inside, by kind"), 4, compared=True)
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
         self.signer = UnknownSigner(engines)
@@ -149,12 +141,9 @@ class ImportDialog(WorkDialog):
         self.anyway.toggled.connect(self._allow)
         forms.add(body, trust_notice(what, self.trust), self.strange, self.anyway)
         self._say_trust()
-        self.cancel = forms.button(self.tr("Cancel"), self.reject)
-        self.cancel.setAutoDefault(False)
         # Never the default: to import is to be pressed on purpose.
         self.go = forms.button(self.tr("Import"), self._go, primary=True, enter=False)
-        self._page = ChoicePage(body, self.cancel, self.go)
-        self.add_choice(self._page)
+        self._page = self.add_choice(body, self.go, enter=False)
         # On a small or magnified screen the page is scrolled, never the buttons.
         self.resize_within(740, 796 + self._tree.height())
         # What is to be decided first is where it goes.
@@ -222,7 +211,7 @@ class ImportDialog(WorkDialog):
             self._say_prospects()
         self._allow()
 
-    def _told_signers(self, found: Signers) -> None:
+    def _told_signers(self, found: lookups.Signers) -> None:
         self._required = found["required"]
         self._allow()
 
@@ -289,8 +278,8 @@ class ImportDialog(WorkDialog):
             params: messages.CompareParams = {"files": list(asked[2]), "into": into}
             if naming is not None:
                 params["env"] = naming.python
-            told, failed = self._is_compared, partial(self._is_compared, None)
-            heard = Listener(None, self._comparing, self._stays.take, told, failed)
+            failed = partial(self._told, None)
+            heard = Listener(None, self._comparing, self._stays.take, self._told, failed)
             before = () if naming is None else naming.before
             self._compare_of.ask(protocol.COMPARE, params, heard, soon=soon, before=before)
         else:
@@ -303,9 +292,7 @@ class ImportDialog(WorkDialog):
             text = self.tr("Comparing with what is there, {} of {}…")
             self.news.setText(text.format(say.size(done), say.size(total)))
 
-    def _is_compared(
-        self, found: messages.CompareResult | None, error: UserError | None = None
-    ) -> None:
+    def _told(self, found: messages.CompareResult | None, error: UserError | None = None) -> None:
         self.compared, self._compare_error = found, error
         self._show_file()
         self._allow()
@@ -377,8 +364,7 @@ class ImportDialog(WorkDialog):
         }
 
     def _total(self, outcome: Outcome, what: Literal["entries", "bytes"] = "entries") -> int:
-        found = self.compared["files"] if self.compared else ()
-        return sum(one[outcome][what] for one in found)
+        return sum(one[outcome][what] for one in (self.compared["files"] if self.compared else ()))
 
     def _allow(self) -> None:
         count = sum(file.entries for file in self.chosen)

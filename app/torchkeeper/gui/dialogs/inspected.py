@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import JudgeResult
     from torchkeeper.verdict.probed import Env
 
+#: Characters of a sentence about a file.
+_LONG = 400
+
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("Inspected", text)
@@ -151,17 +154,12 @@ def signed(signature: SignatureResult) -> str:
     return _tr("Signed by nobody")
 
 
-#: Characters of a sentence about a file.
-_LONG = 400
-
-
 class Prospects(QObject):
     """Has files judged, one by one, in the environment that is chosen; where it fails, nothing."""
 
     changed = Signal()
 
     def __init__(self, engines: Engines, choice: EnvironmentChoice, parent: QObject) -> None:
-        """choice: whom to ask."""
         super().__init__(parent)
         self._choice = choice
         self._judging = Judging(engines, self)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 #: Cells that are listed.
 _CELLS = 500
+#: The last column of cells, and how wide their names are beside it.
+_WHY, _NAME_WIDE = 5, 316
 _MARK = Qt.ItemDataRole.UserRole
 
 
@@ -132,10 +134,6 @@ class LapTable(_Table):
             for column in (4, 5):
                 bad = own and item.text(column) not in ("0", "–")
                 item.setForeground(column, QColor(shades.error if bad else shades.text))
-
-
-#: The last column of cells, and how wide their names are beside it.
-_WHY, _NAME_WIDE = 5, 316
 
 
 class VerifiedCells(_Table):

@@ -1,6 +1,4 @@
-"""What is asked before entries leave a place, and told: the key to sign with, what becomes of
-secrets that were found, and what a copy would not take.
-"""
+"""What is asked and told before entries leave a place: the key, secrets, what would stay out."""
 
 from __future__ import annotations
 
@@ -25,10 +23,13 @@ from torchkeeper.gui.widgets.plain import tip
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Secrets
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.gui.background.lookups import Keys
 
 #: Where the name of the key is remembered that was chosen last: a path, or a public key.
 SIGN_WITH = "sign/key"
+#: Secrets that are listed; how many there are is said in any case.
+_LISTED = 200
+#: Reasons that are named one by one.
+_NAMED = 4
 
 
 class KeyChoice(Compound):
@@ -71,9 +72,7 @@ class KeyChoice(Compound):
             return self._error.what if self._needed else ""
         if self._wanted and self._key is None:
             return self.said.text()
-        if self._needed and not self._wanted:
-            return self.tr("Choose the key to sign with.")
-        return ""
+        return self.tr("Choose the key to sign with.") if self._needed and not self._wanted else ""
 
     @property
     def busy(self) -> bool:
@@ -101,7 +100,7 @@ class KeyChoice(Compound):
         self._ticket = self._engines.background(listener, lookups.keys, file)
         self._fill()
 
-    def _found(self, found: Keys, file: str) -> None:
+    def _found(self, found: lookups.Keys, file: str) -> None:
         self._ticket = self._error = None
         self._wrong = found["wrong"]
         keys: dict[str, Key] = {}
@@ -189,8 +188,7 @@ def _short(name: str) -> str:
 
 
 def _title(key: Key) -> str:
-    is_file = os.path.isabs(key.name)
-    return _short(key.name) if is_file else printable(key.comment or key.kind, 80)
+    return _short(key.name) if os.path.isabs(key.name) else printable(key.comment or key.kind, 80)
 
 
 def _about(key: Key, held: str, touched: str) -> str:
@@ -199,10 +197,6 @@ def _about(key: Key, held: str, touched: str) -> str:
             touched if key.hardware else ""]  # fmt: skip
     lines = (" · ".join(filter(None, parts)) for parts in (first, more))
     return "\n".join(printable(line, 300) for line in lines if line)
-
-
-#: Secrets that are listed; how many there are is said in any case.
-_LISTED = 200
 
 
 class SecretChoice(QWidget):
@@ -275,8 +269,7 @@ class SecretChoice(QWidget):
     @property
     def left_out(self) -> int:
         """How many entries would be left out as they cannot be redacted."""
-        redact = self.choice.currentData() == "redact"
-        return self._told["fixed"] if redact and self._told else 0
+        return self._told["fixed"] if self._told and self.choice.currentData() == "redact" else 0
 
     def _make_room(self, secrets: int) -> None:
         dialog = self.window()
@@ -310,10 +303,6 @@ class SecretChoice(QWidget):
         self.changed.emit()
 
 
-#: Reasons that are named one by one.
-_NAMED = 4
-
-
 class Stays(Counter[str]):
     """How many entries stay out for each reason."""
 
@@ -328,14 +317,12 @@ class Stays(Counter[str]):
         count = sum(self.values())
         if not count:
             return ""
-        stay = tr("{} stay out").format(say.count(count, "entry", "entries"))
         if count == 1:
-            stay = tr("One entry stays out")
+            stay, why = tr("One entry stays out"), self.most_common(1)[0][0]
+            # But an abbreviation stays one.
+            return f"{stay}: {why if why[1:2].isupper() else why[:1].lower() + why[1:]}"
         reasons = [f"{number:,} × {why}" for why, number in self.most_common(_NAMED)]
         if len(self) > _NAMED:
             reasons.append(tr("and {} reasons more").format(len(self) - _NAMED))
-        if count == 1:
-            why = reasons[0].partition("× ")[2]
-            # But an abbreviation stays one.
-            return f"{stay}: {why if why[1:2].isupper() else why[:1].lower() + why[1:]}"
+        stay = tr("{} stay out").format(say.count(count, "entry", "entries"))
         return "\n".join([f"{stay}:", *reasons])

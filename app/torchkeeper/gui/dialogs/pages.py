@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPaintEvent, QPixmap
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QHeaderView,
-    QLayout,
-    QTreeWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from torchkeeper.client.words import preparing, tongue
 from torchkeeper.client.words.outcomes import Outcome
@@ -34,6 +26,15 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.verified import KeptVerification
     from torchkeeper.gui.matrix.pane import CellsPane
 
+#: The margins of the dialog at the left and the right of a list, and the list's own.
+_AROUND = 76
+#: Reasons that are listed one by one; the list itself has them all.
+_REASONS = 4
+#: As many lines of what was left out are seen without a scroll bar.
+_LINES = 10
+#: As high as a widget can be, in Qt (a macro there).
+QWIDGETSIZE_MAX = 16_777_215
+
 
 class ChoicePage(QWidget):
     """What a dialog asks, and its buttons, which stay where they are when the rest is scrolled."""
@@ -42,8 +43,7 @@ class ChoicePage(QWidget):
         super().__init__()
         self.inside = Scrolled(forms.page(body))
         self._row = button_row(*buttons)
-        #: Why the last button is off, where that is not what one is asked, and empty where it is
-        #: not: over the buttons, for what says it otherwise may be below the fold.
+        #: Why the last button is off, over the buttons: what says it otherwise may be out of sight.
         self.why = forms.label("", "muted", wrap=True)
         self.why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.why.hide()
@@ -95,8 +95,7 @@ class Snippet(QWidget):
         forms.selectable(self.text, keys=True)
         self.text.setAccessibleName(self.tr("To be set where programs run"))
         theme.follow(self.text, lambda: self.text.setFont(theme.monospace()))
-        copy = self.tr("Cop&y")
-        self.copy = forms.button(copy, lambda: _copy(self.text.text()), enter=False)
+        self.copy = forms.button(self.tr("Cop&y"), lambda: _copy(self.text.text()), enter=False)
         self.copy.setToolTip(self.tr("Copy the line to the clipboard"))
         line = forms.row((self.text, 1), self.copy, gap=12, margin=(12, 8, 8, 8))
         self.setLayout(forms.column(forms.frame("hint", line)))
@@ -172,16 +171,6 @@ class Aftermath(QWidget):
             shown.setVisible(bool(rows))
 
 
-#: The margins of the dialog at the left and the right of a list, and the list's own.
-_AROUND = 76
-#: Reasons that are listed one by one; the list itself has them all.
-_REASONS = 4
-#: As many lines of what was left out are seen without a scroll bar.
-_LINES = 10
-#: As high as a widget can be, in Qt (a macro there).
-QWIDGETSIZE_MAX = 16_777_215
-
-
 class ResultPage(QWidget):
     """What came of a job, what it left out, and what can be done now."""
 
@@ -242,9 +231,8 @@ class ResultPage(QWidget):
         self._outcome, of = outcome(job), job.traits
         self.title.setText(self._outcome.title)
         self.text.setText("\n".join(self._outcome.lines))
-        failed = job.error if job.state is State.FAILED else None
         # The log has a button of its own.
-        self.remedies.offer(failed, "show-log")
+        self.remedies.offer(job.error if job.state is State.FAILED else None, "show-log")
         left = job.left if job.state is State.DONE else 0
         for widget in (self.left_title, self.left_reasons, self.copy):
             widget.setVisible(left > 0)
@@ -271,8 +259,7 @@ class ResultPage(QWidget):
             several = self.tr("{} left out").format(f"{left:,}")
             self.left_title.setText(several if left > 1 else self.tr("One entry was left out"))
             self.left_reasons.setText("\n".join(self._reasons(job)))
-        over = job.state in (State.FAILED, State.CANCELLED)
-        self.again.setVisible(over and again)
+        self.again.setVisible(again and job.state in (State.FAILED, State.CANCELLED))
         self.open.setVisible(job.fruit is not None)
         # A server is in no folder.
         self.folder.setVisible(job.fruit is not None and scheme_of(job.fruit).local)
@@ -328,19 +315,22 @@ class ResultPage(QWidget):
             self.picture.setPixmap(theme.pixmap(said.icon, 32, colour, ratio))
 
 
-_ROW = 28
-
-
 class KindTable(lists.Table):
     """A row for each kind, numbers to the right; the last row may be their sum."""
 
-    def __init__(self, name: str, columns: Sequence[str]) -> None:
-        super().__init__(name, columns)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+    def __init__(self, name: str, rows: int, compared: bool = False) -> None:
+        """rows: seen at least; compared: whether it tells what of them is new where they go."""
+        super().__init__(name, [])
+        columns = [self.tr("Kind"), self.tr("Entries"), self.tr("Content")]
+        if compared:
+            columns += [self.tr("New"), self.tr("Already there"), self.tr("Differ")]
+        self.setHeaderLabels(columns)
+        self.setMinimumHeight(38 + 28 * rows)
+        self.setSelectionMode(self.SelectionMode.NoSelection)
         header = self.header()
         header.setStretchLastSection(False)
         header.setSectionsMovable(False)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(0, header.ResizeMode.Stretch)
         for column in range(1, len(columns)):
             wide = header.fontMetrics().horizontalAdvance(columns[column]) + 40
             header.resizeSection(column, max(88, wide))
@@ -374,10 +364,6 @@ class KindTable(lists.Table):
                 box = self.viewport().rect().adjusted(16, 0, -16, 0)
                 flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
                 painter.drawText(box, flags, self._nothing)
-
-    def room_for(self, rows: int) -> None:
-        """Be at least as high as so many rows are."""
-        self.setMinimumHeight(38 + _ROW * rows)
 
     def _paint(self) -> None:
         shades = theme.shades()

@@ -1,6 +1,4 @@
-"""The prepare dialog, and how something is compiled, which dialogs that compile ask alike. Also the
-choice of recipes, and the cells that they make.
-"""
+"""The prepare dialog; and what dialogs that compile ask alike: how, for what, and which recipes."""
 
 from __future__ import annotations
 
@@ -16,9 +14,8 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
@@ -29,12 +26,13 @@ from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.warm.options import MOST_THREADS
 
 if TYPE_CHECKING:
-    from torchkeeper.gui.jobs.model import Asked
     from torchkeeper.verdict.probed import Env
-
 
 #: The interpreter, and the temporary folder or None for the usual one.
 Start = Callable[[str, str | None], Job]
+#: Cells that are named.
+_MOST = 1000
+_FILE, _FOLDER = "file…", "folder…"
 
 
 class PrepareDialog(WorkDialog):
@@ -43,24 +41,18 @@ class PrepareDialog(WorkDialog):
     fits = True
 
     def __init__(
-        self,
-        parent: QWidget | None,
-        environments: Environments,
-        jobs: JobsModel,
-        start: Start,
-        python: str = "",
+        self, parent: QWidget, environments: Environments, jobs: JobsModel, start: Start, first: str
     ) -> None:
-        """python: the interpreter to begin with."""
+        """first: the interpreter to begin with."""
         super().__init__(parent, jobs, 640, "header")
         self.setWindowTitle(self.tr("Prepare an environment"))
         self._start = start
         self.environment = EnvironmentChoice(environments)
-        self.environment.choose(python)
+        self.environment.choose(first)
         self.folder = forms.line_edit(self.tr("The usual one: TMPDIR, else /tmp"))
         self.folder.textChanged.connect(lambda *_: self._say())
         self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
         self.wrong = forms.label("", "error", wrap=True)
-        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.go = forms.button(self.tr("Prepare"), self._go, primary=True)
         self.environment.changed.connect(self._say)
         intro = forms.label(
@@ -80,7 +72,7 @@ class PrepareDialog(WorkDialog):
         helped = forms.label(help_text, "muted", wrap=True)
         line = forms.row((self.folder, 1), self.browse)
         forms.add(body, name, line, self.wrong, helped, forms.REST)
-        self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
+        self.add_choice(body, self.go)
         self._say()
 
     @property
@@ -195,11 +187,6 @@ class DeviceChoice(Choice):
     def device(self) -> str:
         """The chosen one; empty for the best."""
         return str(self.currentData() or "")
-
-
-#: Cells that are named.
-_MOST = 1000
-_FILE, _FOLDER = "file…", "folder…"
 
 
 class RecipeChoice(Compound):

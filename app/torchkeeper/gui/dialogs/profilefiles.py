@@ -27,8 +27,10 @@ from torchkeeper.gui.widgets.plain import tip
 
 #: Lines of what is left.
 _MOST = 500
-#: How high it is with what there is to list.
+#: How high an import is with what there is to list.
 _HIGH = 640
+#: Pixels that an export is wide, and lines of the text that it has room for at least.
+_WIDE, _FEW = 880, 4
 
 
 class ProfileImport(Dialog):
@@ -171,10 +173,6 @@ def _add(tree: QTreeWidget, name: str, text: str) -> None:
     for column in (0, 1):
         item.setToolTip(column, tip(item.text(column)))
     tree.addTopLevelItem(item)
-
-
-#: Pixels that it is wide, and lines of the text that it has room for at least.
-_WIDE, _FEW = 880, 4
 
 
 class _Text(QPlainTextEdit):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import PlanPurgeParams, PlanPurgeResult, Unknown
     from torchkeeper.stores.shapes import Users
 
-
 #: Entries of a server from which on their number is to be typed before they go.
 _MANY = 1000
 #: Processes that are named before the rest is only counted.
@@ -249,7 +248,7 @@ class PurgeDialog(Dialog):
             self.tr("Remove for good"),
             self._decide,
             # Of what others use, so much is not removed by two clicks.
-            typed=count if server and count >= _MANY else None,
+            typed=count if server and count >= _MANY else 0,
         )
 
     def _decide(self) -> None:

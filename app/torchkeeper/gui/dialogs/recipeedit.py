@@ -1,12 +1,11 @@
-"""How a recipe is edited: as a text, which is looked at while it is written, and the most frequent
-one in a form: a model or function, its inputs, and the ways to compile.
-"""
+"""How a recipe is edited: as a text, looked at while it is written, and the usual one in a form."""
 
 from __future__ import annotations
 
 import os
 import tomllib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 _TYPING_MS = 250
 #: Faults whose lines are marked.
 _MARKED = 100
+_DTYPES = ("float32", "bfloat16", "float16")
+_DYNAMIC = (None, False, True)
 
 
 class RecipeEditor(UnsavedDialog):
@@ -43,18 +44,16 @@ class RecipeEditor(UnsavedDialog):
 
     grows = False
 
-    #: It was written: its path.
+    #: It was written, or is to be warmed: its path.
     saved = Signal(str)
-    #: It is to be warmed: its path.
     warm = Signal(str)
 
     def __init__(
         self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
         folder: str = "", line: int = 1, form: bool = False, example: str = "",
     ) -> None:  # fmt: skip
-        """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
-        ``folder`` by default. line: where to go. form: whether the form is to be opened on it.
-        example: the source that the text is an example of, until it is saved.
+        """path: the file; without one, a ``text`` to begin with, saved in ``folder`` by default.
+        form: whether to open the form on it. example: the source that the text is an example of.
         """
         super().__init__(parent, 720, "recipe")
         self.setWindowModality(Qt.WindowModality.NonModal)
@@ -264,10 +263,16 @@ class RecipeEditor(UnsavedDialog):
                 then()
 
         def failed(error: UserError) -> None:
-            if error.code == "recipe-changed":
-                self._overwrite(error, lambda: self._write(path, then))
-            else:
+            if error.code != "recipe-changed":
                 self.notice.tell(error)
+                return
+            # Another program has written into the file: one of the two is to be lost.
+            title, why = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
+            over = partial(self._write, path, then)
+            dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), over)
+            again = forms.button(self.tr("&Read it again"), dialog.reject)
+            again.clicked.connect(self._read)
+            dialog.add_way(again)
 
         listener = Listener(result=written, failed=failed)
         self._tickets.append(self._engines.background(listener, known.save, path, whole, before))
@@ -288,14 +293,6 @@ class RecipeEditor(UnsavedDialog):
         what = source, os.path.dirname(self.path), text
         self._tickets.append(self._engines.background(listener, known.save_beside, *what))
 
-    def _overwrite(self, error: UserError, go: Callable[[], object]) -> None:
-        """Another program has written into the file: ask which of the two is to be lost."""
-        title, why = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
-        dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), go)
-        again = forms.button(self.tr("&Read it again"), dialog.reject)
-        again.clicked.connect(self._read)
-        dialog.add_way(again)
-
     def _warm(self) -> None:
         self._save(lambda: self.warm.emit(self.path))
 
@@ -313,10 +310,6 @@ class RecipeEditor(UnsavedDialog):
         self._save(then)
 
 
-_DTYPES = ("float32", "bfloat16", "float16")
-_DYNAMIC = (None, False, True)
-
-
 class RecipeForm(UnsavedDialog):
     """Writes a text, or changes one, which is edited from then on: it is the truth."""
 
@@ -324,9 +317,8 @@ class RecipeForm(UnsavedDialog):
         self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
         data: Tables | None = None, folder: str = "",
     ) -> None:  # fmt: skip
-        """then: is called with the text, and the folder that it is to lie in, or "" where that does
-        not matter. data: of the recipe that is changed, in this ``text``; folder: where it lies.
-        Raises Unfit where the form cannot show it.
+        """then: takes the text, and the folder that it is to lie in, if that matters. data: of the
+        recipe in ``text``, which lies in ``folder``. Raises Unfit where the form cannot show it.
         """
         names = forming.names(data) if data is not None else []
         super().__init__(parent, 640, "recipe")

@@ -66,8 +66,7 @@ class Trial(QWidget):
         self.notice = Notice()
         #: What is shown of the server, by what it is about.
         self.facts: dict[str, QLabel] = {}
-        #: All that were made: PySide (6.11) may have let go of a label that ``removeRow`` takes
-        #: away, which crashes.
+        #: All that were made: PySide (6.11) may crash over a label that ``removeRow`` takes away.
         self._made: dict[str, QLabel] = {}
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)
@@ -205,11 +204,7 @@ class ServerDialog(Dialog):
     """Asks where a Redis is and how to log in, and tries it out. others: names that are taken."""
 
     def __init__(
-        self,
-        parent: QWidget | None,
-        engines: Engines,
-        place: Place | None = None,
-        others: Collection[str] = (),
+        self, parent: QWidget, engines: Engines, place: Place | None, others: Collection[str]
     ) -> None:
         super().__init__(parent, 600, "place")
         add, change = self.tr("Add a Redis server"), self.tr("Edit a Redis server")

@@ -25,6 +25,9 @@ from torchkeeper.gui.widgets.plain import tip
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import ServerParams, ServerResult
 
+#: Seconds of the units that an expiry is given in.
+_UNITS = (3600, 86400, 7 * 86400)
+
 
 def _tr(text: str) -> str:
     return QCoreApplication.translate("ServerPage", text)
@@ -33,9 +36,7 @@ def _tr(text: str) -> str:
 class ServerPage(Dialog):
     """Asks a server for its figures and shows them."""
 
-    def __init__(
-        self, parent: QWidget | None, engines: Engines, place: str, title: str = ""
-    ) -> None:
+    def __init__(self, parent: QWidget, engines: Engines, place: str, title: str = "") -> None:
         super().__init__(parent, 560, "place")
         self.setWindowTitle(self.tr("Server"))
         self._engines = engines
@@ -76,10 +77,6 @@ class ServerPage(Dialog):
     def _failed(self, error: UserError) -> None:
         self.said.hide()
         self.notice.tell(error, again=True)
-
-
-#: Seconds of the units that an expiry is given in.
-_UNITS = (3600, 86400, 7 * 86400)
 
 
 class ExpiryDialog(Dialog):
@@ -184,12 +181,7 @@ class PasswordDialog(Dialog):
     """Asks for the password of a server that wants one, or another one."""
 
     def __init__(
-        self,
-        parent: QWidget | None,
-        engines: Engines,
-        place: str,
-        error: UserError,
-        title: str = "",
+        self, parent: QWidget, engines: Engines, place: str, error: UserError, title: str = ""
     ) -> None:
         super().__init__(parent, 480, "place")
         self.setWindowTitle(self.tr("Password of {}").format(title or Place(place).title))
@@ -216,9 +208,7 @@ class PassphraseDialog(Dialog):
     """Asks once; what is typed goes to ssh-keygen and nowhere else."""
 
     def __init__(self, parent: QWidget | None, key: str, question: str, wrong: bool) -> None:
-        """key: what to call it. question: ssh-keygen's own words. wrong: whether the answer before
-        was.
-        """
+        """key: its name. question: as ssh-keygen asks. wrong: whether the answer before was."""
         super().__init__(parent, 480)
         pin = "PIN" in question
         self.setWindowTitle(self.tr("PIN of a key") if pin else self.tr("Passphrase of a key"))

@@ -21,7 +21,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, Latest, choose_file, confirm
 from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.leaving import KeyChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage, trust_notice
+from torchkeeper.gui.dialogs.pages import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.table.mimedata import files_of
@@ -30,10 +30,11 @@ from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
-    from torchkeeper.gui.background.lookups import Signers
 
 #: Characters of a pasted key that are looked at; a long RSA key has some 1,500.
 _LONG = 16_384
+#: The key, and who has signed it until now.
+Start = Callable[[str, "SignatureResult | None"], Job]
 
 
 class TrustDialog(Dialog):
@@ -136,8 +137,7 @@ class TrustDialog(Dialog):
         said: list[str] = []
         if (error := self._error) is not None:
             # Of a key, the remedy is about one to sign with.
-            remedy = "" if error.code == "key-unusable" else error.remedy
-            said = [error.what, error.why, remedy]
+            said = [error.what, error.why, "" if error.code == "key-unusable" else error.remedy]
         self.wrong.setText(" ".join(filter(None, said)))
         self.wrong.setVisible(error is not None)
         public, shown = self._public, self.tr("Its fingerprint is shown here, to be compared.")
@@ -161,7 +161,7 @@ class TrustDialog(Dialog):
         self._ticket = self._engines.background(listener, lookups.signers, trust)
         self._say()
 
-    def _trusted(self, found: Signers) -> None:
+    def _trusted(self, found: lookups.Signers) -> None:
         self._ticket = None
         self.trusted.emit(found)
         self.accept()
@@ -278,7 +278,7 @@ class SignersDialog(Dialog):
         self._ticket = self._engines.background(listener, lookups.signers, change)
         self._allow()
 
-    def _told(self, found: Signers) -> None:
+    def _told(self, found: lookups.Signers) -> None:
         self._ticket, self.known = None, True
         self.problem.hide()
         self._signers = list(found["signers"])
@@ -349,10 +349,6 @@ class SignersDialog(Dialog):
         )  # fmt: skip
 
 
-#: The key, and who has signed it until now.
-Start = Callable[[str, "SignatureResult | None"], Job]
-
-
 class SignDialog(WorkDialog):
     """Nothing is changed before Sign is pressed."""
 
@@ -360,7 +356,7 @@ class SignDialog(WorkDialog):
 
     def __init__(
         self,
-        parent: QWidget | None,
+        parent: QWidget,
         engines: Engines,
         jobs: JobsModel,
         settings: QSettings,
@@ -380,15 +376,12 @@ class SignDialog(WorkDialog):
         self.key = KeyChoice(engines, settings, needed=True)
         self.finished.connect(self.key.stop)
         self.key.changed.connect(self._say)
-        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.go = forms.button(self.tr("Sign"), self._go, primary=True)
         layout = forms.column(self.title, self.where, self.said, forms.GAP)
         forms.field(layout, self.tr("S&ign with"), self.key)
         layout.addStretch(1)
-        page = ChoicePage(layout, self.cancel, self.go)
         self._look()
-        self.add_choice(page, self.go)
-        self.resize(620, self._needed(page))
+        self.resize(620, self._needed(self.add_choice(layout, self.go)))
         self.key.setFocus()
 
     @property

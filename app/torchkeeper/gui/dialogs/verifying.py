@@ -11,7 +11,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage, trust_notice
+from torchkeeper.gui.dialogs.pages import trust_notice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
@@ -33,7 +33,7 @@ class VerifyDialog(WorkDialog):
 
     def __init__(
         self,
-        parent: QWidget | None,
+        parent: QWidget,
         engines: Engines,
         environments: Environments,
         jobs: JobsModel,
@@ -44,9 +44,8 @@ class VerifyDialog(WorkDialog):
         recipes: Sequence[str] = (),
         own: bool = False,
     ) -> None:
-        """last: what the last verification came to, in words; empty without one. about: where a
-        bundle was made, and what it says of its objects (``made_in``, stores/bundles/parts.py).
-        recipes: files and folders to begin with. own: whether it is a folder of the user alone.
+        """last: the last verification in words. about: what a bundle says of where it was made
+        (stores/bundles/parts.py). recipes: to begin with. own: it is a folder of the user alone.
         """
         super().__init__(parent, jobs, 720, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
@@ -111,11 +110,10 @@ class VerifyDialog(WorkDialog):
             mild=own,
         )  # fmt: skip
         forms.add(body, 4, forms.row((left, 1), (right, 1), gap=24), forms.REST, 4, notice)
-        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         # The default for what is the user's own: what comes from others is run on purpose only.
         self.go = forms.button(self.tr("Verify"), self._go, primary=True)
         self.go.setAutoDefault(own)
-        self.add_choice(ChoicePage(body, self.cancel, self.go), self.go if own else None)
+        self.add_choice(body, self.go, enter=own)
 
     def begin_with(self, python: str, options: Asked) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""
@@ -134,9 +132,7 @@ class VerifyDialog(WorkDialog):
         return [name for name, box in self.runs.items() if box.isChecked()]
 
     def _suit(self) -> None:
-        """A mega-cache is what a cold run has saved; without headers there is none to prepare, and
-        for several cells one is prepared anyway, before all runs.
-        """
+        # For several cells a header is prepared anyway, before all runs.
         several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
         for name, able, why in (
             ("mega", self.runs["cold"].isChecked(), self.tr("It is made of what is cold")),

@@ -18,7 +18,6 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, choose_target, file_text, replace_text
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import ChoicePage
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Then
@@ -40,6 +39,16 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import CellsParams, CellsRow
     from torchkeeper.verdict.probed import Env
     from torchkeeper.warm.shapes import SentRecipe
+
+#: Reasons that are told.
+_MOST = 3
+#: Those of the place and not of a recipe, whose remedy is at hand in the dialog.
+_MENDED = frozenset({"place-blank"})
+#: Minutes that a cell may take at most.
+MOST_LIMIT = MOST_SECONDS // 60
+
+#: The interpreter, the recipes, the place, all that is not as usual, and where it goes then.
+Start = Callable[[str, list[str], str, Asked, Then], Job]
 
 
 class ThenChoice(QWidget):
@@ -238,12 +247,6 @@ class ProfileChoice(Compound):
         forms.tell(self.moved, "\n".join(moved))
 
 
-#: Reasons that are told.
-_MOST = 3
-#: Those of the place and not of a recipe, whose remedy is at hand in the dialog.
-_MENDED = frozenset({"place-blank"})
-
-
 class Foreseen(QWidget):
     """Asks an engine of the interpreter that is to compile (``cells``), which imports no torch."""
 
@@ -263,9 +266,7 @@ class Foreseen(QWidget):
     def look(
         self, python: str, recipes: Sequence[str | SentRecipe] | None, options: CellsParams
     ) -> None:
-        """Look at recipes, as a request has them; None: there is nothing to look at yet. In the
-        options ``into``: a place whose path may be no good.
-        """
+        """Look at recipes; None: nothing yet. options: ``into`` is a path that may be no good."""
         asked = (python, repr(recipes), repr(options)) if python and recipes is not None else None
         if asked == self._asked:
             return
@@ -311,14 +312,6 @@ class Foreseen(QWidget):
         self.changed.emit()
 
 
-#: Minutes that a cell may take at most.
-MOST_LIMIT = MOST_SECONDS // 60
-
-#: The interpreter, the recipes, the place; device, threads, portable, profile, limit_s and jobs
-#: where not as usual; and where it goes then.
-Start = Callable[[str, list[str], str, Asked, Then], Job]
-
-
 def cores() -> int:
     """The cores that this machine has for us."""
     return max(1, len(os.sched_getaffinity(0)))
@@ -331,7 +324,7 @@ class WarmDialog(WorkDialog):
 
     def __init__(
         self,
-        parent: QWidget | None,
+        parent: QWidget,
         engines: Engines,
         environments: Environments,
         jobs: JobsModel,
@@ -365,7 +358,6 @@ class WarmDialog(WorkDialog):
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
-        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.go = forms.button(self.tr("Start"), self._go, primary=True)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()
@@ -410,7 +402,7 @@ class WarmDialog(WorkDialog):
         body = forms.column(forms.label(intro, "muted", wrap=True), forms.GAP)
         forms.field(body, self.tr("Python &interpreter"), self.choice_of)
         forms.add(body, forms.GAP, both, forms.GAP, forms.REST)
-        self.add_choice(ChoicePage(body, self.cancel, self.go), self.go)
+        self.add_choice(body, self.go)
 
     def _say(self, *_: object) -> None:
         facts = self.choice_of.facts

@@ -6,23 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, WARM
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.laptable import RunningLaps
 from torchkeeper.gui.dialogs.pages import ChoicePage, ResultPage, button_row, cells_pane
 from torchkeeper.gui.idle import every
-from torchkeeper.gui.jobs.model import (
-    SIGNING,
-    Job,
-    JobsModel,
-    State,
-    cells_text,
-    lap_text,
-    progress_text,
-    state_text,
-)
+from torchkeeper.gui.jobs import model
+from torchkeeper.gui.jobs.model import Job, JobsModel, State
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import scheme_of
@@ -30,9 +22,20 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.gui.matrix.pane import CellsPane
 
-
 #: What the bar counts to.
 _STEPS = 1000
+#: What jobs are about, by their kind.
+_IDEAS = {
+    EXPORT: ("bundle",), IMPORT: ("bundle", "mega-cache"), SIGN: ("signature",),
+    WARM: ("recipe",), VERIFY: ("verification", "header"), PREPARE: ("header",),
+}  # fmt: skip
+#: How high a dialog is with little to say, at work and once that is over, and with a list.
+_LOW, _LOWEST = 224, 168
+_HIGH = 440
+#: And with tables.
+_TALL = 600
+#: How wide and high it is with the cells of a warm-up.
+_WIDE, _HIGHEST = 1040, 720
 
 
 class ProgressPage(QWidget):
@@ -57,10 +60,9 @@ class ProgressPage(QWidget):
         )
         self.cancel = forms.button(self.tr("Cancel"))
         self.cancel.setToolTip(self.tr("Stop; what was done is taken back"))
-        layout = forms.column(self.title, forms.GAP, self.bar, self.numbers, self.now, 4, self.laps)
-        forms.add(layout, forms.REST, button_row(self.background, self.cancel))
-        self._layout = layout
-        self.setLayout(layout)
+        parts = self.title, forms.GAP, self.bar, self.numbers, self.now, 4, self.laps, forms.REST
+        self._layout = forms.column(*parts, button_row(self.background, self.cancel))
+        self.setLayout(self._layout)
 
     def show_job(self, job: Job) -> None:
         """Bring it up to date."""
@@ -71,8 +73,7 @@ class ProgressPage(QWidget):
             self.bar.setValue(round(fraction * _STEPS))
         self.numbers.setText(self._numbers(job))
         self.now.setText(job.now or job.note)
-        # While it runs the line stays, also with nothing on it: what comes and goes would move the
-        # buttons from under the pointer.
+        # A line that comes and goes while it runs would move the buttons from under the pointer.
         running = job.state is State.RUNNING or not (job.laps or job.cells)
         self.now.setVisible(bool(self.now.text()) or running)
         if job.laps:
@@ -90,36 +91,22 @@ class ProgressPage(QWidget):
 
     def _numbers(self, job: Job) -> str:
         if job.state is not State.RUNNING:
-            return state_text(job)
+            return model.state_text(job)
         if job.counts_bytes:
-            return progress_text(job)
+            return model.progress_text(job)
         if job.laps:
-            return lap_text(job)
+            return model.lap_text(job)
         if job.kind == PREPARE:
             return self.tr("Building what is not there yet, which takes some seconds…")
         if len(job.cells.rows) > 1:
-            return cells_text(job)
+            return model.cells_text(job)
         if job.cells and job.unit != "steps":
             return self.tr("Compiling…")  # of one, nothing is counted
         if job.total:
             steps = job.unit == "steps"
             text = self.tr("{} of {} {}") if steps else self.tr("Reading the entries, {} of {}")
             return text.format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit)
-        return self.tr("Signing…") if job.unit == SIGNING else self.tr("Starting…")
-
-
-#: What jobs are about, by their kind.
-_IDEAS = {
-    EXPORT: ("bundle",), IMPORT: ("bundle", "mega-cache"), SIGN: ("signature",),
-    WARM: ("recipe",), VERIFY: ("verification", "header"), PREPARE: ("header",),
-}  # fmt: skip
-#: How high a dialog is with little to say, at work and once that is over, and with a list.
-_LOW, _LOWEST = 224, 168
-_HIGH = 440
-#: And with tables.
-_TALL = 600
-#: How wide and high it is with the cells of a warm-up.
-_WIDE, _HIGHEST = 1040, 720
+        return self.tr("Signing…") if job.unit == model.SIGNING else self.tr("Starting…")
 
 
 class WorkDialog(Dialog):
@@ -136,19 +123,15 @@ class WorkDialog(Dialog):
     cancelled = Signal(object)
     #: An environment is to be prepared: its interpreter.
     prepare = Signal(str)
-    #: What a job has warmed is to be verified; what it has not is to be warmed; its log is to be
-    #: shown.
+    #: What was warmed is to be verified; what was not, to be warmed; the log is to be shown.
     verify = Signal(object)
     rewarm = Signal(object)
     log = Signal(object)
     #: A recipe is to be edited: its file.
     edit = Signal(str)
 
-    def __init__(
-        self, parent: QWidget | None, jobs: JobsModel, width: int = 560, *ideas: str
-    ) -> None:
+    def __init__(self, parent: QWidget, jobs: JobsModel, width: int = 560, *ideas: str) -> None:
         super().__init__(parent, width, *ideas)
-        self._jobs = jobs
         #: The title and the height of the first page.
         self._title, self._height = "", 0
         self.job: Job | None = None
@@ -179,11 +162,14 @@ class WorkDialog(Dialog):
         asks = self.choice is not None and self.pages.currentWidget() is self.choice
         return super().takes_nothing if asks else None
 
-    def add_choice(self, page: QWidget, goes_on: QPushButton | None = None) -> None:
-        """The first page, and what Enter presses there."""
-        self.choice, self._goes_on = page, goes_on
+    def add_choice(self, body: QLayout, go: QPushButton, enter: bool = True) -> ChoicePage:
+        """The first page, with Cancel; ``enter``: whether Enter presses what goes on there."""
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.choice = page = ChoicePage(body, self.cancel, go)
+        self._goes_on = go if enter else None
         self.pages.insertWidget(0, page)
-        self._turn_to(page, 0, goes_on)
+        self._turn_to(page, 0, self._goes_on)
+        return page
 
     def _turn_to(self, page: QWidget, height: int = 0, goes_on: QPushButton | None = None) -> None:
         """Show a page, in a dialog as high as that needs. goes_on: what Enter presses there."""

@@ -1,6 +1,5 @@
-"""A read-only text with line numbers and colours that takes any size. It comes in pages; its lines
-are inserted, and then coloured, a few milliseconds at a time; a line that is too long for Qt's
-layout is cut, and says so.
+"""A read-only text of any size, with line numbers and colours. It comes in pages, inserted and then
+coloured a few milliseconds at a time; a line too long for Qt's layout is cut, and says so.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
 from torchkeeper.gui.widgets.lists import NumberedEdit
 
-# Colours for generated sources: what each part of a line of Python or C++ is.
-#
-# Written for speed, not for every corner of the two languages: a line is read once from left to
-# right, and all that a line needs to know of those before it is a ``State``.
+# Colours for sources, written for speed and not for every corner of Python and C++: a line is read
+# once from left to right, and all that it needs to know of those before it is a ``State``.
 
 #: What a part of a line can be; the themes have a colour for each (Shades.syntax).
 PARTS = ("comment", "string", "number", "keyword", "name", "special")
@@ -256,7 +253,10 @@ class CodeEdit(NumberedEdit):
         size = 0
         while self._coming and len(shown) < _LINES and size < _CHARS:
             text, length = self._coming.popleft()
-            shown.append(self._shaped(text, length))
+            shown.append(cleaned(text[:LINE]))
+            if length > LINE:
+                more = self.tr("… {} more characters in this line")
+                shown[-1] += f" {more.format(f'{length - LINE:,}')}"
             size += len(shown[-1])
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -270,12 +270,6 @@ class CodeEdit(NumberedEdit):
             shown.insert(0, "")
         cursor.insertText("\n".join(shown))
         self._replace = self._empty = False
-
-    def _shaped(self, text: str, length: int) -> str:
-        if length <= LINE:
-            return cleaned(text)
-        more = self.tr("… {} more characters in this line").format(f"{length - LINE:,}")
-        return f"{cleaned(text[:LINE])} {more}"
 
     def _colour(self, end: float) -> bool:
         """Colour the blocks that follow; True when all have their colours."""

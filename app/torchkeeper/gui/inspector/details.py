@@ -8,23 +8,8 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from PySide6 import QtGui
 from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, QUrl, Signal
-from PySide6.QtGui import (
-    QColor,
-    QKeyEvent,
-    QKeySequence,
-    QPainter,
-    QPaintEvent,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-    QTextFrameFormat,
-    QTextLength,
-    QTextOption,
-    QTextTableCell,
-    QTextTableCellFormat,
-    QTextTableFormat,
-)
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry, counted, entry_from_json, tallied
@@ -46,6 +31,9 @@ _SHOWN = 12
 _GRAPHS = ("graph", "backward_graph")
 #: The kinds of which one tells the time of the other as well.
 _OVERLAPPING = ("fxgraph", "aotautograd")
+_LABELS = 108
+#: Pixels around what is in a cell; headings stand as far in.
+_PADDING = 3
 _TENSOR = re.compile(
     r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
     r"(?:.*?device=device\(type='(\w+)'(?:, index=(\d+))?\))?"
@@ -152,9 +140,8 @@ def sections(
     *,
     server: bool = False,
 ) -> list[Section]:
-    """All facts; at first those that the row of the table tells. listed: the names of entries in
-    the place, of those that are needed or need this one. related: what looking through the place
-    has brought, once it is known. server: whether the place is one.
+    """All facts; without ``detail`` those that the row of the table tells. listed: the names of the
+    relatives that are in the place. related: what looking through it has brought, once known.
     """
     facts = detail.facts if detail else {}
     found = [_what(entry, facts), _made(entry, facts), _disk(entry, server)]
@@ -176,8 +163,7 @@ def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     section.add(_tr("Function"), _text(facts.get("function"), fixed=True))
     section.add(_tr("Functions"), *_several(facts.get("functions")))
     section.add(_tr("Direction"), _text(facts.get("direction")))
-    ops = (printable(str(op)) for op in _list(facts.get("ops")))
-    section.add(_tr("Main ops"), ", ".join(ops))
+    section.add(_tr("Main ops"), ", ".join(printable(str(op)) for op in _list(facts.get("ops"))))
     for fact in told(entry.kind, facts):
         section.add(_tr(fact.label), *_several(fact.values, fixed=fact.fixed))
     if "inputs" not in WORDED.get(entry.kind, ()):
@@ -204,17 +190,15 @@ def _made(entry: Entry, facts: Mapping[str, object]) -> Section:
 
 
 def _needs(title: str, needs: Sequence[Need], listed: dict[Need, str]) -> Section:
-    section = Section(title)
+    section, gone = Section(title), Value(_tr("not in this place"), muted=True)
     for kind in dict.fromkeys(need.kind for need in needs):
         keys = [need for need in needs if need.kind == kind]
         values = []
         for need in keys[:_SHOWN]:
             key, name = printable(need.key), listed.get(need)
             short = f"{key[:12]}…{key[-8:]}" if len(key) > 24 else key
-            keyed, gone = Value(short, fixed=True, muted=True), _tr("not in this place")
-            values += (
-                [keyed, Value(gone, muted=True)] if name is None else [Value(name, need), keyed]
-            )
+            keyed = Value(short, fixed=True, muted=True)
+            values += [keyed, gone] if name is None else [Value(name, need), keyed]
         section.add(kind_words(kind), *values, *_rest(len(keys)))
     return section
 
@@ -224,8 +208,7 @@ def _disk(entry: Entry, server: bool) -> Section:
 
     section = Section(_tr("On the server") if server else _tr("On disk"))
     exact = _tr("{} bytes").format(f"{entry.size:,}")
-    size = say.size(entry.size)
-    section.add(_tr("Content"), exact if entry.size < 1000 else f"{size} ({exact})")
+    section.add(_tr("Content"), exact if entry.size < 1000 else f"{say.size(entry.size)} ({exact})")
     section.add(_tr("Files"), f"{entry.files:,}")
     if entry.mtime is not None:
         section.add(_tr("Last change"), f"{say.when(entry.mtime)} ({say.ago(entry.mtime)})")
@@ -237,8 +220,7 @@ def _disk(entry: Entry, server: bool) -> Section:
     if inside := inner_cache(entry.path):
         # One of several caches in the place: of a rank of vLLM, say.
         section.add(_tr("Cache inside"), Value(printable(inside, 4096), fixed=True))
-    if entry.owner is not None:
-        section.add(_tr("Owner"), printable(entry.owner, 80))
+    section.add(_tr("Owner"), printable(entry.owner or "", 80))
     section.add(_tr("Path"), Value(printable(entry.path, 4096), fixed=True))
     section.add(_tr("SHA-256"), _text(entry.sha256, fixed=True))
     return section
@@ -253,10 +235,9 @@ def _several(values: object, *, fixed: bool = True) -> list[Value]:
     return [*(Value(x, fixed=fixed) for x in texts[:_SHOWN]), *_rest(len(texts))]
 
 
-def _rest(count: int, shown: int = _SHOWN) -> list[Value]:
-    if count <= shown:
-        return []
-    return [Value(_tr("and {} more").format(f"{count - shown:,}"), muted=True)]
+def _rest(count: int) -> list[Value]:
+    more = Value(_tr("and {} more").format(f"{count - _SHOWN:,}"), muted=True)
+    return [more] if count > _SHOWN else []
 
 
 def _input(text: str) -> str:
@@ -276,9 +257,8 @@ class _Sums(dict[str, tuple[int, int]]):
 
 
 class Counts:
-    """Adds up a large selection a piece at a time. compile_s: seconds of compiling; what entries of
-    AOTAutograd tell has those of their graphs in it, so that both kinds together are for an engine
-    to add up (``overlapping``).
+    """Adds up a large selection a piece at a time. The time of entries of AOTAutograd has that of
+    their graphs in it: both kinds together are for an engine to add up (``overlapping``).
     """
 
     def __init__(self) -> None:
@@ -338,10 +318,8 @@ class Counts:
             whole.add(_tr("Compile time"), Value(waiting, muted=True))
         elif seconds:
             whole.add(_tr("Compile time"), say.seconds(seconds))
-        if self.broken:
-            whole.add(_tr("Broken"), f"{self.broken:,}")
-        if self.orphans:
-            whole.add(_tr("Orphans"), f"{self.orphans:,}")
+        whole.add(_tr("Broken"), f"{self.broken:,}" if self.broken else "")
+        whole.add(_tr("Orphans"), f"{self.orphans:,}" if self.orphans else "")
         here = Section(_tr("By verdict"))
         for verdict in VERDICTS:
             if verdict in self.verdicts:
@@ -356,11 +334,6 @@ def _counted(entries: int, size: int) -> str:
     return f"{say.count(entries, 'entry', 'entries')} · {say.size(size)}"
 
 
-_LABELS = 108
-#: Pixels around what is in a cell; headings stand as far in.
-_PADDING = 3
-
-
 class FactsView(QTextBrowser):
     """Built of tables, never of HTML: what comes from a cache stays plain text."""
 
@@ -369,11 +342,9 @@ class FactsView(QTextBrowser):
     #: A link was gone to, at this many pixels from the top, in a view that is shown whole.
     reached = Signal(int)
 
-    def __init__(
-        self, name: str, parent: QWidget | None = None, *, whole: bool = False, margin: int = 12
-    ) -> None:
+    def __init__(self, name: str, *, whole: bool = False, margin: int = 12) -> None:
         """whole: as high as its text, in something else that scrolls."""
-        super().__init__(parent)
+        super().__init__()
         self._whole = whole
         self._drawing = False
         self.setAccessibleName(name)
@@ -381,7 +352,7 @@ class FactsView(QTextBrowser):
         self.setOpenLinks(False)
         self.setUndoRedoEnabled(False)
         self.setAcceptDrops(False)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setWordWrapMode(QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.document().setDocumentMargin(margin)
         self._sections: list[Section] = []
         self._needs: list[Need] = []
@@ -404,12 +375,12 @@ class FactsView(QTextBrowser):
         self._needs = []
         self._drawing = True
         self.clear()
-        cursor = QTextCursor(self.document())
+        cursor = QtGui.QTextCursor(self.document())
         for section in self._sections:
             self._heading(cursor, section.title)
             self._table(cursor, section)
-            cursor.movePosition(QTextCursor.MoveOperation.End)
-        self.moveCursor(QTextCursor.MoveOperation.Start)
+            cursor.movePosition(QtGui.QTextCursor.MoveOperation.End)
+        self.moveCursor(QtGui.QTextCursor.MoveOperation.Start)
         self.verticalScrollBar().setValue(at)
         self._drawing = False
         self._fit()
@@ -422,55 +393,55 @@ class FactsView(QTextBrowser):
         if self.hasFocus() and not self._drawing:
             self.reached.emit(self.cursorRect().center().y())
 
-    def _heading(self, cursor: QTextCursor, title: str) -> None:
-        look, block = QTextCharFormat(), QTextBlockFormat()
-        look.setForeground(QColor(theme.shades().muted))
+    def _heading(self, cursor: QtGui.QTextCursor, title: str) -> None:
+        look, block = QtGui.QTextCharFormat(), QtGui.QTextBlockFormat()
+        look.setForeground(QtGui.QColor(theme.shades().muted))
         look.setFontWeight(600)
         if not title:
             # Qt wants a line over a table; this one has no height to speak of.
-            block.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+            block.setLineHeight(1, QtGui.QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         cursor.setBlockFormat(block)
         cursor.insertText(title, look)
 
-    def _table(self, cursor: QTextCursor, section: Section) -> None:
-        form = QTextTableFormat()
-        form.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_None)
+    def _table(self, cursor: QtGui.QTextCursor, section: Section) -> None:
+        form = QtGui.QTextTableFormat()
+        form.setBorderStyle(QtGui.QTextFrameFormat.BorderStyle.BorderStyle_None)
         form.setBorder(0)
         form.setCellPadding(_PADDING)
         form.setBottomMargin(12 if section.labelled else 0)
         form.setCellSpacing(0)
-        form.setWidth(QTextLength(QTextLength.Type.PercentageLength, 100))
-        widths = [QTextLength(QTextLength.Type.VariableLength, 0)]
+        form.setWidth(QtGui.QTextLength(QtGui.QTextLength.Type.PercentageLength, 100))
+        widths = [QtGui.QTextLength(QtGui.QTextLength.Type.VariableLength, 0)]
         if section.labelled:
-            widths.insert(0, QTextLength(QTextLength.Type.FixedLength, _LABELS))
+            widths.insert(0, QtGui.QTextLength(QtGui.QTextLength.Type.FixedLength, _LABELS))
         form.setColumnWidthConstraints(widths)
         table = cursor.insertTable(len(section.rows), len(widths), form)
         # What stands first is on one line with what is over and under this.
-        edge = QTextTableCellFormat()
+        edge = QtGui.QTextTableCellFormat()
         edge.setLeftPadding(0)
-        muted = QTextCharFormat()
-        muted.setForeground(QColor(theme.shades().muted))
+        muted = QtGui.QTextCharFormat()
+        muted.setForeground(QtGui.QColor(theme.shades().muted))
         for row, (label, values) in enumerate(section.rows):
-            first: QTextTableCell = table.cellAt(row, 0)
+            first: QtGui.QTextTableCell = table.cellAt(row, 0)
             first.setFormat(edge)
             if section.labelled:
                 first.firstCursorPosition().insertText(label, muted)
             into = table.cellAt(row, len(widths) - 1).firstCursorPosition()
             for number, value in enumerate(values):
                 if number:
-                    into.insertBlock(QTextBlockFormat())
+                    into.insertBlock(QtGui.QTextBlockFormat())
                 into.insertText(value.text, self._look(value))
 
-    def _look(self, value: Value) -> QTextCharFormat:
+    def _look(self, value: Value) -> QtGui.QTextCharFormat:
         shades = theme.shades()
-        look = QTextCharFormat()
+        look = QtGui.QTextCharFormat()
         if value.fixed:
             look.setFont(theme.monospace())
-        look.setForeground(QColor(shades.muted if value.muted else shades.text))
+        look.setForeground(QtGui.QColor(shades.muted if value.muted else shades.text))
         if value.need is not None:
             look.setAnchor(True)
             look.setAnchorHref(f"need:{len(self._needs)}")
-            look.setForeground(QColor(shades.accent))
+            look.setForeground(QtGui.QColor(shades.accent))
             look.setFontUnderline(True)
             look.setToolTip(tip(printable(value.need.key)))
             self._needs.append(value.need)
@@ -483,8 +454,8 @@ class FactsView(QTextBrowser):
 
     def event(self, event: QEvent) -> bool:
         # Copy is this view's own here, not the window's.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            mine = QKeySequence.StandardKey
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QtGui.QKeyEvent):
+            mine = QtGui.QKeySequence.StandardKey
             if event.matches(mine.Copy) or event.matches(mine.SelectAll):
                 event.accept()
                 return True
@@ -511,17 +482,17 @@ class Chip(QWidget):
         metrics = self.fontMetrics()
         return QSize(metrics.horizontalAdvance(kind_words(self._kind)) + 34, metrics.height() + 8)
 
-    def paintEvent(self, _: QPaintEvent) -> None:
+    def paintEvent(self, _: QtGui.QPaintEvent) -> None:
         shades = theme.shades()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = QtGui.QPainter(self)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(QColor(shades.line))
-        painter.setBrush(QColor(shades.raised))
+        painter.setPen(QtGui.QColor(shades.line))
+        painter.setBrush(QtGui.QColor(shades.raised))
         painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(shades.kinds.get(self._kind, shades.muted)))
+        painter.setBrush(QtGui.QColor(shades.kinds.get(self._kind, shades.muted)))
         painter.drawRoundedRect(QRectF(11, box.center().y() - 4.5, 9, 9), 3, 3)
-        painter.setPen(QColor(shades.text))
+        painter.setPen(QtGui.QColor(shades.text))
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(self.rect().adjusted(26, 0, -6, 0), flags, kind_words(self._kind))

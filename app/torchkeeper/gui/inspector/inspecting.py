@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
@@ -11,8 +12,6 @@ from torchkeeper.gui.inspector.summary import About
 from torchkeeper.gui.pages.help import to_inspector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torchkeeper.artifacts.entry import Entry
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
@@ -40,10 +39,7 @@ class Inspecting(QObject):
         inspector.first.connect(self._first)
 
     def tell(
-        self,
-        selected: list[Entry],
-        here: VerdictController | None,
-        verifications: Verifications | None,
+        self, selected: list[Entry], here: VerdictController | None, verified: Verifications | None
     ) -> None:
         """Tell it what is selected, and what is known of the place and the environment."""
         context, inspector = self._context, self._inspector
@@ -52,7 +48,7 @@ class Inspecting(QObject):
             one = here.verdicts.environment
             named = (printable(one.torch, 60), printable(one.python, 300)) if one else ("", "")
             inspector.tell_about(About(*named, here.unjudged))
-        inspector.summary.measured.tell(verifications.of(place) if verifications else None)
+        inspector.summary.measured.tell(verified.of(place) if verified else None)
         inspector.offer_first(self.tr("Select the first") if context.entries.count else "")
         inspector.select(context.place, context.listing.is_folder, selected)
 

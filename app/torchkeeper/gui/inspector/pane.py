@@ -1,11 +1,10 @@
-"""The inspector: what the chosen entry is, beside the table. It asks an engine of its own, so that
-it never waits for a listing. What the row of the table tells is shown at once; the rest is asked
-for when the selection has come to rest, and long texts when their tab is shown.
+"""The inspector: what the chosen entry is. What the row of the table tells is shown at once; the
+rest is asked of an engine of its own when the selection rests, long texts when their tab is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -22,17 +21,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.chrome.split import LOWEST, NARROWEST
 from torchkeeper.gui.idle import every, once
-from torchkeeper.gui.inspector.details import (
-    Chip,
-    Counts,
-    Detail,
-    FactsView,
-    Need,
-    Relatives,
-    detail_of,
-    relatives_of,
-    sections,
-)
+from torchkeeper.gui.inspector import details
+from torchkeeper.gui.inspector.details import Chip, Counts, Detail, FactsView, Need, Relatives
 from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, RowsView, TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
 from torchkeeper.gui.table.cells import shown_name
@@ -43,15 +33,21 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torchkeeper.engine.messages.entries import Detail as Told
     from torchkeeper.engine.messages.entries import EntryFile, EntryParams, Related
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import SumParams, SumResult
 
-
 _NAME, _SIZE, _TIME = range(3)
+#: Milliseconds the selection has to rest before an engine is asked.
+SETTLE_MS = 120
+#: Milliseconds between two looks at what the time that passes changes.
+CLOCK_MS = 20_000
+#: Entries of a large selection that are counted in one turn of the event loop.
+_COUNT = 5000
+
+#: The names of those of the needed entries that are in the place.
+Lookup = Callable[[Sequence[Need]], dict[Need, str]]
 
 
 class FilesPane(QWidget):
@@ -97,7 +93,6 @@ class FilesPane(QWidget):
 class LowBlank(QWidget):
     """Says that nothing is selected, and what to do, as low as can be: the rows are above."""
 
-    #: The first entry is to be selected.
     first = Signal()
 
     def __init__(self) -> None:
@@ -114,17 +109,6 @@ class LowBlank(QWidget):
         self.button.setText(text)
         self.button.setAccessibleName(text.replace("&", ""))
         self.button.setVisible(bool(text))
-
-
-#: Milliseconds the selection has to rest before an engine is asked.
-SETTLE_MS = 120
-#: Milliseconds between two looks at what the time that passes changes.
-CLOCK_MS = 20_000
-#: Entries of a large selection that are counted in one turn of the event loop.
-_COUNT = 5000
-
-#: The names of those of the needed entries that are in the place.
-Lookup = Callable[[Sequence[Need]], dict[Need, str]]
 
 
 class Inspector(QFrame):
@@ -366,8 +350,7 @@ class Inspector(QFrame):
                 if "detail" in one and self.detail is None:
                     self._show_detail(one["detail"])
 
-        listener = Listener(findings=told, failed=self._failed)
-        self._ask_engine(protocol.DETAIL, listener)
+        self._ask_engine(protocol.DETAIL, Listener(findings=told, failed=self._failed))
 
     def _ask_engine(
         self, op: str, listener: Listener, what: str = "", aside: bool = True, **more: object
@@ -383,7 +366,7 @@ class Inspector(QFrame):
     def _show_detail(self, told: Told) -> None:
         if (entry := self._entry) is None:
             return
-        self.detail = detail = detail_of(told)
+        self.detail = detail = details.detail_of(told)
         # What was too large for the list has been read by now.
         problem = detail.entry.problem or (None if entry.problem in UNREAD else entry.problem)
         self.problem.tell(user_error(problem, {}) if problem else None)
@@ -397,7 +380,7 @@ class Inspector(QFrame):
 
     def _show_related(self, told: Related) -> None:
         if self._entry is not None and self.detail is not None:
-            self.related = relatives_of(told)
+            self.related = details.relatives_of(told)
             self._show_facts()
 
     def show_names(self) -> None:
@@ -413,7 +396,8 @@ class Inspector(QFrame):
         listed = self._lookup(needs) if needs else {}
         server = scheme_of(self._place).keeps_times
         self.summary.verdict.show_entry(self._entry, self._about)
-        self.facts.show_sections(sections(self._entry, detail, listed, related, server=server))
+        told = details.sections(self._entry, detail, listed, related, server=server)
+        self.facts.show_sections(told)
 
     def _failed(self, error: UserError) -> None:
         """Gone, or unreadable: said in place, what was known stays."""
@@ -426,8 +410,8 @@ class Inspector(QFrame):
         self._ask_engine(protocol.TEXT, listener, what, name=name, offset=offset)
 
     def _ask_factors(self) -> None:
-        listener = Listener(rows=self.factors.add, failed=self.factors.fail)
-        self._ask_engine(protocol.FACTORS, listener)
+        pane = self.factors
+        self._ask_engine(protocol.FACTORS, Listener(rows=pane.add, failed=pane.fail))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

@@ -9,31 +9,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import (
-    QHeaderView,
-    QLineEdit,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QTableView, QTextEdit, QWidget
 
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.inspector import code_edit
 from torchkeeper.gui.inspector.code_edit import CodeEdit, cleaned
-from torchkeeper.gui.table.delegate import as_rows
+from torchkeeper.gui.table.delegate import Index, as_rows
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
@@ -41,12 +26,16 @@ from torchkeeper.gui.widgets.lists import CopyKey
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QStyleOptionViewItem
+
     from torchkeeper.engine.messages.entries import FactorsRow, TextResult
 
 #: Milliseconds after the last key before the text is searched.
 _SEARCH_MS = 80
 #: Matches that are counted, and those that are marked around what is in sight.
 _COUNTED, _MARKED = 10_000, 300
+#: Characters of a cell that are drawn.
+_CELL = 300
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 
@@ -249,8 +238,7 @@ class TextPane(BlankPane):
         self._matches, self._current = [], -1
         if needle:
             # toPlainText gives pairs as one character, and so moves what follows.
-            text = in_utf16(self.edit.toPlainText())
-            found = re.finditer(re.escape(needle), text, re.IGNORECASE)
+            found = re.finditer(re.escape(needle), in_utf16(self.edit.toPlainText()), re.IGNORECASE)
             self._matches = [match.start() for match in islice(found, _COUNTED)]
         if self._matches and go:
             at = self.edit.textCursor().selectionStart()
@@ -315,19 +303,13 @@ class TextPane(BlankPane):
         self.edit.setExtraSelections(marks)
 
 
-Index = QModelIndex | QPersistentModelIndex
-
-#: Characters of a cell that are drawn.
-_CELL = 300
-
-
 class RowsModel(QAbstractTableModel):
     """Rows of texts under titles. A filter keeps the rows with all its words."""
 
     def __init__(
         self,
         titles: Sequence[str],
-        parent: QObject | None = None,
+        parent: QWidget | None = None,
         fixed: Collection[int] = (),
         numbers: Collection[int] = (),
     ) -> None:
@@ -358,9 +340,7 @@ class RowsModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return self._titles[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return self._side(section)
-        return None
+        return self._side(section) if role == Qt.ItemDataRole.TextAlignmentRole else None
 
     def _side(self, column: int) -> Qt.AlignmentFlag:
         sides = Qt.AlignmentFlag
@@ -378,9 +358,7 @@ class RowsModel(QAbstractTableModel):
             return tip(text)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self._side(column)
-        if role == Qt.ItemDataRole.FontRole and column in self._fixed:
-            return self._font
-        return None
+        return self._font if role == Qt.ItemDataRole.FontRole and column in self._fixed else None
 
     @property
     def total(self) -> int:
@@ -479,7 +457,7 @@ class FactorsPane(BlankPane):
         header = self.table.horizontalHeader()
         header.resizeSection(NAME, 176)
         header.resizeSection(HASH, 76)
-        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(VALUE, header.ResizeMode.Stretch)
         self.full = forms.read_only_text(self.tr("The chosen factor in full"))
         self.full.setObjectName("code")
         self.full.setAcceptDrops(False)

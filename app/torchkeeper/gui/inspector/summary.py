@@ -29,16 +29,15 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import LeaksParams, LeaksResult
     from torchkeeper.engine.messages.findings import Finding
 
-
 #: Reasons and conditions that are shown; the rest is counted.
 _SHOWN = 12
-_VERDICTCARD_MARK = 32
+_VERDICTCARD_MARK, _MARK = 32, 16
+#: Pixels that are left around what has the focus.
+_AROUND = 24
 
 
 class About(NamedTuple):
-    """What verdicts are about. torch, python: the version and the interpreter of the environment;
-    empty where none is chosen. unjudged: why there are no verdicts; empty where there are.
-    """
+    """What verdicts are about: the environment that is chosen. unjudged: why there are none."""
 
     torch: str = ""
     python: str = ""
@@ -135,10 +134,8 @@ class VerdictCard(QFrame):
         self.mark.setPixmap(theme.pixmap(name, _VERDICTCARD_MARK, colour, self.devicePixelRatioF()))
 
 
-# What of an entry nobody else should read: looked for when its summary has been shown a while.
-#
-# An engine searches it, and stops when the selection moves on. What was found is kept for as long
-# as the entry is the same.
+# What of an entry nobody else should read: looked for when its summary has been shown a while. What
+# was found is kept for as long as the entry is the same.
 
 #: Milliseconds that an entry is shown before it is searched.
 REST_MS = 300
@@ -286,13 +283,9 @@ class Sharing(QWidget):
         self.export.emit(bool(self.found and self.found.secrets))
 
 
-_MARK = 16
-
-
 class Measured(QWidget):
     """When it was, what it found, how fast; and a button that measures again."""
 
-    #: An action of the window is wanted.
     asked = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -337,14 +330,9 @@ class Measured(QWidget):
         self.mark.setPixmap(theme.pixmap(name, _MARK, colour, self.devicePixelRatioF()))
 
 
-#: Pixels that are left around what has the focus.
-_AROUND = 24
-
-
 class SummaryPage(QScrollArea):
     """The sections under each other, scrolled as one; what has the focus is in sight."""
 
-    #: An action of the window is wanted.
     asked = Signal(str)
 
     def __init__(self, engines: Engines, parent: QWidget | None = None) -> None:
@@ -360,8 +348,7 @@ class SummaryPage(QScrollArea):
         self.facts = FactsView(self.tr("Facts of the entry"), whole=True)
         self.measured = Measured()
         self.sharing = Sharing(engines)
-        parts = self.verdict, self.problem, self.orphan
-        top = forms.column(*parts, gap=8, margin=(12, 12, 12, 0))
+        top = forms.column(self.verdict, self.problem, self.orphan, gap=8, margin=(12, 12, 12, 0))
         whole = forms.column(top, self.facts, self.measured, self.sharing, forms.REST, gap=0)
         self._inside = forms.frame("pane", whole)
         self.setWidget(self._inside)
@@ -373,8 +360,7 @@ class SummaryPage(QScrollArea):
             button.installEventFilter(self)
 
     def _show_line(self, view: QWidget, y: int) -> None:
-        at = view.mapTo(self._inside, view.rect().topLeft())
-        self.ensureVisible(0, at.y() + y, 0, _AROUND)
+        self.ensureVisible(0, view.mapTo(self._inside, view.rect().topLeft()).y() + y, 0, _AROUND)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FocusIn and isinstance(watched, QWidget):

@@ -1,6 +1,4 @@
-"""What is selected in the table, as entries and added up: half a million of them in short steps.
-Also entries of some kinds and keys, found among all rows.
-"""
+"""What is selected in the table, added up in short steps, and entries found by kind and key."""
 
 from __future__ import annotations
 
@@ -18,6 +16,8 @@ from torchkeeper.gui.table.rows import Row, Slices, pieces
 #: Seconds for which it may change again and again before it is looked at in one go.
 _PATIENCE = 1.0
 _SIZE: Callable[[Entry], int] = attrgetter("size")
+#: A kind and a key.
+Which = tuple[str, str]
 
 
 class Chosen(QObject):
@@ -39,9 +39,7 @@ class Chosen(QObject):
     @property
     def ready(self) -> bool:
         """Whether it is known. Where it is very much, not at once: ``told`` follows."""
-        if self._entries is not None and self._size is not None:
-            return True
-        if not self._slices.busy:
+        if not self._slices.busy and (self._entries is None or self._size is None):
             lines, now = self._lines(), time.monotonic()
             since = self._since or now
             if len(lines) <= SMALL or now - since > _PATIENCE:
@@ -85,10 +83,6 @@ class Chosen(QObject):
         self._since = None
         if self._waiting:
             self.told.emit()
-
-
-#: A kind and a key.
-Which = tuple[str, str]
 
 
 class Keyed(QObject):

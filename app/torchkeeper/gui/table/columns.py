@@ -1,7 +1,4 @@
-"""Which columns the table shows, in what order and how wide; by which it is sorted, and by what it
-is grouped. The columns are kept as JSON that names them: a later version understands it, and of a
-damaged one what makes sense is used.
-"""
+"""Columns, sorting and grouping of the table; of what was kept is used what makes sense."""
 
 from __future__ import annotations
 
@@ -15,15 +12,8 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.table.cells import (
-    COLUMNS,
-    NAME,
-    NOT_SERVERS,
-    NUMBERS,
-    SERVERS,
-    SIZE,
-    header_text,
-)
+from torchkeeper.gui.table import cells
+from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, header_text
 from torchkeeper.gui.table.delegate import first_widths
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import GROUPINGS
@@ -169,10 +159,9 @@ class Columns(QObject):
             self.keep()
 
     def _apply(self, kept: Mapping[str, object]) -> None:
-        hidden = set(_names(kept.get("hidden")))
-        if len(hidden) == len(COLUMNS):
-            hidden = set()
-        self._wanted = {n for n, name in enumerate(COLUMNS) if name not in hidden}
+        hidden = _names(kept.get("hidden"))
+        shown = {n for n, name in enumerate(COLUMNS) if name not in hidden}
+        self._wanted = shown or set(range(len(COLUMNS)))
         self._show_wanted()
         order = list(dict.fromkeys(_names(kept.get("order"))))
         # A column that this does not know of stands where it stands by default.
@@ -199,7 +188,7 @@ class Columns(QObject):
         return [COLUMNS[self._header.sortIndicatorSection()], descending]
 
     def _sort(self, kept: object) -> None:
-        column, descending = SIZE, True
+        column, descending = cells.SIZE, True
         if isinstance(kept, list) and len(kept) == 2 and kept[0] in COLUMNS:
             if COLUMNS.index(kept[0]) in self._useless:
                 self._other_sort = kept
@@ -263,7 +252,7 @@ class SortBy(QObject):
     def sort(self, column: int, _checked: bool = False) -> None:
         """Sort by a column: figures with the largest first; where it is sorted so, turn it."""
         ways = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
-        descending = column in NUMBERS
+        descending = column in cells.NUMBERS
         if column == self._header.sortIndicatorSection():
             descending = self._header.sortIndicatorOrder() == ways[0]
         self._table.sortByColumn(column, ways[descending])

@@ -1,6 +1,5 @@
-"""How cells, headings and the header of the table are painted, and how wide columns are. Without
-Qt's styles, which take 20 ms for a screenful, nor cell by cell, between which another thread may
-take its turn.
+"""How the table is painted, and how wide columns are: without Qt's styles, which take 20 ms for a
+screenful, nor cell by cell, between which another thread may take its turn.
 """
 
 from __future__ import annotations
@@ -12,14 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractItemView as View
-from PySide6.QtWidgets import (
-    QApplication,
-    QFrame,
-    QHeaderView,
-    QStyledItemDelegate,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QFrame, QHeaderView, QStyledItemDelegate, QWidget
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.client.words.say import kind_words
@@ -40,6 +32,10 @@ ROW_HEIGHT = 30
 PAD, MARKED = 8, 28
 #: Texts whose width is remembered.
 _REMEMBERED = 4000
+#: The padding of a section of the header and the width of its mark, in device-independent pixels.
+_PADDING, _MARK, _GAP = 8, 8, 6
+#: How far the line between two sections of the header keeps from its edges.
+_INSET = 7
 #: Logical column, left edge and width of what can be seen.
 Columns = Sequence[tuple[int, int, int]]
 # Plain numbers: Python's flags are slow, and this is done for every cell.
@@ -293,12 +289,6 @@ class NameColumn:
     def _laid_out(self) -> None:
         self._relaid = False
         self.fit()
-
-
-#: The padding of a section and the width of the mark, in device-independent pixels.
-_PADDING, _MARK, _GAP = 8, 8, 6
-#: How far the line between two sections keeps from the edges of the header.
-_INSET = 7
 
 
 class Header(QHeaderView):

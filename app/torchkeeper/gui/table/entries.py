@@ -1,7 +1,7 @@
-"""The entries of a place as a table model over plain Python lists: a proxy model takes half a
-minute over Python data at 200,000 rows. A change reaches the views as removed, moved and inserted
-rows, so that selection, current row and scroll position stay with their entries. What a listing
-brings is worked in by slices; what the user asks for, at once.
+"""The entries of a place as a table model over plain lists: a proxy model takes half a minute over
+Python data at 200,000 rows. Views are told of removed, moved and inserted rows, so that selection,
+current row and scroll position stay with their entries. What a listing brings is worked in by
+slices; what the user asks for, at once.
 """
 
 from __future__ import annotations
@@ -20,26 +20,11 @@ from PySide6.QtCore import QModelIndex, QObject, Qt
 from torchkeeper.artifacts.entry import Entry, counted
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.table import lines
+from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
 from torchkeeper.gui.table.lines import Arrangement, Change, Line, LinesModel, arrange, difference
-from torchkeeper.gui.table.rows import (
-    MANY,
-    Identity,
-    Intake,
-    Register,
-    Row,
-    Slices,
-    Totals,
-    add_up,
-    finished,
-    in_order,
-    let_go,
-    narrows,
-    pieces,
-    select_rows,
-    sort_key,
-)
+from torchkeeper.gui.table.rows import Identity, Intake, Register, Row, Slices, Totals, sort_key
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 
@@ -113,7 +98,7 @@ class EntriesModel(LinesModel):
         new = self._empty()
         if new.by == self._here.by:
             new.name = self._here.name  # ages stay what they were
-        finished(arrange(new, rows, self._groups[self.wanted_grouping]))
+        work.finished(arrange(new, rows, self._groups[self.wanted_grouping]))
         if self._here.stale:
             self.become(new)
         else:
@@ -184,7 +169,7 @@ class EntriesModel(LinesModel):
         # One more letter can only take away from what is shown.
         before, old = self.shows_apart, self.query
         self.query = query
-        narrower = before >= self.shows_apart and narrows(old, query)
+        narrower = before >= self.shows_apart and work.narrows(old, query)
         self._rearrange(self._select(self._here.every_row() if narrower else self.every_row))
 
     def show_apart(self, shown: bool) -> None:
@@ -200,7 +185,7 @@ class EntriesModel(LinesModel):
         return self.apart_wanted or self.query.apart
 
     def _select(self, rows: Iterable[Row]) -> list[Row]:
-        return select_rows(rows, self.query, self.shows_apart)
+        return work.select_rows(rows, self.query, self.shows_apart)
 
     def group(self, by: str, then: Callable[[], None] | None = None) -> None:
         """Group by one of GROUPINGS; then call ``then``, unless others are wanted before."""
@@ -230,7 +215,7 @@ class EntriesModel(LinesModel):
         new = self._empty()
         new.by, new.name, new.ordered = self._here.by, self._here.name, self._here.ordered
         new.rows, new.sizes = dict(self._here.rows), dict(self._here.sizes)
-        finished(new.draw_up())
+        work.finished(new.draw_up())
         if len(groups) == 1 and groups[0] in new.rows:
             first = new.start(groups[0]) + 1
             piece = [(first, first + len(groups[0].rows) - 1)]
@@ -251,7 +236,7 @@ class EntriesModel(LinesModel):
         self._leaving.finish()
         if self.every_row or len(self._by_identity):
             # Freeing many rows takes long.
-            self._leaving.start(chain(self._by_identity.let_go(), let_go(self.every_row)))
+            self._leaving.start(chain(self._by_identity.let_go(), work.let_go(self.every_row)))
             self._by_identity = Register()
             gc.unfreeze()
         self.beginResetModel()
@@ -323,7 +308,7 @@ class EntriesModel(LinesModel):
         if not changed:
             return
         self._rejudged = True
-        if len(self.every_row) > MANY:
+        if len(self.every_row) > work.MANY:
             gc.freeze()  # as while they were listed: entries are no garbage
         if self.by_verdict:
             self._here.stale = True
@@ -335,7 +320,7 @@ class EntriesModel(LinesModel):
     def forget_verdicts(self, seen: range) -> Iterator[None]:
         """In steps: no verdict is known from now on. What is on the screen comes first."""
         told = [line for line in self._here.lines[seen.start : seen.stop] if isinstance(line, Row)]
-        for piece in chain([told], pieces(self.every_row)):
+        for piece in chain([told], work.pieces(self.every_row)):
             self.judge(((row.entry.identity, None, None) for row in piece), seen)
             yield
         self.judged()
@@ -395,7 +380,7 @@ class EntriesModel(LinesModel):
         self.changed.emit()
         if intake is not None:
             self._leaving.finish()
-            self._leaving.start(let_go(intake.gone))
+            self._leaving.start(work.let_go(intake.gone))
             if intake.then is not None:
                 intake.then()
 
@@ -421,7 +406,7 @@ class EntriesModel(LinesModel):
     def _group_anew(self) -> Iterator[None]:
         """Group what is there as it is to be from now on; it stays in its order."""
         rows: list[Row] = []
-        for piece in pieces(self.every_row):
+        for piece in work.pieces(self.every_row):
             rows += self._select(piece)
             yield
         new = self._empty()
@@ -494,10 +479,10 @@ class EntriesModel(LinesModel):
             self._here.stale = False
             return
         if not intake.first:
-            for some in pieces(intake.gone):
+            for some in work.pieces(intake.gone):
                 self._by_identity.drop(some)
                 yield
-            for some in pieces(intake.new):
+            for some in work.pieces(intake.new):
                 self._by_identity.put(some)
                 yield
             touched.update(intake.changed, intake.gone, intake.new)
@@ -508,7 +493,7 @@ class EntriesModel(LinesModel):
         changed, every, count = self._renewed, self.every_row, len(self._renewed)
         if not self._in_order:
             key = sort_key(self._column, self._descending)
-            every = yield from in_order(every, key, self._descending)
+            every = yield from work.in_order(every, key, self._descending)
         touched = None if count > lines.MAX_TOUCHED else set[Line](changed)
         yield from self._swap(every, touched, changed)
         if len(changed) == count:
@@ -517,12 +502,10 @@ class EntriesModel(LinesModel):
     def _swap(
         self, every: list[Row], touched: set[Line] | None, changed: set[Row]
     ) -> Iterator[None]:
-        """Show these rows, all of which are sorted. The last step alone is what can be seen.
-        touched: as of ``difference``; None where so many are that nobody looks which.
-        """
+        """Show these sorted rows. touched: as of ``difference``; None where they are too many."""
         rows: list[Row] = []
         kinds = Counter[str]()
-        for piece in pieces(every):
+        for piece in work.pieces(every):
             rows += self._select(piece)
             kinds.update(map(_KIND, piece))
             yield
@@ -563,12 +546,12 @@ class EntriesModel(LinesModel):
 
     def _rearrange(self, rows: list[Row]) -> None:
         new = self._empty()
-        finished(arrange(new, rows, self._groups[self.wanted_grouping]))
+        work.finished(arrange(new, rows, self._groups[self.wanted_grouping]))
         self.become(new)
         self._again()
 
     def _count(self) -> Iterator[None]:
-        self._totals = yield from add_up(list(self._here.rows.values()))
+        self._totals = yield from work.add_up(list(self._here.rows.values()))
 
     def _counted(self) -> None:
         if self._waited_for:
@@ -581,7 +564,7 @@ def _one_by_one(lists: list[Sequence[object]]) -> Iterator[None]:
         yield
         last = lists.pop()
         if isinstance(last, list) and sys.getrefcount(last) == _OURS:
-            yield from let_go(last)
+            yield from work.let_go(last)
 
 
 def _with_verdict_of(old: Entry, new: Entry) -> Entry:

@@ -47,10 +47,8 @@ class Weight:
 
 
 class Group:
-    """Some of the rows, under a heading; without grouping the one group has no heading. The object
-    stays the same for as long as its place is shown. It stands for its heading in the lines of the
-    table. name: what its rows have in common. rows: the rows that the filter lets through, in
-    order.
+    """Rows that the filter lets through, under a heading, for which it stands in the lines of the
+    table; it stays the same as long as its place is shown. name: what its rows have in common.
     """
 
     __slots__ = ("_weight", "by", "collapsed", "name", "rows")
@@ -102,7 +100,15 @@ class Group:
         if self.by == "torch":
             name = printable(str(self.name), 60)
             return _tr("Not recorded") if self.name is None else _tr("torch {}").format(name)
-        return _age_words(str(self.name))
+        return {
+            "hour": _tr("Last hour"),
+            "today": _tr("Today"),
+            "yesterday": _tr("Yesterday"),
+            "week": _tr("This week"),
+            "month": _tr("This month"),
+            "year": _tr("This year"),
+            "older": _tr("Older"),
+        }.get(str(self.name), _tr("Not recorded"))
 
     @property
     def numbers(self) -> str:
@@ -117,18 +123,6 @@ class Group:
         title = self.title if self.name is None or self.by != "torch" else printable(str(self.name))
         state = _tr("collapsed") if self.collapsed else _tr("expanded")
         return f"{what.format(title)}, {self.counted}, {say.content(self.size)}, {state}"
-
-
-def _age_words(name: str) -> str:
-    return {
-        "hour": _tr("Last hour"),
-        "today": _tr("Today"),
-        "yesterday": _tr("Yesterday"),
-        "week": _tr("This week"),
-        "month": _tr("This month"),
-        "year": _tr("This year"),
-        "older": _tr("Older"),
-    }.get(name, _tr("Not recorded"))
 
 
 def naming(by: str, now: float) -> Callable[[Row], Name]:

@@ -1,6 +1,4 @@
-"""What is dragged or lies on the clipboard: entries, beside what they are for others, files, and
-texts that name some.
-"""
+"""What is dragged or lies on the clipboard: entries, files, and texts that name some."""
 
 from __future__ import annotations
 
@@ -26,6 +24,12 @@ from torchkeeper.stores.names import scheme_of
 FORMAT = "application/x-torchkeeper-entries"
 #: Entries that are told: no more are compared. And bytes that are read.
 _MOST, _LONG = 2, 1 << 20
+#: Seconds that a slice of the work may take on the main thread.
+_SLICE = 0.008
+#: Characters of a text that are looked at, and lines of it.
+_CHARACTERS, _LINES = 64_000, 500
+#: How the names of bundles and mega-caches end.
+BUNDLES = (".torchcache", ".bin")
 
 
 class Rows(NamedTuple):
@@ -62,10 +66,6 @@ def rows_of(data: QMimeData) -> Rows | None:
         return None
     own = found.get("pid") == os.getpid()
     return Rows(found["place"], entries[:_MOST], max(count, len(entries)), own)
-
-
-#: Seconds that a slice of the work may take on the main thread.
-_SLICE = 0.008
 
 
 def keys(entries: Sequence[Entry]) -> Iterator[str]:
@@ -148,12 +148,6 @@ class RowCopier(Copier):
         else:  # on the Compare page, the entries themselves are pasted
             entries = told(place, chosen) if place and chosen else b""
             self.put(keys(chosen) if what == "key" else objects(chosen), entries)
-
-
-#: Characters of a text that are looked at, and lines of it.
-_CHARACTERS, _LINES = 64_000, 500
-#: How the names of bundles and mega-caches end.
-BUNDLES = (".torchcache", ".bin")
 
 
 def files_of(event: QDropEvent) -> list[str]:

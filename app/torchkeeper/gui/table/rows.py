@@ -1,7 +1,4 @@
-"""The rows of the table and work on them: how a listing brings them, in what order they stand,
-which of them a filter lets through, what they add up to. Where it is long, it is done a few
-milliseconds at a time.
-"""
+"""The rows of the table, and work on them: where that is long, a few milliseconds at a time."""
 
 from __future__ import annotations
 
@@ -120,10 +117,9 @@ def let_go(rows: list[Any]) -> Iterator[None]:
 
 @dataclass
 class Totals:
-    """What is shown, added up. counts: as of ``artifacts.entry.tally``; files, bytes, and how many
-    are broken or orphans, are of the entries alone, where there are any. verdicts: how many have
-    which, None for those without one; torches: of what versions those are that are stale, None
-    where that is not known.
+    """What is shown, added up. counts: as of ``artifacts.entry.tally``; the others are of entries
+    alone, where there are any. verdicts: how many have which, None for none; torches: of
+    what versions those are that are stale, None where that is not known.
     """
 
     counts: Tally = field(default_factory=lambda: tally(()))
@@ -182,11 +178,10 @@ class Row:
 
 
 Key = Callable[[Row], Any]
+Rows = Sequence[Row]
 
 #: What is known to have no end, and what is not known: the first comes after all that has one.
 _NEVER, _UNKNOWN = 1e300, float("inf")
-
-
 _VERDICT_RANK = {verdict: float(rank) for rank, verdict in enumerate(VERDICTS)}
 
 
@@ -264,8 +259,7 @@ def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[R
     if not apart:
         every = [row for row in every if row.entry.kind not in COUNTED_APART]
     terms = _terms(query) or [""] * len(query.tests)
-    # Sorted rows lie all over the memory. What a few of them refer to is fetched in one go, and is
-    # near when it is looked at: twice as fast as row by row.
+    # Sorted rows lie all over the memory: a few fetched in one go is twice as fast as row by row.
     for first in range(0, len(every), _NEAR):
         some = every[first : first + _NEAR]
         for term, test in zip(terms, query.tests, strict=True):
@@ -289,23 +283,21 @@ def _with_word(rows: list[Row], term: str) -> list[Row]:
 _BETWEEN = 1024
 
 
-def bisect(rows: Sequence[Row], key: Key, value: Any, descending: bool) -> int:
+def bisect(rows: Rows, key: Key, value: Any, descending: bool) -> int:
     """The first row of a sorted list that does not come before a value."""
     if not descending:
         return bisect_left(rows, value, key=key)
     return bisect_left(rows, True, key=lambda row: not key(row) > value)
 
 
-def bisect_after(rows: Sequence[Row], key: Key, value: Any, descending: bool, low: int = 0) -> int:
+def bisect_after(rows: Rows, key: Key, value: Any, descending: bool, low: int = 0) -> int:
     """The first row of a sorted list, from ``low`` on, that comes after a value."""
     if not descending:
         return bisect_right(rows, value, low, key=key)
     return bisect_left(rows, True, low, key=lambda row: key(row) < value)
 
 
-def merged(
-    rows: Sequence[Row], others: Sequence[Row], key: Key, descending: bool
-) -> Iterator[Sequence[Row]]:
+def merged(rows: Rows, others: Rows, key: Key, descending: bool) -> Iterator[Rows]:
     """Two sorted lists as one, some thousand rows at a time; equal ones of the first come first."""
     at = beside = 0
     while at < len(rows) and beside < len(others):
@@ -330,11 +322,10 @@ _LOOK, _DEALT = 128, 1024
 _STEP = 256
 
 
-def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[Row]]:
-    """Rows that are in no order, in order, a thousand or so at a time. Equal rows stay in their
-    order: the same as sorting all of them, which could not be interrupted. Each goes to those of
-    about its value first, and those are sorted. Sorting runs and merging them looks at every run
-    for every piece: with 500,000 rows 10 ms at a time.
+def dealt(rows: Rows, key: Key, descending: bool) -> Iterator[Rows]:
+    """The same as sorting rows, which could not be interrupted, a thousand or so at a time: each
+    goes to those of about its value, and those are sorted. Sorting runs and merging them would look
+    at every run for every piece: with 500,000 rows 10 ms at a time.
     """
     sample: list[Any] = []
     for first in range(0, len(rows), _LOOK * _STEP):
@@ -344,8 +335,7 @@ def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[
     step = _DEALT // _LOOK
     cuts = list(dict.fromkeys(sample[step::step]))
     yield []
-    # Between two cuts there are those that equal neither; there may be very many that equal one,
-    # and they need no sorting.
+    # Very many may equal a cut: they need no sorting.
     between: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
     equal: list[list[Row]] = [[] for _ in cuts]
     for first in range(0, len(rows), _STEP):
@@ -368,7 +358,7 @@ def dealt(rows: Sequence[Row], key: Key, descending: bool) -> Iterator[Sequence[
             equal[at] = []
 
 
-def _piecemeal(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+def _piecemeal(rows: Rows) -> Iterator[Rows]:
     for first in range(0, len(rows), _BETWEEN):
         yield rows[first : first + _BETWEEN]
 
@@ -429,9 +419,8 @@ MANY = 5000
 
 class Intake:
     """What a listing has brought so far, and how it differs from what was known. known: the rows of
-    an earlier listing. Where there are none, this listing is the first and puts its rows there at
-    once; those of a later one are in ``fresh`` and ``new`` until its end. then: what to call when
-    all of it is shown.
+    an earlier listing; the first puts its own there at once, a later one keeps them in ``_fresh``
+    and ``new`` until its end. then: what to call when all of it is shown.
     """
 
     def __init__(self, number: int, known: Register) -> None:
@@ -510,9 +499,7 @@ class Intake:
         return found
 
 
-def in_order(
-    loose: list[Row], key: Key, descending: bool, among: Sequence[Row] = ()
-) -> Work[list[Row]]:
+def in_order(loose: list[Row], key: Key, descending: bool, among: Rows = ()) -> Work[list[Row]]:
     """Rows in order, together with those of ``among``, which are."""
     found: list[Row] = []
     for piece in dealt(loose, key, descending):

@@ -12,16 +12,10 @@ from PySide6.QtWidgets import QApplication, QTableView, QWidget
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
+from torchkeeper.gui.table import delegate
 from torchkeeper.gui.table.cells import EXPIRES, MTIME, SERVERS, SIZE, USED, cell_text
 from torchkeeper.gui.table.chosen import Chosen
-from torchkeeper.gui.table.delegate import (
-    ROW_HEIGHT,
-    EntryDelegate,
-    Header,
-    NameColumn,
-    as_rows,
-    first_widths,
-)
+from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate, Header, NameColumn
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.lines import Line
@@ -42,8 +36,7 @@ class EntryTable(QTableView):
     """The entries. Selection and scroll position survive what the model tells as a reset."""
 
     selection_changed = Signal()
-    #: The selected rows are being dragged; the pointer is there on the screen meanwhile; the button
-    #: was let go of; Escape was pressed.
+    #: What is selected is dragged; the pointer is there meanwhile; it is let go of; Escape ends it.
     dragged = Signal()
     drag_moved = Signal(QPoint)
     let_go = Signal()
@@ -51,33 +44,30 @@ class EntryTable(QTableView):
 
     def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        # Asked for a widget that Qt has made, PySide makes every type of widget there is, to see
-        # which one it may be: 8 ms before the first rows.
+        # To tell what Qt's own is, PySide makes every type of widget: 8 ms before the first rows.
         self.setViewport(QWidget())
         self.setObjectName("entries")
         self.setAccessibleName(self.tr("Entries of the place"))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        #: What it shows.
         self.entries = model
         self._delegate = EntryDelegate(self, model)
         self.setItemDelegate(self._delegate)
         header = Header(self)
         self.setHorizontalHeader(header)
-        as_rows(self, ROW_HEIGHT)
+        delegate.as_rows(self, ROW_HEIGHT)
         self.setModel(model)
         # A selection of its own, always empty: with the table's, every repaint of the header
         # asks row by row whether whole columns are selected (seconds at 200,000 rows).
         header.setSelectionModel(QItemSelectionModel(model, header))
         header.setAccessibleName(self.tr("Columns of the table of entries"))
-        for column, width in first_widths().items():
+        for column, width in delegate.first_widths().items():
             header.resizeSection(column, width)
         for column in SERVERS:
             header.hideSection(column)
         self.name = NameColumn(self)
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-        #: What is selected may be a million entries, and the window asks whenever a job goes on;
-        #: where it is not known yet, ``selection_changed`` follows.
+        #: What is selected; where that is not known yet, ``selection_changed`` follows.
         self.chosen = Chosen(self.selected_lines, self)
         self.chosen.told.connect(self.selection_changed)
         for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
@@ -164,8 +154,7 @@ class EntryTable(QTableView):
     def selectAll(self) -> None:
         found, last = QItemSelection(), self.entries.columnCount() - 1
         for first, count in self.entries.stretches():
-            end = self.entries.index(first + count - 1, last)
-            found.select(self.entries.index(first, 0), end)
+            found.select(self.entries.index(first, 0), self.entries.index(first + count - 1, last))
         self.selectionModel().select(found, _FLAGS.Select)
 
     def select_rows(self, rows: Iterable[int]) -> None:
@@ -476,8 +465,7 @@ class EntryTable(QTableView):
             return
         arrow = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
         if rows and plain and arrow and not self.selectionModel().hasSelection():
-            # Qt makes the first row the current one unseen; the first arrow selects it, not the
-            # second. From a heading it goes on.
+            # Qt makes the first row the current one unseen: the first arrow selects that.
             at = max(0, self.currentIndex().row())
             if self._group_at(self.entries.index(at, 0)) is None:
                 self.go_to_row(at)
