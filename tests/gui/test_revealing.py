@@ -86,7 +86,7 @@ def test_the_file_manager_shows_the_bundle(
         job = window.jobs.add("Import", "import", str(fixture_cache))
         window.jobs.end(job, State.DONE, result=IMPORTED)
         window.following.page.choose(job)
-        window.flows.results.show_in_folder()
+        window.flows.results.reveal(window.following.job)
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"
         window.actions_["place-folder"].trigger()
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"

@@ -24,6 +24,7 @@ from tests.shots import (
 )
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
 from torchkeeper.artifacts.shapes import Amount, Sized
+from torchkeeper.client import secrets
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Kept
@@ -124,7 +125,7 @@ class SampleEngines(Engines):
             lookups.offered: self._offered,
             lookups.revealed: self._revealed,
             lookups.interpreters: self._interpreters,
-            lookups.keyring: self._keyring,
+            secrets.can_keep: self._keyring,
             lookups.runs: self._runs,
             lookups.past_jobs: self._past_jobs,
             known_recipes.listed: self._recipes,

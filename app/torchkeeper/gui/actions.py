@@ -21,7 +21,6 @@ class Situation(NamedTuple):
     place: bool = False
     place_added: bool = False
     place_is_folder: bool = False
-    #: What the name of the place tells of it.
     scheme: Scheme = scheme_of("")
     place_is_bundle: bool = False
     chosen_server: bool = False
@@ -79,11 +78,10 @@ def _shown(page: str) -> Callable[[Situation], bool]:
 
 
 class Spec(NamedTuple):
-    """One action. ``menu`` and ``group`` are its place. hint: one sentence for the tooltip and the
-    status bar. context: the context menus it is in. short: the toolbar's text; empty where it is
-    not on the toolbar. chosen: for one of several that exclude each other, whether it is the one.
-    on: for a switch, whether it is on. about: what it is about at the moment, and the text that has
-    it; empty where that is not known. also: a second shortcut.
+    """One action, in a group of a menu. hint: a sentence for the tooltip and the status bar.
+    context: the context menus it is in. short: the toolbar's text, if it is there. chosen: whether
+    it is the one of those that exclude each other. on: for a switch. about: the text with what it
+    is about at the moment, and what that is; empty where nobody knows. also: a second shortcut.
     """
 
     id: str
@@ -355,7 +353,6 @@ ACTIONS = (
     Spec("about", _n("&About Torchkeeper"), "info", "", "help", 0, _n("Version and licence")),
 )  # fmt: skip
 
-#: Actions that make sense for a server alone.
 _OF_SERVERS = ("edit-server", "enter-password", "forget-password", "rename-server", "server",
                "expiry")  # fmt: skip
 
@@ -389,7 +386,6 @@ class Actions(QObject):
         #: Those that are off for no other reason than that the place is read-only.
         self._held: set[str] = set()
         self._choices: dict[str, QActionGroup] = {}
-        #: What the window knew when it last decided which actions make sense.
         self.situation = Situation()
         theme.follow(self, self._paint)
 
@@ -433,8 +429,7 @@ class Actions(QObject):
             self._hint(spec, action, held)
         if spec.about is not None:
             self._name(spec, action, held)
-        checked = spec.chosen or spec.on
-        if checked is not None:
+        if (checked := spec.chosen or spec.on) is not None:
             action.setChecked(checked(self.situation))
 
     def held(self, ident: str) -> str:

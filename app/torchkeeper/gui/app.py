@@ -33,13 +33,11 @@ from torchkeeper.gui.theme import Look, Theme
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.names import scheme_of
 
-# Bugs, as opposed to errors of the user's world: each distinct one is reported once.
-
 
 class Bugs(QObject):
-    """Takes the place of ``sys.excepthook`` while the window is up."""
+    """Takes the place of ``sys.excepthook`` while the window is up; reports each bug once."""
 
-    #: One distinct traceback; from whatever thread, delivered on the main thread.
+    #: A traceback; from whatever thread, delivered on the main thread.
     found = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -101,10 +99,10 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setApplicationVersion(torchkeeper.__version__)
     app.setDesktopFileName(NAME)
     say.use_names(True)
-    # It is written in English: then there is nothing to load.
-    if Look.current is None and not QLocale().name().startswith(("en", "C")):
-        translate(app)
     if Look.current is None:
+        # It is written in English: then there is nothing to load.
+        if not QLocale().name().startswith(("en", "C")):
+            translate(app)
         if dressed:
             app.setWindowIcon(theme.app_icon())
         Look(app, _kept_theme(), dressed=dressed)
@@ -112,9 +110,7 @@ def application(*, dressed: bool = True) -> QApplication:
 
 
 def translate(app: QCoreApplication, locale: QLocale | None = None, folder: str = "") -> bool:
-    """Have everything translated, by a ``folder`` or our resources; whether it can be. The files
-    are of the name and the language, made by packaging/translations.
-    """
+    """Have all translated, by a ``folder`` of packaging/translations or ours; whether it can be."""
     from importlib.resources import as_file, files
 
     from PySide6.QtCore import QLibraryInfo, QTranslator
@@ -151,9 +147,8 @@ def _kept_theme() -> Theme:
 def run(
     files: list[str], ahead: Ahead | None = None, first: str | None = None, seat: Seat | None = None
 ) -> int:
-    """Open the window on these files and folders; returns when it is closed. ahead: an engine that
-    was started meanwhile, to browse with. first: the place to show first. seat: where other starts
-    hand over what they would open.
+    """Open the window, as ``opened`` does; returns when it is closed. ahead: an engine that was
+    started meanwhile, to browse with. seat: where other starts hand over what they would open.
     """
     window = opened(files, ahead, first)
     seats = [seat] if seat is not None and seat.first else []

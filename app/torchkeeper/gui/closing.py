@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Closing(QObject):
     """Asks, and closes the window once nobody minds."""
 
-    #: The window has gone, its jobs go on; it is shown again.
+    #: The window has gone, its jobs go on; and it is shown again.
     left = Signal()
     back = Signal()
 

@@ -58,8 +58,9 @@ def _bundle_name(place: str) -> str:
     return Place(place).file_name + ".torchcache"
 
 
-#: Where the folder of the last recipe is remembered.
-_RECIPES_IN = "recipes/folder"
+#: Where the folders of the last recipe and the last import are remembered, and the profile of the
+#: last warm-up; "" for the settings of the session.
+_RECIPES_IN, _IMPORTED_FROM, _PROFILE = "recipes/folder", "import/folder", "warm/profile"
 
 
 class RecipeFlows(QObject):
@@ -100,10 +101,7 @@ class RecipeFlows(QObject):
 
         context = self._context
         if source == FORM:
-
-            def written(text: str, folder: str) -> None:
-                self._begin_recipe(text, written=True, folder=folder)
-
+            written = partial(self._begin_recipe, written=True)
             RecipeForm(context.window, written, folder=_folder(context, _RECIPES_IN)).open()
             return
         begin = partial(self._begin_recipe, example=source)
@@ -115,14 +113,12 @@ class RecipeFlows(QObject):
         from torchkeeper.gui.pages.recipes.forming import text_for
 
         folder = os.path.dirname(os.path.abspath(programs[0]))
-        self._begin_recipe(text_for(programs, folder), folder=folder)
+        self._begin_recipe(text_for(programs, folder), folder)
 
     def _begin_recipe(
-        self, text: str, *, written: bool = False, folder: str = "", example: str = ""
+        self, text: str, folder: str = "", *, written: bool = False, example: str = ""
     ) -> None:
-        """written: whether somebody would miss it. folder: where it is to be; "" for where the last
-        one was. example: the source that it is an example of.
-        """
+        """folder: "" for the last one's. written: whether somebody would miss it."""
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         window, engines = self._context.window, self._context.engines
@@ -160,7 +156,6 @@ class SigningFlows(QObject):
         """show: opens a dialog that follows a job."""
         super().__init__(context.window)
         self._context, self._show = context, show
-        #: What asks on behalf of a job.
         self._asking: dict[int, PassphraseDialog] = {}
         context.operations.asked.connect(self._ask)
         context.jobs.finished.connect(self._over)
@@ -219,12 +214,6 @@ class SigningFlows(QObject):
     def _over(self, job: Job) -> None:
         if (dialog := self._asking.pop(job.id, None)) is not None:
             dialog.reject()
-
-
-#: Where the folder of the last import is remembered.
-_IMPORTED_FROM = "import/folder"
-#: Where the profile of the last warm-up is remembered; "" for the settings of the session.
-_PROFILE = "warm/profile"
 
 
 class Flows(QObject):
@@ -332,7 +321,6 @@ class Flows(QObject):
         self._open(WorkDialog(context.window, context.jobs)).follow(again)
 
     def _warmed(self, job: Job) -> None:
-        """Note which recipes are warm now, and do what was to follow."""
         context, asked = self._context, job.asked
         counts = list(counted(job).values())
         if counts and job.place is not None:
@@ -409,7 +397,6 @@ class Flows(QObject):
         ))  # fmt: skip
 
     def _new_bundle(self, place: str) -> str:
-        """Where a bundle of a place is to be, where nobody says otherwise."""
         return os.path.join(_folder(self._context, EXPORTED_TO), _bundle_name(place))
 
     def drag_out(self, dragging: DragOut) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
-#: Milliseconds for which it is said that there are more.
 _SAID_MS = 15_000
 
 

@@ -89,8 +89,11 @@ _LEAVING = ("environments", "settings", "doctor", "recipes", "clean-up", "edit-s
 def remedies(error: UserError, at: QWidget, but: str, actions: Actions) -> list[Remedy]:
     """What can be done about an error that the widget ``at`` says, but for the action ``but``."""
     found, dialog = _sensible(error, actions), at.window()
-    if _in_page(at):
-        # It offers no way to itself, and neither does a dialog.
+    within = at.parentWidget()
+    while within is not None and not isinstance(within, Page):
+        within = within.parentWidget()
+    if within is not None:
+        # A page offers no way to itself, and neither does a dialog.
         found = [one for one in found if one.objectName() != actions.situation.page]
     if isinstance(dialog, QDialog):
         found = [one for one in found if one.objectName() in _STAYING + _LEAVING]
@@ -118,13 +121,6 @@ def _label(action: QAction, code: str) -> str:
     if code in _OUTDATED or text is None:
         return action.text().replace("&", "")
     return QCoreApplication.translate("Remedies", text)
-
-
-def _in_page(at: QWidget) -> bool:
-    within = at.parentWidget()
-    while within is not None and not isinstance(within, Page):
-        within = within.parentWidget()
-    return within is not None
 
 
 def _do(action: QAction, at: QWidget) -> None:

@@ -1,6 +1,4 @@
-"""The main window as a thing to look at. What is not seen at first is made when somebody asks for
-it, or when the first rows are shown and nobody waits any more.
-"""
+"""What the main window looks like; what is not seen at first is made on demand, or when idle."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QSettings, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
-from PySide6.QtWidgets import QMainWindow, QMenu, QToolBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QToolBar, QWidget
 
 from torchkeeper.gui import actions, taborder, theme
 from torchkeeper.gui.actions import Actions
@@ -42,6 +40,7 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 
 if TYPE_CHECKING:
     from torchkeeper.gui.closing import Closing
+    from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.desktop.dropping import Drops
     from torchkeeper.gui.flows import Flows
     from torchkeeper.gui.inspector.details import Need
@@ -59,11 +58,8 @@ _LATER = ("inspector.code_edit", "inspector.sources", "inspector.details", "insp
 
 
 class Shell(QMainWindow):
-    """The models and the widgets of the window, and what is not needed for its first picture;
-    ``Window`` makes them work, and answers what they ask for.
-    """
+    """The models and the widgets; ``Window`` makes them work, and answers what they ask for."""
 
-    #: The inspector was made.
     inspector_made = Signal()
 
     actions_: Actions
@@ -72,6 +68,8 @@ class Shell(QMainWindow):
     discovery: Discovery
     listing: Listing
     following: Following
+    #: Made when the first rows are shown: before, there is nothing to drag.
+    dragging: DragOut
     _here: VerdictController | None = None
     _notifier: Notifier | None = None
     _more: DeferredSidebar | None = None
@@ -148,7 +146,9 @@ class Shell(QMainWindow):
         bar.setIconSize(bar.iconSize().scaled(18, 18, Qt.AspectRatioMode.KeepAspectRatio))
         for spec in self.actions_.toolbar():
             if spec.id == "refresh":
-                bar.addWidget(forms.spacer())
+                spacer = QWidget()
+                spacer.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+                bar.addWidget(spacer)
             bar.addAction(self.actions_[spec.id])
         self.addToolBar(bar)
         for name, menu in menus.items():
@@ -176,10 +176,7 @@ class Shell(QMainWindow):
         return taborder.step(self, at, forward=forward) or super().focusNextPrevChild(forward)
 
     def _take_refuge(self, at: QWidget) -> bool:
-        """Give the focus to what is beside something that is gone, or to the table or the page; a
-        button of the toolbar would do with the next key what nobody meant.
-        """
-
+        """Focus what is beside what is gone, or the page; not a tool, which a key would press."""
         for part in filter(None, (self.inspector_frame, self.sidebar, self.pages.page)):
             near = taborder.refuge(part, at) if part.isVisible() else None
             if near is not None:
@@ -191,7 +188,6 @@ class Shell(QMainWindow):
 
     def focus_page(self) -> bool:
         """Give the focus to the table, or to the first control of the page that is shown."""
-
         shown = self.pages.page
         page: QWidget | None = shown or self.stack.currentWidget()
         if page is None or not page.isVisible():
@@ -347,7 +343,6 @@ class Shell(QMainWindow):
     @cached_property
     def recent(self) -> Recent:
         """The bundles that were opened or made lately; made when it is first asked for."""
-
         return Recent(self.context)
 
     @property
@@ -365,12 +360,10 @@ class Shell(QMainWindow):
         if self._more is None:
             from torchkeeper.gui.sidebar.deferred import DeferredSidebar
 
-            self._more = made = DeferredSidebar(
-                self.context, self.sidebar, self.discovery, self.flows
-            )
-            made.menu_asked.connect(
-                lambda at: self.open_menu("environments", made.environments.list.viewport(), at)
-            )
+            parts = self.context, self.sidebar, self.discovery, self.flows
+            self._more = made = DeferredSidebar(*parts)
+            view = made.environments.list.viewport()
+            made.menu_asked.connect(lambda at: self.open_menu("environments", view, at))
         return self._more
 
     @cached_property
@@ -380,7 +373,7 @@ class Shell(QMainWindow):
 
         made = Drops(self, self.pages, self.more.taking)
         made.said.connect(self.more.say)
-        made.back.connect(self.dropped_back)
+        made.back.connect(late(lambda: self.dragging.take_here))
         return made
 
     if TYPE_CHECKING:  # what the window answers
@@ -388,8 +381,6 @@ class Shell(QMainWindow):
         def show_title(self, path: str) -> None: ...
 
         def update_soon(self, *_: object) -> None: ...
-
-        def dropped_back(self) -> None: ...
 
 
 def _tick(action: QAction, which: Theme) -> None:

@@ -23,8 +23,8 @@ from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import PAGE, Window
 
-#: Seconds that a state may take to come about.
-_PATIENCE = 10.0
+#: Seconds that a state may take to come about, and a listing of a real place.
+_PATIENCE, _LISTED_WITHIN = 10.0, 60.0
 
 
 def turn(seconds: float = 0.0, until: Callable[[], bool] | None = None) -> None:
@@ -111,18 +111,13 @@ class Stage:
         turn()
 
 
-#: Seconds a listing of a real place may take.
-_LISTED_WITHIN = 60.0
-
 S = TypeVar("S", bound=Stage)
 
 
 def run(folder: str, place: str, scale: int | None = None) -> int:
-    """Save pictures of the window that shows a place into ``folder``. scale: device pixels in one
-    of the window's; None for both 1 and 2, one after the other. Returns 1 if one could not be
-    saved.
+    """Save pictures of the window that shows a place; returns 1 if one could not be saved. scale:
+    device pixels in one of the window's; None for both 1 and 2, one after the other.
     """
-
     path = os.path.abspath(place)
 
     def take(stage: Stage) -> None:
@@ -143,9 +138,8 @@ def photographed(
     again: Sequence[str],
     made: Callable[[str, str, str], S],
 ) -> int:
-    """Have ``take`` save pictures into a folder, on a stage that ``made`` makes. scale: as of
-    ``run``. again: the module, and its arguments, that does the same at one scale. Returns 1 if one
-    could not be saved.
+    """Have ``take`` save pictures, on a stage that ``made`` makes; scale and result as of ``run``.
+    again: the module, and its arguments, that does the same at one scale.
     """
     if scale is None:
         # A process has one scale, so the second has a process of its own.

@@ -16,9 +16,8 @@ from torchkeeper.stores.names import scheme_of
 
 
 def run(files: list[str], alone: bool = False) -> int:
-    """Open the window on these files and folders, without any on what was shown last. Where a
-    window is open they are opened in that, unless this one is to be ``alone``. Returns the exit
-    code when it is closed. Raises UserError as ``display.check``.
+    """Open the window on these files and folders, or on what was shown last; where one is open, in
+    that, unless ``alone``. Returns the exit code at its end. Raises UserError as ``display.check``.
     """
     display.check()
     seat = handover.claim()

@@ -1,6 +1,4 @@
-"""The look: two palettes, one style sheet, the icons. Every colour comes from a ``Shades``; tests
-hold their contrast. Sizes are multiples of 4, and of 8 between groups.
-"""
+"""The look: colours are of ``Shades``, tests hold their contrast; sizes are multiples of 4."""
 
 from __future__ import annotations
 
@@ -124,9 +122,8 @@ class Theme(StrEnum):
 
 
 class Shades(NamedTuple):
-    """The colours of one theme. ``kinds`` are for small marks, never for text; ``syntax`` is for
-    the parts of generated sources (gui.inspector.code_edit.PARTS); ``phases`` are for bars
-    (gui.matrix.phases.PHASES): those that follow each other are dark and light in turn.
+    """The colours of one theme. kinds: for small marks, never for text. syntax: by the PARTS of
+    gui.inspector.code_edit. phases: by gui.matrix.phases.PHASES, dark and light in turn.
     """
 
     dark: bool
@@ -421,16 +418,14 @@ class Look(QObject):
 
     changed = Signal()
 
-    #: The application's, once it is made. To look for it among what Qt has made would have PySide
-    #: make the types of all that: 5 ms.
+    #: The application's; to find it PySide would make the types of all that Qt has made: 5 ms.
     current: ClassVar[Look | None] = None
 
     def __init__(
         self, app: QApplication, theme: Theme = Theme.SYSTEM, *, dressed: bool = True
     ) -> None:
-        """dressed: with the style sheet on, rather than when ``dress`` is called. Under one, all in
-        a widget is polished whenever it gets a parent: half of the time that the first window
-        takes.
+        """dressed: with the style sheet on, rather than from ``dress`` on. It has all in a widget
+        polished whenever that gets a parent: half of the time that the first window takes.
         """
         super().__init__(app)
         Look.current = self

@@ -39,17 +39,14 @@ if TYPE_CHECKING:
     from PySide6 import QtGui
 
     from torchkeeper.artifacts.entry import Entry
-    from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.inspector.inspecting import Inspecting
     from torchkeeper.gui.places.servers import Facts
     from torchkeeper.gui.verdicts.verifications import Verifications
 
-#: The page that was shown last.
 PAGE = "pages/current"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
-#: What is not seen at first is made this long after the first rows are, and without any after
-#: this long at the latest.
+#: What is not seen at first is made so long after the first rows, or after this at the latest.
 _LATER_MS = 60
 _AT_LATEST_MS = 500
 
@@ -60,8 +57,7 @@ class Window(Shell):
     #: Every engine is gone after the window was closed.
     stopped = Signal()
 
-    #: Made when the first rows are shown: before, there is nothing to drag, or to ask more about.
-    dragging: DragOut
+    #: Made when the first rows are shown: before, there is nothing to ask more about.
     facts: Facts
 
     def __init__(
@@ -102,7 +98,9 @@ class Window(Shell):
         self.later.add(self.discovery.ask_protected, lambda: self.flows, self._follow_drags)
         self.later.add(lambda: self.here, lambda: self.verifications, lambda: self.more)
         self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
-        self._restore()
+        if (geometry := self.settings.value("window/geometry")) is not None:
+            self.restoreGeometry(geometry)
+        self.inspector_frame.restore(self.width())
         self.show_place(self._first)
         if first is None:
             # With a place, somebody wants to see what it holds.
@@ -136,7 +134,7 @@ class Window(Shell):
             "rename-server": lambda: self.more.flows.rename_server,
             "place-up": lambda: partial(self.more.flows.shift_place, -1),
             "place-down": lambda: partial(self.more.flows.shift_place, 1),
-            "place-folder": lambda: self.flows.results.reveal_place,
+            "place-folder": lambda: partial(self.flows.results.reveal_path, self.place),
             "remove-place": lambda: self.more.flows.remove_place,
             "import": lambda: self.flows.import_files, "export": lambda: self.flows.export,
             "sign": lambda: self.flows.signing.sign_bundle,
@@ -159,18 +157,16 @@ class Window(Shell):
             "cancel-job": lambda: self.cancel_job, "show-log": lambda: self.following.show_log,
             "show-result": lambda: self.flows.results.show_result,
             "open-result": lambda: partial(self.flows.results.open, self.following.job),
-            "show-in-folder": lambda: self.flows.results.show_in_folder,
+            "show-in-folder": lambda: partial(self.flows.results.reveal, self.following.job),
             "refresh": lambda: self.refresh,
             "read-all": lambda: partial(self.listing.refresh, all_of_it=True),
             "map": lambda: self.navigator.toggle_map, "apart": lambda: self.navigator.toggle_apart,
             "inspector": lambda: self.inspector_frame.toggle,
             "sidebar": lambda: self.more.flows.toggle_sidebar,
-            "environment-use": lambda: partial(self.more.flows.with_environment, "use"),
             "environment-none": lambda: partial(self.here.environments.choose, None),
-            "environment-doctor": lambda: partial(self.more.flows.with_environment, "doctor"),
-            "environment-prepare": lambda: partial(self.more.flows.with_environment, "prepare"),
-            "environment-ask": lambda: partial(self.more.flows.with_environment, "ask"),
-            "environment-copy": lambda: partial(self.more.flows.with_environment, "copy"),
+            **{f"environment-{do}": partial(
+                partial, late(lambda: self.more.flows.with_environment), do)
+               for do in ("use", "doctor", "prepare", "ask", "copy")},
             "environment-remove": lambda: self.more.flows.remove_environment,
             "environments": lambda: self.here.show_environments,
             "add-interpreter": lambda: self.here.add_interpreter,
@@ -223,19 +219,15 @@ class Window(Shell):
         self.guide.showing.connect(self.show_folder)
         self.engines.trouble.connect(self.error_bar.tell)
         self.engines.stopped.connect(self.stopped)
-        self.table.customContextMenuRequested.connect(
-            lambda at: self.open_menu("entries", self.table.viewport(), at)
-        )
-        self.places_pane.list.customContextMenuRequested.connect(
-            lambda at: self.open_menu("places", self.places_pane.list.viewport(), at)
-        )
+        for name, view in (("entries", self.table), ("places", self.places_pane.list)):
+            menu = partial(self.open_menu, name, view.viewport())
+            view.customContextMenuRequested.connect(menu)
 
     def _offer_places(self) -> None:
         names = "add-folder", "add-server", "open-bundle"
         self.places_pane.offer(self.tr("Add a place"), [self.actions_[name] for name in names])
 
     def _watch_place(self) -> None:
-
         def filling() -> bool:
             return any(job.traits.fills and job.place == self.place for job in self.jobs.active)
 
@@ -270,11 +262,6 @@ class Window(Shell):
         self._inspecting = Inspecting(self.context, self.inspector, lambda: self.flows)
         self.update_soon()
 
-    def _restore(self) -> None:
-        if (geometry := self.settings.value("window/geometry")) is not None:
-            self.restoreGeometry(geometry)
-        self.inspector_frame.restore(self.width())
-
     @property
     def verifications(self) -> Verifications:
         """What places were last verified to be; made when it is first asked for."""
@@ -293,7 +280,6 @@ class Window(Shell):
         self.verifications.look(place.path for place in self.places.places if place.exists)
 
     def _look_again(self, *_: object) -> None:
-        """The place that is shown may be another since it was verified."""
         seen = self.place, self.listing.mark
         if seen != self._marked or not self.listing.mark:
             self._marked = seen
@@ -324,8 +310,7 @@ class Window(Shell):
         """Bring the actions, the totals and the empty state up to date."""
         if not self.table.chosen.ready:
             return  # it says when it is, and this is done again
-        selected = self.table.selected()
-        listing = self.listing
+        selected, listing = self.table.selected(), self.listing
         self.actions_.update(self._situation(selected))
         why = self._here.unjudged if self._here is not None else ""
         known, places = self.discovery.known, self.places.rowCount()
@@ -492,9 +477,6 @@ class Window(Shell):
     def dropEvent(self, event: QtGui.QDropEvent) -> None:
         self.drops.drop(event)
 
-    def dropped_back(self) -> None:
-        self.dragging.taken_here = True
-
     def _asked(self, action: str) -> None:
         if action == "clear-filter":
             self.head.clear_filter()
@@ -537,7 +519,6 @@ class Window(Shell):
 
     def ask_whats_this(self) -> None:
         """Explain what is clicked next."""
-
         QWhatsThis.enterWhatsThisMode()
         text = self.tr("Click on anything to learn what it means, or press Esc")
         self.statusBar().showMessage(text, 8000)

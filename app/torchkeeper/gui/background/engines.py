@@ -1,6 +1,4 @@
-"""The main thread's handle on the worker: it hands out tickets, and brings what engines say to who
-asked, on the main thread. Nothing here waits.
-"""
+"""The main thread's handle on the worker: who asked hears what engines say. Nothing here waits."""
 
 from __future__ import annotations
 
@@ -25,11 +23,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.keygens import Keygens
 
 
-# Where Python looks for garbage while there is a window: in the main thread and nowhere else.
-#
-# By itself it looks wherever something is made just then, the worker's thread included, and lets go
-# there of what the main thread left: widgets, and receivers of signals. ``requests`` says what
-# comes of that.
+# While there is a window, Python looks for garbage in the main thread alone: by itself it would
+# in the worker's, too, and let go there of widgets and receivers of signals (see ``requests``).
 
 #: Milliseconds between looks at how much was made.
 EVERY = 200
@@ -38,7 +33,6 @@ YOUNG = 4000
 #: How often a generation is looked through before the next older one is, too. Python's own figure.
 _OLDER = 10
 
-#: Those that look.
 _looking: set[Collector] = set()
 
 
@@ -105,13 +99,10 @@ class Engines(QObject):
     #: Jobs could not be kept in the history, and why.
     unkept = Signal(object)
 
-    #: Something for the worker's thread to do.
     _do = Signal(object)
 
     def __init__(self, ahead: Ahead | None = None, *, idle: bool = False) -> None:
-        """ahead: an engine that was started already, to browse with. With ``idle``, no thread is
-        started: nothing can be asked.
-        """
+        """ahead: one that was started already, to browse with. idle: without a thread to ask."""
         super().__init__()
         self._listeners: dict[int, Listener] = {}
         self._last = 0
@@ -120,9 +111,7 @@ class Engines(QObject):
         self._thread.setObjectName("torchkeeper-worker")
         self.worker = Worker(ahead)
         self.worker.moveToThread(self._thread)
-        #: Made when something is signed.
         self._keygens: Keygens | None = None
-        #: Made when the first job runs.
         self._board: Board | None = None
         self._do.connect(self.worker.do)
         self.worker.rows.connect(self._on_rows)
@@ -137,8 +126,7 @@ class Engines(QObject):
         self._thread.finished.connect(self._collector.end)
         self._thread.finished.connect(self.stopped)
         if not idle:
-            # The main thread gets its turn soon while the worker looks through what has arrived:
-            # every cell that is painted may have to wait so long for it.
+            # While the worker is busy, every cell that is painted may have to wait so long for it.
             sys.setswitchinterval(SWITCH)
             self._collector.begin()
             self._thread.start()
@@ -170,8 +158,8 @@ class Engines(QObject):
     def background(
         self, listener: Listener, function: Callable[P, object], /, *args: P.args, **more: P.kwargs
     ) -> int:
-        """Call a function that may wait for disks, mostly of ``lookups``. What it returns is the
-        result, a UserError is told as ``failed``. What it is given is not to be changed afterwards.
+        """Call what may wait for disks, mostly of ``lookups``, with what nobody changes afterwards;
+        what it returns is the result, a UserError is told as ``failed``.
         """
         return self._post(listener, self.worker.asides.begin, partial(function, *args, **more))
 
@@ -227,7 +215,7 @@ class Engines(QObject):
 
     def scratch(self, use: str, listener: Listener) -> int:
         """A private folder that goes with the window, named by its use; the result is its path."""
-        return self._post(listener, self.worker.scratch, use)
+        return self._post(listener, self.worker.answer, partial(self.worker.folders.make, use))
 
     def sign(self, command: Sequence[str], listener: Listener) -> int:
         """Run ssh-keygen; rows are a Said of ``gui.background.keygens``, the result is None."""
@@ -304,7 +292,6 @@ class Engines(QObject):
         return self._last
 
     def _post(self, listener: Listener, work: Callable[..., object], *given: object) -> int:
-        """Have the worker do what takes a ticket first; returns the ticket."""
         ticket = self._ticket(listener)
         self._do.emit(partial(work, ticket, *given))
         return ticket

@@ -1,6 +1,5 @@
-"""ssh-keygen at work for the window. It has no terminal: it asks in lines of its standard error,
-and is answered on its standard input (``client.signers.environment_asking``). No answer is kept, or
-written anywhere else.
+"""ssh-keygen at work for the window: it asks in lines of its standard error, and is answered on its
+standard input (``client.signers.environment_asking``). No answer is kept, or written elsewhere.
 """
 
 from __future__ import annotations
@@ -22,11 +21,8 @@ _LONG = 400
 
 
 class Run(QObject):
-    """One ssh-keygen. It is made, with all its connections, in the thread that asks for it, and
-    moved to the worker's (``requests.Arrivals`` says why).
-    """
+    """One ssh-keygen; made and connected where it is asked for, then moved (see ``requests``)."""
 
-    #: It said something on its standard error; it ended; it could not be started.
     spoke = Signal(object)
     ended = Signal(object)
     unstartable = Signal(object)

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.client import secrets
 from torchkeeper.client.kept import whole
-from torchkeeper.client.words import preparing
 from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept import runs as kept_runs
     from torchkeeper.client.kept.history import Kept, Running
     from torchkeeper.client.kept.verified import Verified
-    from torchkeeper.client.signers import Key, PublicKey, Signer
+    from torchkeeper.client.signers import Key, Signer
     from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env
 
@@ -71,9 +69,7 @@ class Signers(TypedDict):
 
 
 class Known(TypedDict):
-    """An interpreter. starts, writers: as of ``client.engines.interpreters``. facts: those that are
-    kept, else None. counts: as of ``client.engines.probes.may_count``.
-    """
+    """starts, writers: of engines.interpreters. counts: of probes.may_count. facts: if kept."""
 
     python: str
     label: str
@@ -125,12 +121,6 @@ def revealed(path: str) -> Revealed:
     return Revealed(found, there and services.shows(path, folder=found == "folder"))
 
 
-def prepared() -> bool:
-    """Whether programs find a precompiled header here."""
-
-    return preparing.prepared()
-
-
 def offered(some: Sequence[str]) -> list[At]:
     """What each is offered as (``client.recipes.files.kind``)."""
     from torchkeeper.client.recipes.files import kind
@@ -168,12 +158,6 @@ def interpreters(add: str = "", remove: str = "") -> Found:
         return {"interpreters": rows, "added": python, "problem": problem}
 
 
-def keyring() -> bool:
-    """Whether there is one."""
-
-    return secrets.can_keep()
-
-
 def runs(forget: Sequence[str] = ()) -> kept_runs.Kept:
     """The runs that are kept, after those to forget. Raises UserError."""
     from torchkeeper.client.kept import runs as every
@@ -195,7 +179,6 @@ def past_jobs(forget: Sequence[str] | None = ()) -> PastJobs:
 
 def text_saved(path: str, text: str) -> None:
     """A text is written into a file. Raises UserError("text-unwritable")."""
-
     try:
         whole.write_text(path, text)
     except OSError as e:
@@ -230,27 +213,6 @@ def keys(file: str = "") -> Keys:
     return {"keys": [*first, *known.keys], "without_agent": known.without_agent, "wrong": wrong}
 
 
-def signing_command(key: str, target: str, folder: str) -> list[str]:
-    """What signs a file with a key (``client.signers.command``). Raises UserError."""
-    from torchkeeper.client import signers as every
-
-    return every.command(key, target, folder)
-
-
-def signature_text(target: str) -> str:
-    """The signature that was made of a file. Raises UserError."""
-    from torchkeeper.client import signers
-
-    return signers.signature_of(target)
-
-
-def public_key(path: str) -> PublicKey:
-    """That of a file. Raises UserError."""
-    from torchkeeper.client import signers as every
-
-    return every.public_key(path)
-
-
 def signers(change: Callable[[], object] | None = None) -> Signers:
     """Whose signatures are trusted, whether one is required, after a change. Raises UserError."""
     from torchkeeper.client import signers as every
@@ -262,12 +224,8 @@ def signers(change: Callable[[], object] | None = None) -> Signers:
     return {"signers": found, "required": required, "file": every.signers_file()}
 
 
-# What needs no engine but may wait for ever, on a dead mount or for a keyring's user: looked up in
-# threads of its own, for which nobody else waits.
-
-
 def aside(work: Callable[[], object], *, sure: bool = False) -> None:
-    """Do what may wait for ever. sure: the program does not end before it is done."""
+    """Do what may wait for ever, on a dead mount or a keyring. sure: the program ends after it."""
     threading.Thread(target=work, name="torchkeeper-look", daemon=not sure).start()
 
 

@@ -16,18 +16,15 @@ if TYPE_CHECKING:
     from torchkeeper.client.engines.probes import Identity
 
 
-# What arrives at a pipe, heard in the worker's thread without a signal being connected there.
-#
 # PySide (6.11) keeps all connections that Python made in one table, without a lock, and gives up
 # the interpreter while it takes one out. A thread that connects something just then breaks the
 # table, or waits for ever: one holds the interpreter and wants a mutex of Qt's, the other the
-# reverse. The main thread connects and lets go all the time; so everything that lives in another
-# thread is connected before it is moved there, and what is made there later overrides the handler
-# of its events.
+# reverse. The main thread connects and lets go all the time; so what lives in another thread is
+# connected before it is moved there, and what is made there overrides the handler of its events.
 
 
 class Arrivals(QSocketNotifier):
-    """Calls back while there is something to read, or the other end is closed."""
+    """Calls back, unconnected, while there is something to read, or the other end is closed."""
 
     def __init__(self, file: int, heard: Callable[[], None], parent: QObject) -> None:
         """file: its descriptor."""
@@ -47,25 +44,20 @@ class Arrivals(QSocketNotifier):
         self.deleteLater()
 
 
-#: Seconds for which an operation that does more than look may say nothing when it is cancelled,
-#: before anybody is rude.
+#: Seconds for which an operation that does more than look may say nothing once it is cancelled.
 _TO_TAKE_BACK = 15.0
 #: Parameters that name places; one that is a server may need a password first.
 _PLACES = ("place", "into", "source", "target")
 
 
 class Request(NamedTuple):
-    """One thing to ask an engine.
-
-    engine_of: the ticket of an earlier request whose engine is asked (kept with ``keep``).
-    shared: ask the browse engine instead of one of its own. aside: with ``shared``, the one beside
-    it, which no long listing holds up. keep: leave the engine running for a request that follows.
-    hold: a selection too long for one line, sent ahead of the request. password: for the server
-    that is asked, in this request only; an engine of its own is told it. login_of: a server whose
-    password is used for this request, where that has none. bare: no password is used but what its
-    parameters have, and no keyring asked: an engine of its own knows none. before: operations and
-    their parameters that the same engine is asked for ahead of it; nobody hears their answers:
-    where one fails, the request says what it lacks.
+    """One thing to ask an engine. engine_of: the ticket of an earlier request whose engine is asked
+    (kept with ``keep``). shared: ask the browse engine instead of one of its own; aside: the one
+    beside it, which no long listing holds up. hold: a selection too long for one line, sent ahead.
+    password: for the server that is asked, in this request only. login_of: a server whose password
+    is used for this request, where that has none. bare: no password is used but what its parameters
+    have, and no keyring asked. before: what the same engine is asked for ahead, with parameters;
+    nobody hears the answers: where one fails, the request says what it lacks.
     """
 
     ticket: int

@@ -1,6 +1,5 @@
-"""What lives in the background thread: the supervisor of the engines, which alone starts, hears and
-stops them. ``gui.background.engines`` has its handle on the main thread. Also private folders of
-the window, each of which goes when nobody needs it.
+"""What lives in the background thread: what alone starts, hears and stops engines (from the main
+thread by ``gui.background.engines``), and private folders of the window.
 """
 
 from __future__ import annotations
@@ -30,11 +29,8 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
 
 
-# Private folders: each goes when nobody needs it, at the latest when the window ends.
-
-
 class Scratch(QObject):
-    """Makes and removes them in the worker's thread; nothing waits for what is removed."""
+    """Private folders: each goes when nobody needs it, at the latest when the window ends."""
 
     #: Nothing is being removed any more.
     idle = Signal()
@@ -44,7 +40,6 @@ class Scratch(QObject):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._there: set[str] = set()
-        #: What is being removed.
         self.going: set[str] = set()
         self._gone.connect(self._forget)
 
@@ -89,8 +84,7 @@ _STEPS = 4
 _PROGRESS_EVERY = 0.05
 #: Seconds that rows wait at most for those before them to be heard on the main thread.
 _HEARD = 0.05
-#: How far a job gives way (``nice``) to the window, and to whatever else this machine is for: it
-#: has a third of what another would have, and is not starved where all is busy.
+#: How far a job gives way (``nice``): to a third of what another has, and it is not starved.
 NICE = 5
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
@@ -121,7 +115,6 @@ class Worker(QObject):
         self._ahead = ahead
         self._lines: list[Line] = []
         self._stopping = False
-        #: Private folders; nobody waits for their removal but the end.
         self.folders = Scratch(self)
         self.folders.idle.connect(self._nothing_left)
         #: The numbers of running timers, 0 for none.
@@ -134,7 +127,6 @@ class Worker(QObject):
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
-        #: What needs no engine, where nobody waits for it.
         self.asides = Asides(self)
         self.asides.result.connect(self.result)
         self.asides.failed.connect(self.failed)
@@ -305,19 +297,16 @@ class Worker(QObject):
         """Say which places are read-only."""
         from torchkeeper.client.kept import protected
 
-        self._answer(ticket, protected.protected)
+        self.answer(ticket, protected.protected)
 
     def protect(self, ticket: int, place: str, on: bool) -> None:
         """Make a place read-only, or no longer; the result is as of ``find_protected``."""
         from torchkeeper.client.kept import protected
 
-        self._answer(ticket, partial(protected.protect, place, on))
+        self.answer(ticket, partial(protected.protect, place, on))
 
-    def scratch(self, ticket: int, use: str) -> None:
-        """Make a private folder that goes, with what is in it, when all ends at the latest."""
-        self._answer(ticket, partial(self.folders.make, use))
-
-    def _answer(self, ticket: int, work: Callable[[], object]) -> None:
+    def answer(self, ticket: int, work: Callable[[], object]) -> None:
+        """Do it; the result is what it returns."""
         try:
             self.result.emit(ticket, work(), [])
         except UserError as e:
@@ -330,18 +319,13 @@ class Worker(QObject):
             if request.shared and line.shared and request.aside == line.aside:
                 if not any(asked.cancelled for asked in line.asked.values()):
                     return line
-                # It may hang in what it was to leave; nobody else shall wait for that. It ends
-                # when it has answered.
+                # It may hang in what it was to leave; it ends when it has answered.
                 line.shared = False
             if request.engine_of is not None and request.engine_of in line.tickets:
                 return line
         if request.engine_of is not None:
-            raise UserError(
-                "The engine that made the plan has stopped.",
-                "Nothing was changed.",
-                "Ask for a new plan.",
-                code="engine-gone",
-            )
+            what, why = "The engine that made the plan has stopped.", "Nothing was changed."
+            raise UserError(what, why, "Ask for a new plan.", code="engine-gone")
         if request.shared and self._ahead is not None:
             return self._take_over(self._ahead)
         nice = 0 if request.shared else NICE
@@ -354,10 +338,8 @@ class Worker(QObject):
         return line
 
     def _line_of(self, engine: Engine, shared: bool, aside: bool) -> Line:
-        def heard() -> None:
-            self._hear(line)
-
-        line = Line(engine, Arrivals(engine.fileno(), heard, self), shared, aside)
+        arrivals = Arrivals(engine.fileno(), lambda: self._hear(line), self)
+        line = Line(engine, arrivals, shared, aside)
         self._lines.append(line)
         return line
 
@@ -400,8 +382,7 @@ class Worker(QObject):
                 return
             self.heard.clear()
             self.rows.emit(ticket, rows)
-            # Both threads at once would only take the interpreter from each other all the time,
-            # and make the main thread late.
+            # Both threads at once would take the interpreter from each other: the main one is late.
             self.heard.wait(_HEARD)
         elif message.type == "progress":
             if asked.cancelled and asked.ends.changes and line.step == 0:
@@ -458,7 +439,6 @@ class Worker(QObject):
             line.deadline, line.step = None, 0
 
     def _lost(self, line: Line, error: UserError) -> None:
-        """An engine ended by itself, or says what nobody understands."""
         told = False
         for asked in list(line.asked.values()):
             if asked.cancelled and not asked.ends.changes:

@@ -1,13 +1,13 @@
-"""Dragging rows out of the table: what is dropped elsewhere is a bundle of them. An engine writes
-it while the button is held; when it is there the drag begins, and a button let go of before cancels
-it all. On the window's own places they can be dropped at any time: the list is told where the
-pointer is, first by the table, which has it as long as the button is held, then by the drag.
+"""Dragging rows out of the table, as a bundle that an engine writes while the button is held; when
+it is there the drag begins, a button let go of before cancels it all. On the window's own places
+they can be dropped at any time: the list hears of the pointer from the table, then from the drag.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QRect, Qt, Signal
@@ -31,6 +31,8 @@ from torchkeeper.gui.table.view import EntryTable
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Builders, ExportParams
 
+_tr = partial(QCoreApplication.translate, "DragOut")
+
 #: Milliseconds for which it is said how a drag that came to nothing has ended.
 _LAST_WORD_MS = 8000
 
@@ -38,8 +40,7 @@ _LAST_WORD_MS = 8000
 class DragOut(QObject):
     """Writes a bundle of the rows that are dragged, and offers it."""
 
-    #: What is going on, in words, and for how many milliseconds that is of interest (0 for as
-    #: long as nothing else is said); empty when it is over.
+    #: What is going on, and for how many milliseconds (0: until something else); empty at the end.
     said = Signal(str, int)
     failed = Signal(object)
     #: Rows are being dragged: what is to follow is ``begin``.
@@ -65,7 +66,7 @@ class DragOut(QObject):
         self._ticket: int | None = None
         self._folder = ""
         self._held = False
-        pages.took_rows.connect(self._take_here)
+        pages.took_rows.connect(self.take_here)
         table.dragged.connect(self._dragged)
         table.drag_moved.connect(self._moved)
         table.let_go.connect(self.let_go)
@@ -96,27 +97,15 @@ class DragOut(QObject):
         self._aimed()
 
         def ready(folder: str) -> None:
-            self._ticket = None
-            self._folder = folder
-            if self._held:
-                export(os.path.join(folder, name))
-            else:
+            self._ticket, self._folder = None, folder
+            if not self._held:
                 self._clean()
-
-        def export(output: str) -> None:
-            selection = Selection.of(entries)
-            params: ExportParams = {
-                "place": place,
-                "output": output,
-                "select": selection.select,
-                "builders": builders,
-            }
-            listener = Listener(
-                progress=self._progress,
-                result=lambda _: self._offer(output),
-                failed=self._lost,
-                cancelled=self._clean,
-            )
+                return
+            output, selection = os.path.join(folder, name), Selection.of(entries)
+            params: ExportParams = {"place": place, "output": output, "select": selection.select}
+            params["builders"] = builders
+            hears = Listener(progress=self._progress, failed=self._lost, cancelled=self._clean)
+            listener = hears._replace(result=lambda _: self._offer(output))
             self._ticket = self._engines.ask(EXPORT, params, listener, hold=selection.hold)
 
         self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
@@ -164,7 +153,8 @@ class DragOut(QObject):
         else:
             self.said.emit(self._lost_to, 0)
 
-    def _take_here(self) -> None:
+    def take_here(self) -> None:
+        """A part of the window has taken the entries."""
         self.taken_here = True
 
     def _landed(self, path: str) -> None:
@@ -264,10 +254,6 @@ def why_not(place: Place) -> str:
     else:
         text = _tr("{} is where these entries are")
     return text.format(place.title)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("DragOut", text)
 
 
 def picture(text: str, scale: float) -> QPixmap:

@@ -1,6 +1,4 @@
-"""What is dropped on the window and on dialogs: a frame shows which part takes it, and says what
-becomes of it, or why not. The sidebar sees to itself (``sidebar.lists``).
-"""
+"""What is dropped on the window and on dialogs, but for the sidebar: a frame says who takes it."""
 
 from __future__ import annotations
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
+from torchkeeper.client import secrets
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.environments import figures, meanings
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.places.model import Place
@@ -151,7 +151,7 @@ class KeepBox(QCheckBox):
         self._engines = engines
         self.setEnabled(False)
         self._say(self.tr("Looking for a keyring…"))
-        self._ticket = engines.background(Listener(result=self._found), lookups.keyring)
+        self._ticket = engines.background(Listener(result=self._found), secrets.can_keep)
 
     def stop(self) -> None:
         """Nobody waits for the answer any more."""

@@ -105,7 +105,7 @@ class TrustDialog(Dialog):
         """Show the public key in a file."""
         self._engines.forget(self._ticket)
         listener = Listener(result=self._is_read, failed=self._failed)
-        self._ticket = self._engines.background(listener, lookups.public_key, path)
+        self._ticket = self._engines.background(listener, signers.public_key, path)
 
     def _browse(self) -> None:
         folder = os.path.expanduser("~/.ssh/")

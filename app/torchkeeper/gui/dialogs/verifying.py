@@ -17,7 +17,7 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
 from torchkeeper.gui.pages.ideas import explain
-from torchkeeper.gui.verdicts.environments import Environment, Environments, can_compile
+from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.warm.options import RUNS
@@ -154,7 +154,7 @@ class VerifyDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         self._suit()
-        able = facts is not None and can_compile(facts)
+        able = facts is not None and bool(facts.get("torch"))
         self.go.setEnabled(able and self.recipe.made is not None)
         self.go.setToolTip(tip("" if able else self.environment.about.text()))
 

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.artifacts import manifest
-from torchkeeper.client import carrying
-from torchkeeper.client.signers import signers_file
+from torchkeeper.client import carrying, signers
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import IMPORT
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.model import SIGNING, Job, JobsModel
 from torchkeeper.gui.verdicts.environments import Environment
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries
     from torchkeeper.engine.messages.verdicts import KnowParams
     from torchkeeper.gui.background.keygens import Said
+
+    _Signed = Callable[[messages.SignResult], None]
 
 _tr = partial(QCoreApplication.translate, "Operations")
 
@@ -39,10 +39,9 @@ Follow = Callable[[Job, Values, GoOn], None]
 
 
 class Signing:
-    """What the jobs do that sign something. step: hears of each ticket of a job, by which that step
-    can be cancelled. listener: who hears of a job's step, and what goes on with its result. kept:
-    the request whose engine stays with a job, by its id. ask: hears of what ssh-keygen wants to
-    know: the job, the ticket that an answer is for, and what (``gui.background.keygens``).
+    """What the jobs do that sign something. step: hears of each ticket by which a job can be
+    cancelled. listener: for a step, with what goes on with its result. kept: the request whose
+    engine stays with a job, by its id. ask: hears what ssh-keygen wants to know, and the ticket.
     """
 
     def __init__(
@@ -79,16 +78,8 @@ class Signing:
 
         return follow
 
-    def _sign(
-        self,
-        job: Job,
-        key: str,
-        where: messages.Signed,
-        then: Callable[[messages.SignResult], None],
-    ) -> None:
-        """Call ``then`` with ``{signature, size}``: who signed it, as the operation ``signature``
-        tells, and its bytes. where: file or held, output and replace as of ``attach_signature``.
-        """
+    def _sign(self, job: Job, key: str, where: messages.Signed, then: _Signed) -> None:
+        """where: file or held, output and replace as of ``attach_signature``."""
         job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
         hears = partial(self._heard, job), then, self._listener(job, lambda _: None)
@@ -113,7 +104,7 @@ class _Steps:
         key: str,
         where: messages.Signed,
         heard: Callable[[int, Said], None],
-        then: Callable[[messages.SignResult], None],
+        then: _Signed,
         listener: Listener,
         asked: Callable[[int], None],
     ) -> None:
@@ -140,10 +131,8 @@ class _Steps:
         return self._listener._replace(result=result)
 
     def _ask(self, op: str, params: Mapping[str, object], then: Callable[[Any], None]) -> None:
-        """Ask the engine that has the bundle."""
-        listener, kept = self._to(then), self._kept
-        keep = kept is not None
-        self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=kept))
+        keep, listener = self._kept is not None, self._to(then)
+        self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=self._kept))
 
     def _look(self, then: Callable[[Any], None], what: Callable[..., object], *of: object) -> None:
         self._asked(self._engines.background(self._to(then), what, *of))
@@ -155,7 +144,7 @@ class _Steps:
 
     def _copied(self, told: messages.CopyManifestResult) -> None:
         self._digest = told["manifest"]
-        self._look(self._run, lookups.signing_command, self._key, self._target, self._folder)
+        self._look(self._run, signers.command, self._key, self._target, self._folder)
 
     def _run(self, command: list[str]) -> None:
         ticket = 0
@@ -171,7 +160,7 @@ class _Steps:
         from torchkeeper.gui.background.keygens import Said
 
         self._heard(0, Said(""))
-        self._look(self._attach, lookups.signature_text, self._target)
+        self._look(self._attach, signers.signature_of, self._target)
 
     def _attach(self, text: str) -> None:
         what: messages.AttachSignatureParams
@@ -184,7 +173,7 @@ class _Steps:
             self._then({"signature": found, "size": told["size"]})
 
         file = self._where.get("output") or self._where.get("file", "")
-        params: messages.SignatureParams = {"file": file, "signers": signers_file()}
+        params: messages.SignatureParams = {"file": file, "signers": signers.signers_file()}
         self._ask(protocol.SIGNATURE, params, seen)
 
     def _end(self) -> None:
@@ -192,8 +181,7 @@ class _Steps:
             self._engines.discard(self._folder)
 
 
-# How native objects of bundles find the names by which an environment's PyTorch looks for them: the
-# steps of ``client.carrying``, as requests that nobody waits for.
+# How an environment's PyTorch names native objects of bundles: the steps of ``client.carrying``.
 
 
 class About(NamedTuple):
@@ -237,8 +225,8 @@ class Names(QObject):
         return self._ticket is not None
 
     def ask(self, env: Environment | None, files: Mapping[str, Claims]) -> None:
-        """Have the objects of files named; nothing is asked twice. Without an environment that has
-        a torch, they keep the names they have. files: and what each says of its objects.
+        """Have the objects of files named, of which each says something; nothing is asked twice.
+        Without an environment that has a torch, they keep the names they have.
         """
         of = (env.python, env.facts, tuple(files)) if env is not None and env.torch else None
         if of == self._of:
@@ -278,13 +266,12 @@ class Names(QObject):
 
 
 class Carry:
-    """Puts what an import of a bundle would place into a folder, for one job. asked: hears of each
-    ticket, by which that step can be cancelled. hears: as a Listener, of every step; ``failed`` or
-    ``cancelled`` is the end.
+    """Puts what an import of a bundle would place into a folder. asked: hears of each ticket, by
+    which that step can be cancelled. hears: of every step; ``failed`` or ``cancelled`` is the end.
     """
 
     def __init__(
-        self, engines: Engines, env: Environment, asked: Callable[[int], None], **hears: Any
+        self, engines: Engines, env: Environment, asked: Callable[[int], None], hears: Listener
     ) -> None:
         self._engines, self._env, self._asked, self._hears = engines, env, asked, hears
         #: How many threads the bundle says that it was made with.
@@ -297,7 +284,7 @@ class Carry:
         def place(_: entries.NamesResult | None = None) -> None:
             told = _naming(self._env, [file], rows)
             params: messages.ImportParams = {"files": [file], "into": into, "env": told.python}
-            listener = Listener(result=then, **self._hears)
+            listener = self._hears._replace(result=then)
             self._asked(self._engines.ask(IMPORT, params, listener, before=told.before))
 
         def origin(told: entries.OriginResult) -> None:
@@ -310,11 +297,11 @@ class Carry:
             def take(found: list[Any]) -> None:
                 carrying.take(rows, found, told["files"])
 
-            listener = Listener(rows=take, result=place, **self._hears)
+            listener = self._hears._replace(rows=take, result=place)
             params: entries.NamesParams = {"files": [file]}
             python = self._env.python
             self._asked(self._engines.ask(protocol.NAMES, params, listener, python=python))
 
-        listener = Listener(result=origin, **self._hears)
+        listener = self._hears._replace(result=origin)
         asked: entries.OriginParams = {"files": [file]}
         self._asked(self._engines.ask(protocol.ORIGIN, asked, listener))

@@ -128,8 +128,7 @@ class Following(QObject):
 
 #: Where it is kept whether this is wanted; it is, until somebody says no.
 SETTING = "notify/jobs"
-#: Seconds a job has taken at least of which the desktop is told while the window is there: for
-#: less, nobody goes away.
+#: Seconds a job has taken at least of which the desktop is told: for less, nobody goes away.
 LONG = 10.0
 
 

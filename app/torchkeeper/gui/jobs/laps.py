@@ -37,9 +37,7 @@ class Seen:
 
 @dataclass
 class Lap:
-    """One run. began: on the clock of time.monotonic; None while it waits. seconds: once it is
-    over. built: the names of objects that were built though they should have been there.
-    """
+    """One run. began: by time.monotonic, once it has. built: what should have been there."""
 
     name: str
     began: float | None = None

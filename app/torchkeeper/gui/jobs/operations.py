@@ -1,6 +1,4 @@
-"""The jobs the window can start: each runs in an engine of its own and shows in Activity. Also what
-such an engine finds, as it is noted in the job and in lines for its log.
-"""
+"""The jobs the window can start, each in an engine of its own, and what these say of them."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.words import found as words
-from torchkeeper.client.words import outcomes, say
+from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
@@ -73,7 +71,6 @@ def heard(job: Job, one: Finding) -> str:
 
 
 def _of_cells(job: Job, one: Finding, line: str) -> str:
-    """Note what a verification of several cells says; its line for the log."""
     if "run" in one:
         job.now = laps.title(one["run"]["name"])
         cell = job.cells.at(one["run"].get("cell"))
@@ -122,8 +119,6 @@ class Selection(NamedTuple):
         return Selection({"items": list(items)})
 
 
-#: One request after the other in the same engine: operations and their parameters.
-Before = tuple[tuple[str, Mapping[str, object]], ...]
 #: Options that are sent as they are; those of a job before may be among what it was asked for.
 _SENT = ("device", "threads", "portable", "limit_s", "jobs")
 #: What a bundle holds is placed in this folder of a job's own.
@@ -131,10 +126,8 @@ _TARGET = "target"
 
 
 class _Start(NamedTuple):
-    """How a job is asked for. first: what must be done before; it calls what it is given, with more
-    parameters, to go on. keep: whether the engine stays until the job has ended. kind: the
-    operation that it is as a whole, where that is another. then: what must be done with its result;
-    it calls what it is given, with the whole result.
+    """How a job is asked for. first, then: what must be done before, and with its result. keep:
+    whether the engine stays until the job has ended. kind: what it is as a whole, if not ``op``.
     """
 
     op: str
@@ -142,7 +135,7 @@ class _Start(NamedTuple):
     python: str | None = None
     engine_of: int | None = None
     hold: tuple[tuple[str, str], ...] = ()
-    before: Before = ()
+    before: tuple[tuple[str, Mapping[str, object]], ...] = ()
     first: First | None = None
     keep: bool = False
     kind: str = ""
@@ -152,12 +145,11 @@ class _Start(NamedTuple):
 class Operations(QObject):
     """Starts jobs, hears them, and says what changed."""
 
-    #: A job ended well: the job, and the place whose entries or trash it changed, or None.
+    #: A job ended well, or not; and a place whose entries or trash one has changed.
     succeeded = Signal(object)
     failed = Signal(object)
     changed = Signal(str)
-    #: A job's ssh-keygen asks: the job, the ticket that an answer is for, and what
-    #: (gui.background.keygens).
+    #: A job's ssh-keygen asks: the job, the ticket that an answer is for, and what (a Said).
     asked = Signal(object, int, object)
 
     def __init__(self, engines: Engines, jobs: JobsModel, parent: QObject | None = None) -> None:
@@ -172,8 +164,6 @@ class Operations(QObject):
         steps = self._step, self._listener, self._kept.get, self.asked.emit
         self._signing = Signing(engines, jobs, *steps)
 
-    # What can be started.
-
     def warm(
         self,
         python: str,
@@ -183,10 +173,9 @@ class Operations(QObject):
         then: Then | None = None,
         warm: Sequence[tuple[str, str]] | None = None,
     ) -> Job:
-        """Compile recipes (BUILTIN, files and folders) into a place. options: device, threads,
-        portable, profile, limit_s and jobs, where not as usual. then: where it goes afterwards,
-        which is for whoever hears that it ``succeeded``. warm: the cells, each as its recipe and
-        its name, that are left out; None for all.
+        """Compile recipes (BUILTIN, files and folders) into a place. options: of ``Asked``, where
+        not as usual. then: where it goes afterwards, for whoever hears that it ``succeeded``. warm:
+        the cells, each as its recipe and its name, that are left out; None for all.
         """
         asked: Asked = options.copy() if options else {}
         params = {name: one for name, one in asked.items() if name in _SENT}
@@ -230,13 +219,7 @@ class Operations(QObject):
         return self._begin(title, None, start, {"python": python})
 
     def verify(
-        self,
-        place: str,
-        env: Environment,
-        runs: Sequence[str],
-        options: Asked,
-        *,
-        bundle: bool = False,
+        self, place: str, env: Environment, runs: Sequence[str], options: Asked, *, bundle: bool
     ) -> Job:
         """Run recipes on a copy of a place; of a ``bundle``, what an import would place."""
         params = {"place": place, "runs": list(runs), **options}
@@ -278,10 +261,9 @@ class Operations(QObject):
         needs: bool = False,
     ) -> Job:
         """Write entries into a bundle; a file that is there stays unless ``replace``. builders: how
-        an environment builds objects (``client.carrying``), which the bundle then says of those
-        that it recognises. secrets: what becomes of them (engine.screening); None where the job is
-        to fail because of any. key: what it is signed with (``client.signers``), before it gets its
-        name. needs: what the entries need goes with them.
+        an environment builds objects, which the bundle says of those recognised (client.carrying).
+        secrets: what becomes of them (engine.screening); with None the job fails because of any.
+        key: what it is signed with (client.signers). needs: what the entries need goes with them.
         """
         params: messages.ExportParams = {
             "place": place,
@@ -314,9 +296,9 @@ class Operations(QObject):
         named: Naming | None = None,
         abouts: Sequence[About] = (),
     ) -> Job:
-        """Put what files hold into a place: all of it or, cancelled, nothing. named: the
-        environment whose PyTorch has named the objects, and the names. abouts: what the files were
-        when they were looked at; what has another manifest by now is not imported.
+        """Put what files hold into a place: all of it or, cancelled, nothing. named: how PyTorch
+        has named the objects. abouts: what the files were when they were looked at; what has
+        another manifest by now is not imported.
         """
         params: messages.ImportParams = {"files": list(files), "into": into}
         if seen := {one.file: one.manifest for one in abouts if one.manifest}:
@@ -341,7 +323,7 @@ class Operations(QObject):
             job.asked["offer_prepare"] = not prepared
             then({})
 
-        self._engines.background(Listener(result=looked), lookups.prepared)
+        self._engines.background(Listener(result=looked), preparing.prepared)
 
     def copy(
         self,
@@ -354,9 +336,8 @@ class Operations(QObject):
         named: Naming | None = None,
         secrets: Secrets | None = None,
     ) -> Job:
-        """Copy entries to another place: all of it or, cancelled, nothing. A bundle that is there
-        stays unless ``replace``; what the entries need goes along unless they go ``alone``.
-        builders, secrets: as of ``export``; named: as of ``import_files``.
+        """Copy entries: all or, cancelled, none. A bundle that is there stays unless ``replace``;
+        what they need goes along unless ``alone``. The rest: see ``export`` and ``import_files``.
         """
         params: messages.CopyParams = {
             "place": place, "into": into, "select": selection.select,
@@ -423,8 +404,6 @@ class Operations(QObject):
             self._jobs.cancelling(job)
             self._engines.cancel(ticket)
 
-    # How they run.
-
     def _begin(
         self, title: str, place: str | None, start: _Start, asked: Asked | None = None
     ) -> Job:
@@ -479,11 +458,9 @@ class Operations(QObject):
     def _look(
         self, job: Job, result: Callable[[Any], None], what: Callable[..., object], *of: object
     ) -> None:
-        """What is looked up before the request itself."""
         self._step(job, self._engines.background(self._listener(job, result), what, *of))
 
     def _listener(self, job: Job, result: Callable[[Any], None]) -> Listener:
-        """Who hears of a step before the request itself."""
         return Listener(
             result=result,
             findings=partial(self._findings, job),
@@ -492,7 +469,6 @@ class Operations(QObject):
         )
 
     def _unpack(self, job: Job, env: Environment, then: GoOn) -> None:
-        """Put what an import of a bundle would place into a folder of its own."""
         job.note = self.tr("placing what the bundle holds")
         self._jobs.touch(job)
         file = str(job.place)
@@ -509,10 +485,7 @@ class Operations(QObject):
                 self._lost(job, user_error("nothing-to-verify", {"place": file}))
 
         hears = self._listener(job, lambda _: None)
-        carry = Carry(
-            self._engines, env, lambda ticket: self._step(job, ticket),
-            findings=hears.findings, failed=hears.failed, cancelled=hears.cancelled,
-        )  # fmt: skip
+        carry = Carry(self._engines, env, partial(self._step, job), hears)
         carry.unpack(file, target, unpacked)
 
     def _followed(self, job: Job, start: _Start, result: Values) -> None:

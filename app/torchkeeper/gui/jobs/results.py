@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 class Results(QObject):
     """The actions of the chosen job, and of the dialogs that follow one."""
 
-    #: The log of a job is to be shown.
     log = Signal(object)
 
     def __init__(
@@ -58,10 +57,6 @@ class Results(QObject):
         """Whether a dialog is open that says how a job ends."""
         return any(dialog.job is job for dialog in self._dialogs)
 
-    def show_in_folder(self) -> None:
-        """Show what came of the chosen job in the file manager."""
-        self.reveal(self._chosen())
-
     def show_result(self) -> WorkDialog | None:
         """How far the chosen job is, or what came of it, in a dialog."""
         if (job := self._chosen()) is None or not job.has_dialog:
@@ -77,10 +72,6 @@ class Results(QObject):
     def reveal(self, job: Job | Past | None) -> None:
         """Show what came of a job in the file manager."""
         self.reveal_path(job.fruit if job else None)
-
-    def reveal_place(self) -> None:
-        """Show the place that is shown in the file manager."""
-        self.reveal_path(self._context.place)
 
     def reveal_path(self, path: str | None) -> None:
         """Show a path in the file manager."""

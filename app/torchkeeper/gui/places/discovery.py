@@ -1,6 +1,4 @@
-"""Where places come from: found on this machine, or opened by the user, as are other files; and the
-bundles of late.
-"""
+"""Where places come from, found or opened, as are other files; and the bundles of late."""
 
 from __future__ import annotations
 
@@ -42,7 +40,6 @@ class Discovery(QObject):
         super().__init__(context.window)
         self._context, self._opening = context, opening
         opening.looked.connect(self.choose_first)
-        #: Whether it is known which places there are.
         self.known = False
         self._helped = False
 
@@ -108,12 +105,10 @@ class Discovery(QObject):
         every = [place.path for place in context.places.places]
         context.places_pane.choose(before if before in every else (there or every)[0])
 
-    # What is read-only.
-
     def ask_protected(self) -> None:
         """Find out which places are read-only; what changes one is refused meanwhile, too."""
-        context = self._context
-        context.engines.protected(Listener(result=self._told_protected, failed=context.tell))
+        listener = Listener(result=self._context.places.told_read_only, failed=self._context.tell)
+        self._context.engines.protected(listener)
 
     def protect(self, path: str, on: bool) -> None:
         """Have nothing changed in a place from now on, or allow it again."""
@@ -126,15 +121,13 @@ class Discovery(QObject):
             context.tell(error)
 
         context.places.set_read_only(path, on)
-        context.engines.protect(path, on, Listener(result=self._told_protected, failed=failed))
-
-    def _told_protected(self, found: list[str]) -> None:
-        self._context.places.told_read_only(found)
+        listener = Listener(result=context.places.told_read_only, failed=failed)
+        context.engines.protect(path, on, listener)
 
 
 class Opening(QObject):
-    """Folders and servers become places; recipes, and folders of nothing else, are put on their
-    list; for exported programs a recipe is begun; and other files are looked into for an import.
+    """Folders and servers become places; recipes, and folders of nothing else, go on their list;
+    for exported programs one is begun; other files are looked into for an import.
     """
 
     #: Bundles are to be looked into, recipes to be listed, and one begun for exported programs.
@@ -260,8 +253,6 @@ class Recent(QObject):
         listing = self._context.listing
         if listing.place is not None and listing.what == "file" and listing.error is None:
             self.note(listing.place)
-
-    # The menu.
 
     def put_into(self, menu: QMenu, before: QAction) -> QMenu:
         """Have the bundles in a menu within another, in front of an action."""

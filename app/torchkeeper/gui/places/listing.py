@@ -40,9 +40,7 @@ class Listing(QObject):
     #: The place, a server, wants a password, or another one than it was given: why.
     locked = Signal(object)
 
-    def __init__(
-        self, engines: Engines, model: EntriesModel, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, engines: Engines, model: EntriesModel, parent: QObject) -> None:
         super().__init__(parent)
         self._engines, self._model = engines, model
         self._ticket: int | None = None

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.places.model import Place
 
 
-#: Milliseconds for which it is said what was done.
 _SAID_MS = 8000
 
 
@@ -180,7 +179,6 @@ class Servers(QObject):
             self._expiring[job.id] = selection, seconds
 
     def _done(self, job: Job) -> None:
-        """Offer to take back what was set."""
         bar = self._context.undo_bar
         if job.kind == TTL and bar.place == job.place:
             bar.hide()
@@ -203,8 +201,7 @@ class Servers(QObject):
             self._discovery.protect(place, not self._context.places.read_only(place))
 
 
-#: Milliseconds between what changes the picture and the question for what is in it then, and
-#: entries asked for at once.
+#: Milliseconds from a change of the picture to the question for it, and entries asked at once.
 REST_MS = 100
 AT_ONCE = 64
 #: Of a selection so many are asked for; what all of a large server is cannot be known.
@@ -214,9 +211,7 @@ AGAIN_MS = 5000
 
 
 class Facts(QObject):
-    """Asks for the entries of a server that are on the screen or selected, each once a listing: one
-    question at a time, for what is to be seen then; what was scrolled past is never asked for.
-    """
+    """Asks for what of a server is seen or selected, once a listing, one question at a time."""
 
     def __init__(
         self, engines: Engines, listing: Listing, model: EntriesModel, table: EntryTable
@@ -250,7 +245,6 @@ class Facts(QObject):
         self._soon()
 
     def _listed(self, _: bool) -> None:
-        """What was known before may have changed since."""
         self._asked.clear()
         self._soon()
 
@@ -283,7 +277,6 @@ class Facts(QObject):
         self._soon()
 
     def _failed(self, _: UserError | None = None) -> None:
-        """Whatever it was, the listing says so where it lasts."""
         self._ticket = None
         self._asked.difference_update(self._wanting)
         self._rest.start(AGAIN_MS)

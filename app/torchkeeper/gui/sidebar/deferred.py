@@ -1,6 +1,4 @@
-"""What the first picture of the sidebar does not show: made when the first rows are there. Also
-what can be done with a place or an environment where it stands on its list.
-"""
+"""What the first picture of the sidebar does not show, and what can be done with what is on it."""
 
 from __future__ import annotations
 
@@ -40,8 +38,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.pane import Sidebar
 
 
-#: Milliseconds for which it is said what was done.
-_FLOWS_SAID_MS = 8_000
+_SAID_MS = 8_000
 
 
 class SidebarFlows(QObject):
@@ -117,9 +114,8 @@ class SidebarFlows(QObject):
         self._context.update_soon()
 
     def with_environment(self, what: str) -> None:
-        """Do with the environment at the keyboard, or that was clicked last: have verdicts be about
-        it ("use"), and the doctor look ("doctor"), ask it anew what it is ("ask"), build its header
-        ("prepare"), put the path of its interpreter on the clipboard ("copy").
+        """Do with the current one: have verdicts be about it ("use"), and the doctor look
+        ("doctor"), "ask" it anew what it is, "prepare" it, or "copy" its path to the clipboard.
         """
         context, one = self._context, self._list.current
         if one is None:
@@ -153,18 +149,12 @@ class SidebarFlows(QObject):
 
     def _say_found(self, name: str) -> None:
         text = self.tr("{} was found on this machine: only what you added can go")
-        self._context.say(text.format(name), _FLOWS_SAID_MS)
+        self._context.say(text.format(name), _SAID_MS)
 
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
-        self._context.say(self.tr("Copied: {}").format(text), _FLOWS_SAID_MS)
+        self._context.say(self.tr("Copied: {}").format(text), _SAID_MS)
 
-
-# Finds out how the places stand: what they hold, how much room they have, what fills them.
-#
-# What others have found is taken as it comes: the listing of the place that is shown, the overview,
-# the jobs. For the rest an engine of its own is asked, one place after the other, when nobody waits
-# for anything else; never for a server, of which nobody knows how large it is.
 
 #: Milliseconds between two looks at file systems, and that one may take to answer.
 MINUTE_MS, _SILENT_MS = 60_000, 3_000
@@ -173,7 +163,10 @@ _SOON_MS, REST_MS = 200, 4_000
 
 
 class Gauge(QObject):
-    """Tells the list of places how they stand."""
+    """Tells the list of places how they stand. What the listing, the overview and the jobs find is
+    taken as it comes; for the rest an engine is asked, one place after the other, when nobody waits
+    for anything; never for a server, of which nobody knows how large it is.
+    """
 
     def __init__(
         self, context: Context, discovery: Discovery,
@@ -302,7 +295,6 @@ class Gauge(QObject):
         self._late.start()
 
     def _measure(self) -> None:
-        """Add up the next place, unless somebody waits for something else."""
         context = self._context
         passed = {*self._held, *self._silent, context.place}
         wanted = (one for one in context.places.places if one.exists and not one.server)
@@ -357,8 +349,8 @@ class Gauge(QObject):
         places.told_standing(known)
 
 
-#: Milliseconds between two looks at what pages have unsaved, and for which is said what was done.
-_MARK_MS, _SAID_MS = 1_000, 8_000
+#: Milliseconds between two looks at what pages have unsaved.
+_MARK_MS = 1_000
 
 
 class DeferredSidebar(QObject):
@@ -381,7 +373,6 @@ class DeferredSidebar(QObject):
         self._overview: OverviewPage | None = None
         self.gauge = Gauge(context, discovery, sidebar.isVisible, self._looking)
         self.taking = Taking(context, flows)
-        self._take_drops()
         self._hear()
         self._heard: set[str] = set()
         self._marks = every(self, self._mark, _MARK_MS)
@@ -394,18 +385,14 @@ class DeferredSidebar(QObject):
         self._find_overview()
         self._mark()
 
-    def _take_drops(self) -> None:
-        taking, pages, places = self.taking, self._sidebar.pages, self._sidebar.places
-        pages.offers, places.list.offers = taking.on_page, taking.on_place
-        places.fold.offers = taking.on_places
-        self.environments.list.offers = taking.on_environments
-        self.environments.fold.offers = taking.on_environments
-        here = self.environments
-        for shown in (pages, places.list, places.fold, here.list, here.fold):
-            shown.said.connect(self.say)
-
     def _hear(self) -> None:
         places, environments, flows = self._sidebar.places.list, self.environments.list, self.flows
+        pages, fold, here = self._sidebar.pages, self._sidebar.places.fold, self.environments.fold
+        pages.offers, places.offers = self.taking.on_page, self.taking.on_place
+        fold.offers = self.taking.on_places
+        environments.offers = here.offers = self.taking.on_environments
+        for shown in (pages, places, fold, environments, here):
+            shown.said.connect(self.say)
         # A name is changed when somebody asks for that, and by no double click.
         places.setEditTriggers(places.EditTrigger.NoEditTriggers)
         places.removing.connect(flows.remove_place)

@@ -28,11 +28,8 @@ def ground(
     shades = theme.shades()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
-    if on:
-        painter.setBrush(QColor(shades.selected))
-        painter.drawRoundedRect(box, _ROUND, _ROUND)
-    elif view.underMouse() and hovered(item):
-        painter.setBrush(QColor(shades.hover))
+    if on or (view.underMouse() and hovered(item)):
+        painter.setBrush(QColor(shades.selected if on else shades.hover))
         painter.drawRoundedRect(box, _ROUND, _ROUND)
     if frame:
         aimed = frame > 1

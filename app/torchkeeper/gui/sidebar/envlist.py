@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QRect, QSize, Qt, Signal
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QModelIndex, QObject, QSettings
     from PySide6.QtWidgets import QStyleOptionViewItem
 
+_tr = partial(QCoreApplication.translate, "EnvironmentList")
 _MARKS = {
     State.KNOWN: ("machine", "text"),
     State.FAILED: ("error", "error"),
@@ -32,10 +34,6 @@ _MARKS = {
     State.FOUND: ("info", "muted"),
     State.WITHOUT: ("info", "muted"),
 }
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("EnvironmentList", text)
 
 
 class EnvironmentItems(QAbstractListModel):

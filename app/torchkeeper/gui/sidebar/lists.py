@@ -1,6 +1,4 @@
-"""The lists of the sidebar, as high as what is in them, so that the sidebar scrolls as one; and the
-headings that fold them away, and remember that.
-"""
+"""The lists of the sidebar, as high as what is in them, and the headings that fold them away."""
 
 from __future__ import annotations
 
@@ -89,7 +87,6 @@ class SideList(QListView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setAcceptDrops(True)
         self.offers: Offers | None = None
-        #: What it is scrolled in.
         self.area: QScrollArea | None = None
         #: Keys that are meant for it rather than for the window.
         self.keys: frozenset[Qt.Key] = frozenset()
@@ -301,7 +298,6 @@ FOLDED = "sidebar/folded"
 class Fold(QToolButton):
     """The heading: Space, Enter and the arrows fold. What is dropped is for the list under it."""
 
-    #: What a drop here would do; empty when nothing is dragged over it any more.
     said = Signal(str)
 
     def __init__(self, title: str) -> None:
@@ -378,8 +374,7 @@ class Fold(QToolButton):
         self._aim(False)
         self.said.emit("")
         if offer is not None and offer.do is not None:
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
+            answer(event, True)
             # The source of the drag waits until this returns.
             QTimer.singleShot(0, self, offer.do)
 

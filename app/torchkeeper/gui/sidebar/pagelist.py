@@ -30,9 +30,8 @@ _ROOM = 7
 
 
 class Mark(NamedTuple):
-    """What is beside the name of a page. icon: a mark, or "". number: how many, or "". words: both,
-    for a tooltip and a screen reader. role: the colour of both. busy: whether something is under
-    way, and how much of it is done, None where nobody knows.
+    """What is beside the name of a page. words: icon and number, for a tooltip and a screen reader;
+    role: the colour of both. done: how much of what it is busy with; None where nobody knows.
     """
 
     words: str
@@ -216,7 +215,7 @@ class PageList(SideList):
             self.took_rows.emit()
 
     def _wait_at(self, at: QPoint) -> None:
-        """A page over which something rests is opened: what is on it may be what is meant."""
+        # A page over which something rests is opened: what is on it may be what is meant.
         ident = self.page_at(self.indexAt(at))
         if ident != self._rests_on:
             self._rests_on = ident

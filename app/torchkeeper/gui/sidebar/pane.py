@@ -1,6 +1,4 @@
-"""The sidebar: the pages, and under them, scrolled as one, places and environments. What the first
-picture does not show is made later (``gui.sidebar.deferred``).
-"""
+"""The sidebar: the pages, and under them, scrolled as one, places and environments."""
 
 from __future__ import annotations
 
@@ -15,7 +13,6 @@ from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlacesPane
 from torchkeeper.gui.widgets import forms
 
-#: Whether it is shown.
 SHOWN = "sidebar/shown"
 #: Pixels that it is wide at least.
 _NARROWEST = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QRect, QSettings, QSize, Qt, Signal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from torchkeeper.gui.sidebar.standing import Standing
 
+_tr = partial(QCoreApplication.translate, "PlaceList")
 Takes = Callable[[Place], bool]
 
 #: Pixels that a heading is higher than its text, and that two lines have around them.
@@ -250,7 +252,6 @@ class PlacesPane(Section):
         self._tell()
 
     def _tell(self) -> None:
-        """Where there is none, say how one comes to be there."""
         empty = not self._model.rowCount()
         if empty and self._none is None:
             self._none = forms.label("", "muted", wrap=True)
@@ -275,7 +276,3 @@ class PlacesPane(Section):
     def _chosen(self) -> None:
         place = self.place
         self.chosen.emit(place.path if place else "")
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("PlaceList", text)

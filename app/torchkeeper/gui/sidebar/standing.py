@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
 from torchkeeper.client.words import say
 
+_tr = partial(QCoreApplication.translate, "Standing")
+
 #: A file system is short of room under this many bytes, or under this share of what it has.
 FEW_BYTES, SMALL_SHARE = 1_000_000_000, 0.05
 
 
 class Standing(NamedTuple):
-    """What is known of a place beside where it is; None for what is not. entries, size: what it
-    held when somebody last looked. free, total: bytes of its file system. trouble: why it could not
-    be read, in a few words. silent: its disk does not answer. filling: a job writes into it, and
-    how much of that is done, -1 where nobody knows; job: what it is called.
+    """None for what is not known. entries, size: what it held when somebody last looked. free,
+    total: bytes of its file system. trouble: why it could not be read. silent: its disk does not
+    answer. filling: how much of the job that writes into it is done, -1 where nobody knows.
     """
 
     entries: int | None = None
@@ -71,7 +73,3 @@ class Standing(NamedTuple):
         if self.filling is not None:
             lines.append(self.job if self.done is None else f"{self.job}, {self.done:.0%}")
         return lines
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Standing", text)

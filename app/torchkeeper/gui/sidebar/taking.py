@@ -1,11 +1,10 @@
-"""What becomes of what is dropped on the sidebar, or pasted there. While it is dragged only names
-are known: what they are is looked up, and again before anything is done.
-"""
+"""What becomes of what is dropped on the sidebar, or pasted there; what it is, is looked up."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QObject
@@ -109,7 +108,7 @@ class Taking(QObject):
     def _imported(self, text: str, carried: Carried, place: Place) -> Offer:
         return Offer(
             text.format(carried.words, place.title),
-            lambda: self._look(carried.paths, lambda by: self._import(by, place.path)),
+            lambda: self._look(carried.paths, partial(self._import, into=place.path)),
         )
 
     def on_places(self, carried: Carried, _: object = None) -> Offer:
@@ -137,15 +136,14 @@ class Taking(QObject):
         page = self._context.pages.of("compare")
         assert isinstance(page, ComparePage)
         offer = page.taking.of_rows(rows, page.taking.free)
-        if offer.do is None:
+        if (do := offer.do) is None:
             return offer
 
-        def do() -> None:
+        def compare() -> None:
             self._context.pages.go("compare")
-            if offer.do is not None:
-                offer.do()
+            do()
 
-        return Offer(offer.text, do)
+        return Offer(offer.text, compare)
 
     def _open(self, carried: Carried, places: Onto = Onto.ELSEWHERE) -> Offer:
         """As what it is; places: what of the list takes folders and servers."""
@@ -168,7 +166,6 @@ class Taking(QObject):
         return Offer(text, lambda: self._open_all(carried), Onto.ELSEWHERE)
 
     def _places(self, carried: Carried) -> str:
-        """What is to be a place, in a few words: the name of the one, or how many."""
         number = len(carried.servers) + len(carried.paths)
         if number == 1:
             return carried.words

@@ -42,8 +42,7 @@ class Judging(QObject):
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        #: The request that told the kept engine of an environment, which one that was, and the
-        #: question under way.
+        #: What told the kept engine of an environment, which that was, and the question under way.
         self._first: int | None = None
         self._knows: Env | None = None
         self._ticket: int | None = None
@@ -63,9 +62,8 @@ class Judging(QObject):
         found: Callable[[list[JudgedFinding]], object] | None = None,
         anew: Callable[[], object] | None = None,
     ) -> None:
-        """Ask for the verdicts of all entries of a place, instead of any other question. found:
-        hears findings ``judged``; over: the counts in the end (engine/checking.py); anew: what was
-        found is void, the question is asked once more.
+        """Ask for the verdicts of a place, instead of any other question. found: hears findings
+        ``judged``; over: the counts (engine/checking.py); anew: what was found is void.
         """
         if self._ticket is not None or self._knows is not env.facts:
             self.forget()
@@ -124,7 +122,6 @@ _REST_MS = 250
 class Suggestions(QObject):
     """What of one place could go, and why. older: seconds; keep: bytes."""
 
-    #: There is news of any of it.
     changed = Signal()
 
     def __init__(
@@ -145,8 +142,8 @@ class Suggestions(QObject):
         #: How far the looking is: done, of how many, in what.
         self.progress: tuple[float, float | None, str] | None = None
         self.envs = Everywhere([], [])
-        #: Interpreters that do not count where they cannot be asked, and those that could not.
         self.without = set(without)
+        #: Those of them that could not be asked.
         self.left_out: list[str] = []
         #: How many interpreters there are, once that is known.
         self.total: int | None = None

@@ -15,7 +15,6 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import Told
 from torchkeeper.gui.table.rows import Slices
@@ -33,15 +32,13 @@ if TYPE_CHECKING:
 
 #: So many entries of a server are judged unasked: all their values are to be fetched for that.
 FEW = 200
-#: Milliseconds between two questions about a place that changes, and the part of the time that
-#: questions may take at most.
+#: Milliseconds between two questions about a place that changes, and their part of the time.
 _REST_MS, _SHARE = 1500, 0.2
 
 
 class Verdicts(QObject):
     """Has the engine judge what the table shows, and puts what it says into the rows."""
 
-    #: What is known, or is being asked, is another than before.
     changed = Signal()
 
     def __init__(
@@ -51,8 +48,7 @@ class Verdicts(QObject):
         self._listing, self._table, self._model = listing, table, table.entries
         self._environments = environments
         self._judging = Judging(engines, self)
-        #: What the verdicts in the rows are of, and those that are being asked for: the place, the
-        #: facts of the environment, and which state of the place.
+        #: What verdicts in the rows, and asked for, are of: the place, the facts, which state.
         self._known: tuple[Any, ...] | None = None
         self._asked: tuple[Any, ...] | None = None
         #: The place and the facts that verdicts in the rows are about, if there may be any.
@@ -206,7 +202,6 @@ _SOON_MS = 400
 class VerdictController(QObject):
     """The part of the window that is about verdicts; made when the first rows are shown."""
 
-    #: An environment is to be prepared.
     preparing = Signal(str)
 
     def __init__(self, context: Context, head: Head) -> None:
@@ -218,8 +213,6 @@ class VerdictController(QObject):
         more = [context.actions[name] for name in ("add-interpreter", "environments")]
         self.chooser = Chooser(self.environments, more)
         self.bar = VerdictBar()
-        # What it says is about the place.
-        self.bar.setVisible(context.pages.current == ENTRIES)
         self.verdicts = Verdicts(context.engines, context.listing, context.table, self.environments)
         #: What was last counted of what is shown, as ``VerdictBar.tell`` takes it.
         self._counted = Counts({}, {}, {})

@@ -1,6 +1,5 @@
-"""The environments that verdicts can be about, the words for them, and the button that chooses one.
-Nothing here waits: interpreters are looked for in a thread, and each is asked in a process of its
-own for a limited time.
+"""The environments that verdicts can be about, their words, and the button that chooses one.
+Nothing here waits: they are looked for in a thread, and asked in processes for a limited time.
 """
 
 from __future__ import annotations
@@ -8,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QToolButton
 
-from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.lookups import Found
     from torchkeeper.stores.shapes import Writer
     from torchkeeper.verdict.probed import Env
+
+tr = partial(QCoreApplication.translate, "Environment")
 
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
 KEY = "environment/python"
@@ -52,11 +54,10 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Environment:
-    """An interpreter, and what a probe said of it. label: why it is known. added: whether the user
-    named it. starts: whether it may be started (client.engines.interpreters). counts: whether it
-    may have a torch as far as the disk tells. writers: what of it others can change. facts: as
-    verdict.environment.probe tells; those of before while it is asked again. error: why it could
-    not be asked.
+    """An interpreter, and what a probe said of it. label: why it is known. added: by the user.
+    starts: whether it may be started (client.engines.interpreters). counts: whether the disk says
+    that it may have a torch. writers: what of it others can change. facts: of the last time (see
+    verdict.environment.probe). error: why it could not be asked.
     """
 
     python: str
@@ -103,9 +104,7 @@ class Environments(QObject):
     #: Something could not be done: a UserError.
     failed = Signal(object)
 
-    def __init__(
-        self, engines: Engines, settings: QSettings, parent: QObject | None = None
-    ) -> None:
+    def __init__(self, engines: Engines, settings: QSettings, parent: QObject) -> None:
         super().__init__(parent)
         self._engines, self._settings = engines, settings
         self.every: list[Environment] = []
@@ -226,25 +225,14 @@ class Environments(QObject):
             if one.ticket != ticket:
                 return  # it has answered, or was taken off the list
             self._engines.forget(ticket)
-            failed(user_error("probe-stuck", {"python": one.python, "seconds": round(_limit())}))
+            stuck = {"python": one.python, "seconds": round(probes.LIMIT)}
+            failed(user_error("probe-stuck", stuck))
 
         listener = Listener(result=told, failed=failed)
         params = {"again": True} if again else {}
         ticket = one.ticket = self._engines.ask(protocol.PROBE, params, listener, python=one.python)
-        QTimer.singleShot(round(_limit() * 1000), self, late)
+        QTimer.singleShot(round(probes.LIMIT * 1000), self, late)
         self.changed.emit()
-
-
-def _limit() -> float:
-    """Seconds that a probe may take."""
-    from torchkeeper.client.engines import probes
-
-    return probes.LIMIT
-
-
-def tr(text: str) -> str:
-    """The translation of a text about environments."""
-    return QCoreApplication.translate("Environment", text)
 
 
 def _text(value: object) -> str:
@@ -272,14 +260,9 @@ def facts_of(env: Mapping[str, object]) -> list[tuple[str, str]]:
     return [(name, value) for name, value in found if value]
 
 
-def can_compile(env: Env) -> bool:
-    """Whether there is a torch to compile with."""
-    return bool(env.get("torch"))
-
-
 def summary_of(env: Env) -> str:
     """One line for a probed interpreter."""
-    if not can_compile(env):
+    if not env.get("torch"):
         return tr("This interpreter has no torch. Choose another one.")
     parts = [tr("torch {}").format(_text(env.get("torch")))]
     if triton := _text(env.get("triton")):
@@ -288,11 +271,6 @@ def summary_of(env: Env) -> str:
     gpus = _accelerators(one["name"] or one["type"] for one in others)
     parts.append(gpus if gpus else tr("no GPU: compiles for the CPU"))
     return " · ".join(parts)
-
-
-def entry_text(one: Environment) -> str:
-    """An environment in a line: its torch, and where it is."""
-    return f"{state_text(one)}   {short_path(one.python)}"
 
 
 def short_path(path: str) -> str:
@@ -394,7 +372,8 @@ class Chooser(QToolButton):
 
         for one in environments.every:
             python = one.python
-            add(caption(entry_text(one)), printable(python), python, one is chosen)
+            text = caption(f"{state_text(one)}   {short_path(python)}")
+            add(text, printable(python), python, one is chosen)
         if environments.every:
             menu.addSeparator()
         hint = self.tr("Ask no environment what is of use in it")

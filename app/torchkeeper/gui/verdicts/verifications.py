@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
@@ -16,6 +17,8 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.verified import Verified
+
+_tr = partial(QCoreApplication.translate, "Verifications")
 
 #: Milliseconds until what was asked for in the meantime is looked up together.
 _SOON_MS = 30
@@ -65,31 +68,22 @@ class Beside(NamedTuple):
         result = self.one.result
         torch, threads = result["torch"], result["threads"]
         # A script does not tell them.
-        parts = [
-            _tr("torch {}").format(torch) if torch else "",
-            result["device"],
-            say.count(threads, "thread", "threads") if threads else "",
-        ]
-        lines = [" · ".join(part for part in parts if part)]
+        made = _tr("torch {}").format(torch) if torch else ""
+        used = say.count(threads, "thread", "threads") if threads else ""
+        lines = [" · ".join(filter(None, (made, result["device"], used)))]
         if self.changed:
             lines.append(_tr("The place has changed since: verify it again"))
-        return "\n".join(line for line in lines if line)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Verifications", text)
+        return "\n".join(filter(None, lines))
 
 
 class Verifications(QObject):
     """Knows the last verification of places, once it was asked to look."""
 
-    #: What is known of some places is another.
     changed = Signal()
 
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        #: All that was found, by place.
         self.known: dict[str, Beside] = {}
         self._wanted: set[str] = set()
         self._soon = once(self, self._look, _SOON_MS)

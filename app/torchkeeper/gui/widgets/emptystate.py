@@ -24,9 +24,7 @@ _PICTURE, _SMALL = 56, 40
 
 
 class EmptyState(QWidget):
-    """A picture, a title, words and what can be done next, in the middle of a page or, smaller, at
-    its side.
-    """
+    """A picture, a title, words and what can be done next; ``side``: smaller, beside a page."""
 
     #: Its button was pressed: the id of the action that it is for, where it was given one.
     asked = Signal(str)
@@ -98,7 +96,6 @@ class EmptyState(QWidget):
         if error is self._error:
             return
         self._error = error
-
         if self.remedies is None:
             self.remedies = RemedyButtons(self, middle=True)
             if self._side:
@@ -122,8 +119,7 @@ class EmptyState(QWidget):
         self._fit()
 
     def minimumSizeHint(self) -> QSize:
-        # A layout takes any wrapped text for a line or two; what is beside this has to leave it
-        # the room for its words and its button.
+        # A layout takes any wrapped text for a line or two, and leaves no room for all of it.
         least = super().minimumSizeHint()
         if self._side or not self.isVisible():
             return least

@@ -113,9 +113,7 @@ CHECK = 26
 
 
 def label(text: str, role: str = "", *, wrap: bool = False, selectable: bool = False) -> QLabel:
-    """A label of plain text; nothing that comes from a cache is ever read as HTML.
-    ``selectable``: with the mouse.
-    """
+    """A label of plain text, never read as HTML; ``selectable``: with the mouse."""
     made = Wrapped(text, role) if wrap else plain.Label(text, role)
     if selectable:
         made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -209,9 +207,7 @@ def button(
     danger: bool = False,
     enter: bool = True,
 ) -> QPushButton:
-    """A push button, what it does, and its tooltip; ``primary``: goes on; ``danger``: cannot be
-    undone; ``enter``: Enter presses it.
-    """
+    """primary: it goes on; danger: it cannot be undone; enter: Enter presses it."""
     made = Button(text)
     if then is not None:
         made.clicked.connect(then)
@@ -242,16 +238,14 @@ def weigh(made: QPushButton, *, danger: bool) -> None:
         made.setDefault(False)
 
 
-def icon_button(
-    name: str, accessible: str, then: Callable[..., object] | None = None
-) -> QToolButton:
+def icon_button(name: str, hint: str, then: Callable[..., object] | None = None) -> QToolButton:
     """A small button of an icon only, with its name as tooltip and for screen readers."""
     made = QToolButton()
     if then is not None:
         made.clicked.connect(then)
     made.setAutoRaise(True)
-    made.setAccessibleName(accessible)
-    made.setToolTip(plain.tip(accessible))
+    made.setAccessibleName(hint)
+    made.setToolTip(plain.tip(hint))
     made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     made.setProperty("small", True)
     theme.follow(made, lambda: made.setIcon(theme.icon(name)))
@@ -295,8 +289,7 @@ def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     return made
 
 
-#: What stands in a row or a column: a widget, a layout, a space of so many pixels, the room that is
-#: left; or one with its stretch, or where it stands.
+#: A widget, a layout, a space of pixels, the room that is left; or one with its stretch or place.
 Part = QWidget | QLayout | int | tuple[QWidget | QLayout, int | Qt.AlignmentFlag] | None
 #: Pixels at the left, the top, the right and the bottom.
 Margins = tuple[int, int, int, int]
@@ -349,9 +342,7 @@ def page(layout: QLayout) -> QWidget:
 def split(
     *parts: QWidget, sizes: Sequence[int], upright: bool = False, lined: bool = False
 ) -> QSplitter:
-    """Parts beside each other, or ``upright`` one over the other; none can be dragged away.
-    ``lined``: with a line between them, where they have no edge of their own.
-    """
+    """Parts beside each other, or ``upright``; ``lined``: by a line, where they have no edges."""
     made = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
     made.setObjectName("" if lined else "framed")
     made.setChildrenCollapsible(False)
@@ -393,17 +384,9 @@ def frame(name: str, layout: QLayout) -> QFrame:
     return made
 
 
-def spacer() -> QWidget:
-    """Takes the room that is left in a row."""
-    made = QWidget()
-    made.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-    return made
-
-
 class Wrapping(QWidget):
-    """A row of controls no wider than its widest has to be. What is hidden takes no room. It places
-    them itself. A layout in Python would own items that Qt deletes when a control goes, and the
-    process ends when Python lets go of them as well.
+    """A row of controls no wider than its widest has to be, which it places itself: a layout in
+    Python would own items that Qt deletes with controls, and letting go of them ends the process.
     """
 
     def __init__(self) -> None:
@@ -472,10 +455,8 @@ class Compound(QWidget):
         reached(self).setAccessibleName(name)
 
 
-# Choices and numbers that the wheel passes over: it is for what is scrolled.
-#
-# Qt's own take each turn of the wheel as a choice. Whoever scrolls a form with the pointer on one
-# would choose another interpreter or folder without noticing.
+# Choices and numbers that the wheel passes over: with Qt's own, whoever scrolls a form with the
+# pointer on one would choose another interpreter or folder without noticing.
 
 _Index = QModelIndex | QPersistentModelIndex
 #: Pixels of the line between two parts of a list, with what is free around it.
@@ -513,8 +494,6 @@ class Choice(QComboBox):
 
 
 class _Rows(QStyledItemDelegate):
-    """The rows of a list, as a style sheet wants them, and the lines between its parts."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         wanted = super().sizeHint(option, index)
         return QSize(wanted.width(), _LINE) if _is_line(index) else wanted

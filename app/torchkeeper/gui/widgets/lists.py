@@ -1,6 +1,4 @@
-"""How columns of lists are laid out in all dialogs; and what says how long ago something was. Also
-texts that are read, copied and edited.
-"""
+"""How lists are laid out; what says how long ago it was; texts to be read, copied and edited."""
 
 from __future__ import annotations
 
@@ -21,7 +19,6 @@ from PySide6.QtWidgets import (
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
 
-#: What Qt says of a cell by.
 Index = QModelIndex | QPersistentModelIndex
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 #: What a heading has beside its text.
@@ -74,17 +71,14 @@ def items(tree: QTreeWidget) -> list[QTreeWidgetItem]:
     return [top for top in tops if top is not None]
 
 
-#: Characters of a name that are seen before anything stands beside it, and of that, at most;
-#: what is longer is cut.
+#: Characters of a name that are seen before anything stands beside it; and of that, at most.
 _NAME, _BESIDE = 28, 32
 #: Pixels between what is in a column and the next.
 _BETWEEN = 12
 
 
 class Fitted(QTreeWidget):
-    """A list whose names have the room that they need before what stands beside them: its columns
-    are as wide as their content, and some are left away first.
-    """
+    """Its columns are as wide as their content; some are left away before names have no room."""
 
     def __init__(self, name: int, leaves: Sequence[int]) -> None:
         """name: the column of the names; leaves: those that are left away, the first first."""
@@ -146,9 +140,7 @@ class Fitted(QTreeWidget):
             self.fit()
 
 
-# What says how long ago something was says it anew while it is seen.
-
-#: Milliseconds between two times.
+#: Milliseconds until what says how long ago something was says it anew.
 _ANEW_MS = 20_000
 
 
@@ -162,9 +154,6 @@ def keep_up(widget: QWidget, say: Callable[[], object]) -> None:
     timer = every(widget, anew, _ANEW_MS)
     timer.setObjectName("aging")
     timer.start()
-
-
-# Texts with line numbers, with a key for Copy, and edited in a line of a list.
 
 
 class _Numbers(QWidget):
@@ -252,9 +241,7 @@ class NumberedEdit(QPlainTextEdit):
 
 
 class EditingDelegate(QStyledItemDelegate):
-    """Leaves an editor alone in which somebody has typed: Qt shows the model's value again whenever
-    anything of the line changes, such as an icon (QAbstractItemView::dataChanged).
-    """
+    """Leaves what was typed alone: Qt shows the model's value again with any change of the line."""
 
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
         if not (isinstance(editor, QLineEdit) and editor.isModified()):

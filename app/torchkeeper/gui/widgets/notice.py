@@ -1,10 +1,9 @@
-"""The inline message of a pane, with buttons; and a line that is cut where it has no room. Also
-what a window does for the widgets in it, which know nothing of it.
-"""
+"""The inline message of a pane; and what a window does for widgets, which know nothing of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -14,8 +13,6 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import Label
-
-# What a window does for the widgets and the dialogs in it, which know nothing of the window.
 
 
 class Remedy(NamedTuple):
@@ -29,7 +26,6 @@ class Remedy(NamedTuple):
 class Host(QObject):
     """A child of the window. Who asks it looks for it from below."""
 
-    #: A dialog is shown over the window.
     dialog_shown = Signal(QObject)
 
     def __init__(
@@ -83,11 +79,8 @@ class RemedyButtons(QWidget):
 
 def error_labels(what: str = "", why: str = "", remedy: str = "") -> tuple[QLabel, QLabel, QLabel]:
     """Labels for what is wrong, why, and what to do."""
-    return (
-        forms.label(what, "heading", wrap=True, selectable=True),
-        forms.label(why, wrap=True, selectable=True),
-        forms.label(remedy, wrap=True, selectable=True),
-    )
+    label = partial(forms.label, wrap=True, selectable=True)
+    return label(what, "heading"), label(why), label(remedy)
 
 
 def tell_error(labels: tuple[QLabel, QLabel, QLabel], error: UserError) -> None:
@@ -100,7 +93,6 @@ class Notice(QFrame):
     """What is wrong, why, and what to do, within a pane."""
 
     again = Signal()
-    #: The log is to be shown.
     log = Signal()
 
     def __init__(self, *, mild: bool = False) -> None:
