@@ -1,26 +1,25 @@
 """Carrying built objects to another environment: what it is asked, and what is said of it.
 
-An export tells how objects were built: ``export``, ``plan_export`` and ``copy`` to a bundle are
-given ``builders``, which ``builders(facts)`` takes from the probe of the interpreter that filled
-the place, or None. Their results (not that of ``copy``) say how many entries with ``objects`` are
-``described``, and by whom; ``undescribed`` puts that into words.
+``export``, ``plan_export`` and ``copy`` to a bundle are given ``builders(facts)``, from the probe
+of the interpreter that filled the place, or None. Their results (not that of ``copy``) say how many
+entries with ``objects`` are ``described``, and by whom (``undescribed``).
 
-An import asks the environment that the entries are for. The steps, which ``tell`` does one after
-the other and the window as requests to engines (home: the app's own, one and the same in all
-steps; there: that of the interpreter), ``facts`` being what its probe told:
+An import asks the environment that the entries are for, in steps, which ``tell`` does one by one
+and the window as requests to engines (home: the app's own, the same in all steps; there: that of
+the interpreter, whose probe told ``facts``):
 
 1. home ``origin {files}``, which tells the claims of each;
 2. home ``know {python, env: facts}``;
-3. only for the files of which ``asks(claims, facts)``: there ``names {files}``, the rows of which
+3. for the files of which ``asks(claims, facts)``: there ``names {files}``, the rows of which
    ``take`` keeps, for an interpreter may say what it likes;
-4. home ``named`` with each of ``requests(files, rows)``, which hold 500 names at most; for all
-   files, so that names from another environment are forgotten;
+4. home ``named`` with each of ``requests(files, rows)``, for all files, so that names from another
+   environment are forgotten;
 5. home ``compare`` or ``import`` ``{files, into, env: python}``, or ``copy`` from a bundle to a
-   folder with ``env``. The results say how many objects are ``renamed``; what must not be loaded
-   there is told as ``left``, with codes ``object-*``.
+   folder with ``env``. Results say how many objects are ``renamed``; what must not be loaded there
+   is told as ``left``, with codes ``object-*``.
 
-Without an interpreter that has a torch only step 5, without ``env``: objects keep their names, and
-go by the CPU and the libc of this machine alone.
+Without an interpreter that has a torch there is only step 5, without ``env``: objects keep their
+names, and go by the CPU and the libc of this machine.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ def builders(facts: Env | None) -> Builders | None:
 
 
 def claims_of(listed: ListResult) -> Claims:
-    """What a listing of a bundle tells of its objects."""
     return {
         "native": listed.get("native"),
         "objects": listed.get("objects", 0),
@@ -82,13 +80,10 @@ def take(rows: list[entries.NamesRow], said: Iterable[object], claims: Iterable[
     for row in said:
         if len(rows) >= most:
             return
-        if not isinstance(row, dict):
-            continue
-        file, path, key = row.get("file"), row.get("path"), row.get("key")
-        if not (isinstance(file, str) and isinstance(path, str) and isinstance(key, str)):
-            continue
-        if 0 < len(path) <= _MAX_PATH and 0 < len(key) <= _MAX_KEY:
-            rows.append({"file": file, "path": path, "key": key})
+        match row:
+            case {"file": str() as file, "path": str() as path, "key": str() as key}:
+                if 0 < len(path) <= _MAX_PATH and 0 < len(key) <= _MAX_KEY:
+                    rows.append({"file": file, "path": path, "key": key})
 
 
 def requests(
@@ -171,8 +166,7 @@ def advice(kernels: Iterable[Kernels], python: str | None) -> list[str]:
 
 def undescribed(answer: Described) -> str:
     """That an export could not tell how some objects were built; empty where it could."""
-    left = answer["objects"] - answer["described"]
-    if left <= 0:
+    if (left := answer["objects"] - answer["described"]) <= 0:
         return ""
     if (maker := answer["maker"]) is None:
         return several(

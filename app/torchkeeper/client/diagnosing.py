@@ -1,9 +1,7 @@
-"""The doctor, put together for the command line and the window: what to ask engines, what they
-told, and how it is said, the checks' names too. Nothing here waits.
-
-1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2. ``diagnose`` of
-our own with ``request``; findings are ``told``; 3. for one that ``mends``: ``mend`` with
-``mending``, first ``dry``; 4. ``diagnose`` again with ``again``, which says whether it is gone.
+"""The doctor for the command line and the window: what to ask engines, and how what they told is
+said. 1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2.
+``diagnose`` of our own with ``request``; 3. for what ``mends``: ``mend`` with ``mending``, first
+``dry``; 4. ``diagnose`` with ``again``, which says whether it is gone. Nothing here waits.
 """
 
 from __future__ import annotations
@@ -68,7 +66,6 @@ def check_name(check: str) -> str:
 
 
 def check_names(checks: Iterable[str]) -> str:
-    """Checks, one after the other, each once."""
     return say.together(list(dict.fromkeys(map(check_name, checks))))
 
 
@@ -173,7 +170,6 @@ def told(finding: EngineFinding) -> Told | None:
 
 
 def same(one: Told, other: Told) -> bool:
-    """Whether two are about the same, whatever their figures."""
     return subject(one.finding) == subject(other.finding)
 
 
@@ -186,12 +182,10 @@ def subject(finding: Finding) -> tuple[object, ...]:
 
 
 def in_order(found: Iterable[Told]) -> list[Told]:
-    """The worst first, and otherwise as they came."""
     return sorted(found, key=lambda one: SEVERITIES.index(one.finding.severity))
 
 
 def code_of(found: Iterable[Told]) -> int:
-    """The exit code."""
     return CODES.get(worst([one.finding for one in found]) or "", 0)
 
 
@@ -201,7 +195,6 @@ def left_of(result: doctor.DiagnoseResult) -> list[tuple[str, str, UserError]]:
 
 
 def summary(found: Sequence[Told], result: doctor.DiagnoseResult) -> str:
-    """All in one line."""
     counts = Counter(one.finding.severity for one in found)
     some = [say.count(counts[each], *_FOUND[each]) for each in SEVERITIES if counts[each]]
     left = len(result["left"])

@@ -1,13 +1,8 @@
-"""One window for each user, screen and set of settings: who starts the app again hands over what is
-to be opened.
-
-Who is first holds a lock until its process ends, however it ends; so whoever gets the lock is the
-first, and a socket that is there then is a dead one's. The lock and the socket are in a folder that
-nobody else can enter. The first speaks first: where it hangs nothing was sent yet, and it opens
-nothing when it wakes up. Then one JSON object a line goes each way: what is to be opened, and that
-it was taken.
-
-Nothing of Qt is loaded here: a start that hands over is over before it would be.
+"""One window for each user, screen and set of settings: a second start hands over what to open. The
+first holds a lock until its process ends, so that a socket without it is a dead one's; both are in
+a folder that nobody else can enter. The first speaks first: where it hangs nothing was sent yet,
+and it opens nothing when it wakes up. Then a JSON object goes each way: what is to be opened, and
+that it was taken. Nothing of Qt is loaded here, so that handing over is quick.
 """
 
 from __future__ import annotations
@@ -28,7 +23,6 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from socket import socket
 
-#: What both sides understand.
 VERSION = 1
 #: Bytes of a line, paths in it, and bytes of one of them, at most.
 MOST = 256 << 10
@@ -62,7 +56,6 @@ class Seat:
 
     @property
     def first(self) -> bool:
-        """Whether this process is the first."""
         return self.lock is not None
 
     def leave(self) -> None:
@@ -80,7 +73,10 @@ def claim() -> Seat | None:
 
     if (folder := _folder()) is None:
         return None
-    name = os.path.join(folder, _which())
+    # On another screen, or with other settings, is another window.
+    parts = [os.environ.get(x, "") for x in ("WAYLAND_DISPLAY", "DISPLAY", "QT_QPA_PLATFORM")]
+    parts.append(os.environ.get("XDG_CONFIG_HOME") or os.environ.get("HOME", ""))
+    name = os.path.join(folder, f"{zlib.crc32(os.fsencode(chr(0).join(parts))):08x}")
     try:
         lock = os.open(f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
@@ -109,13 +105,6 @@ def _folder() -> str | None:
     # In a folder for all, somebody else may have made one of this name.
     private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
     return folder if private and found.st_uid == os.getuid() else None
-
-
-def _which() -> str:
-    """Names the screen and the settings: on another screen, or with others, is another window."""
-    parts = [os.environ.get(x, "") for x in ("WAYLAND_DISPLAY", "DISPLAY", "QT_QPA_PLATFORM")]
-    parts.append(os.environ.get("XDG_CONFIG_HOME") or os.environ.get("HOME", ""))
-    return f"{zlib.crc32(os.fsencode(chr(0).join(parts))):08x}"
 
 
 def token() -> str:

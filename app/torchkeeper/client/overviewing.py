@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized, Tally
     from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked
 
-#: What entries can be grouped by.
 DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
 #: How long ago entries were last changed, the newest first; "" where no time is kept.
 AGES = ("day", "week", "month", "quarter", "older", "")
@@ -49,13 +48,11 @@ class Totals:
     unsafe: int = 0
 
     def add(self, other: Totals) -> None:
-        """As many more."""
         for name in self.__dataclass_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
     def counts(self) -> Tally:
-        """As ``artifacts.entry.tally``."""
         return _counts(vars(self))
 
     @property
@@ -65,13 +62,10 @@ class Totals:
 
     @property
     def share_bytes(self) -> float | None:
-        """The same of their bytes."""
         return self.usable_bytes / self.judged_bytes if self.judged_bytes else None
 
 
 class Part(NamedTuple):
-    """The entries that have one value of a dimension."""
-
     value: str
     totals: Totals
 
@@ -88,17 +82,14 @@ class Reclaim(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """How many of it are entries."""
         return self.counts["entries"]
 
     @property
     def some(self) -> bool:
-        """Whether there is anything."""
         return any(self.counts[name] for name in entry.COUNTS) or self.bytes > 0
 
     @property
     def told(self) -> Sized:
-        """The same as an engine tells it."""
         return {**self.counts, **entry.measured(self.bytes, on_disk=self.on_disk)}
 
 
@@ -128,7 +119,6 @@ class PlaceTold:
 
     @property
     def entries(self) -> int:
-        """How many entries it holds."""
         return self.counts["entries"]
 
     @property
@@ -138,16 +128,11 @@ class PlaceTold:
 
     @property
     def failed(self) -> bool:
-        """Whether it could not be looked at."""
         return self.problem is not None and not self.left_out
 
 
 #: The values of dimensions in their order; places have that in which they were told.
-_ORDERS: dict[str, Sequence[str]] = {
-    "kind": entry.KINDS,
-    "age": AGES,
-    "verdict": (*entry.VERDICTS, ""),
-}
+_ORDERS = {"kind": entry.KINDS, "age": AGES, "verdict": (*entry.VERDICTS, "")}
 #: A group: its value in each of DIMENSIONS.
 _Key = tuple[str, str, str, str, str]
 
@@ -162,7 +147,6 @@ class Overview:
     places: dict[str, PlaceTold] = field(default_factory=dict)
 
     def add(self, rows: Iterable[OverviewRow]) -> None:
-        """Rows of ``overview``."""
         for row in rows:
             if "reclaim" not in row:
                 self._add_group(row)
@@ -208,7 +192,6 @@ class Overview:
 
     @property
     def totals(self) -> Totals:
-        """Of all."""
         return self.total()
 
     def total(self, within: Mapping[str, str] | None = None) -> Totals:

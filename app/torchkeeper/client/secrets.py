@@ -1,7 +1,5 @@
-"""Passwords of servers: given with an address, found in the environment or the system's keyring.
-Also what is hidden in the texts of a run.
-
-They are never part of a place's name, and are written nowhere but into the keyring, when asked to.
+"""Passwords of servers: given with an address, of the environment or the keyring. They are never
+part of a place's name, and written only into the keyring, when asked to. Also what looks like one.
 """
 
 from __future__ import annotations
@@ -68,7 +66,6 @@ def give(place: str, password: str) -> None:
 
 
 def given(place: str) -> str | None:
-    """What was given so."""
     return _given.get(place)
 
 
@@ -106,9 +103,7 @@ def _backend() -> KeyringBackend | None:
 
 @functools.cache
 def _detected() -> KeyringBackend:
-    """The keyring that keyring.get_keyring() finds, without joining several: that loads those of
-    all systems, and for macOS runs the C compiler four times, which takes long.
-    """
+    """As keyring.get_keyring(), joining none: that loads all, and for macOS runs cc four times."""
     from importlib.metadata import entry_points
 
     from keyring.backend import KeyringBackend
@@ -170,9 +165,8 @@ def _declined() -> contextlib.suppress:
     return contextlib.suppress(KeyringError, OSError, RuntimeError)
 
 
-# What looks like a password or a token, and what is shown in its place: an ellipsis.
-#
-# Nobody can tell for certain. What is written down for others to read errs towards hiding.
+# What looks like a password or a token, which an ellipsis stands for. Nobody can tell for certain:
+# what is written down for others to read errs towards hiding.
 
 #: A text that is nothing but such: letters and digits as nobody would name something.
 _RANDOM = (

@@ -1,8 +1,6 @@
-"""Signatures of bundles: whose the user trusts, whether one is required, the SSH keys of his own
-that he can sign with, and signing with them, which no engine sees.
-
-The trusted keys are in a file of allowed signers as ssh-keygen(1) describes it, so that the stock
-``ssh-keygen -Y verify`` can be pointed at it, too.
+"""Signatures of bundles: whose the user trusts, whether one is required, the SSH keys that he can
+sign with, and signing, which no engine sees. Trusted keys are in a file of allowed signers
+(ssh-keygen(1)), so that the stock ``ssh-keygen -Y verify`` can be pointed at it, too.
 """
 
 from __future__ import annotations
@@ -75,10 +73,9 @@ def signature_of(target: str) -> str:
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
-    """Sign a bundle with a private key, or a public one whose other half an agent holds; ssh-keygen
-    asks for a passphrase on the terminal. output: the name of the signed one, in place of a file
-    with ``replace``. Without a file it is the one that the engine was told to export and holds.
-    Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and as the engine.
+    """Sign a bundle; ssh-keygen asks for a passphrase on the terminal. key: as of ``_command``.
+    output: the signed one, in place of a file with ``replace``. Without a file it is the export
+    that the engine holds. Raises as ``check_key`` and the engine, and UserError("signing-failed").
     """
     check_key(key)
     source: Signed = {"file": file} if file else {"held": True}
@@ -168,9 +165,8 @@ def trust(name: str, key: str) -> Signer:
 
 
 def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
-    """Take away all keys of a name, or the one with this fingerprint; returns them, and of what
-    stays those with a pattern that the name fits. Of a line with several names only this one goes.
-    Raises UserError("signer-unknown" | "signers-…").
+    """Take away the keys of a name, of a line with several it alone, or of a fingerprint; these,
+    and signers with a pattern that the name fits. Raises UserError("signer-unknown" | "signers-…").
     """
     gone, stays, lines = list[Signer](), list[Signer](), list[str]()
     for line in _lines():
@@ -183,8 +179,7 @@ def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
             stays += [one] if any(fnmatch.fnmatchcase(name, each) for each in names) else []
             continue
         gone.append(one)
-        others = [other for other in names if other != name]
-        if others and name != one.fingerprint:
+        if (others := [x for x in names if x != name]) and name != one.fingerprint:
             lines.append(",".join(others) + line.lstrip()[len(one.name) :])
     if not gone:
         raise user_error("signer-unknown", {"name": name})
@@ -212,9 +207,8 @@ def require(on: bool) -> None:
 
 
 def vouched(op: str, always: bool = False) -> dict[str, str]:
-    """What is to be said with an operation so that an engine holds it to what the user requires, or
-    ``always`` to signatures: nothing, or the ``vouched`` of ``bundles.signing.check``. Raises
-    UserError.
+    """What is said with an operation so that an engine holds it to what the user requires, or
+    ``always`` to signatures: none, or ``vouched`` of ``bundles.signing.check``. Raises UserError.
     """
     return {"vouched": signers_file()} if traits(op).brings_code and (always or required()) else {}
 
@@ -283,10 +277,8 @@ def public_key_in(text: str, name: str) -> PublicKey:
     return PublicKey(f"{match[1]} {match[2]}", fingerprint(blob), comment)
 
 
-# The SSH keys that the user can sign with: those beside his public keys, and those of an agent.
-#
-# A key is named by the path of its file, or, where only an agent holds it, by its public half as a
-# line of ``authorized_keys``: nothing that is to be kept secret.
+# The SSH keys that the user can sign with. One is named by the path of its file, or, where only an
+# agent holds it, by its public half as a line of ``authorized_keys``: nothing that is secret.
 
 #: Seconds that an agent, or ssh-keygen, may take to answer.
 _PATIENCE = 10
@@ -326,8 +318,11 @@ def found() -> Found:
     """Those of ``~/.ssh``, then others of the agent. Raises UserError("ssh-keygen-missing")."""
     program()
     held, why = _of_agent()
-    texts = {one.key for one in held}
-    keys = [key for path in _public_files() if (key := _beside(path, texts)) is not None]
+    texts, folder, names = {one.key for one in held}, os.path.expanduser("~/.ssh"), list[str]()
+    with contextlib.suppress(OSError):
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".pub"))[:_MOST]
+    beside = (_beside(os.path.join(folder, name), texts) for name in names)
+    keys = [key for key in beside if key is not None]
     known = {key.fingerprint for key in keys}
     for one in held:
         if one.fingerprint not in known:
@@ -370,15 +365,6 @@ def _key(name: str, public: PublicKey, agent: bool) -> Key:
     return Key(name, public.key.partition(" ")[0], public.fingerprint, public.comment, agent)
 
 
-def _public_files() -> list[str]:
-    folder = os.path.expanduser("~/.ssh")
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".pub"))
-    except OSError:
-        return []
-    return [os.path.join(folder, name) for name in names[:_MOST]]
-
-
 def _beside(path: str, held: set[str]) -> Key | None:
     """The key of a public file, where something can be signed with it."""
     private = path.removesuffix(".pub")
@@ -399,8 +385,7 @@ def _of_agent() -> tuple[list[PublicKey], str]:
         return [], tr("There is no ssh-add here.")
     if not os.environ.get("SSH_AUTH_SOCK"):
         return [], tr("No ssh-agent is running.")
-    done = _asked([program, "-L"])
-    if done.returncode == 2:
+    if (done := _asked([program, "-L"])).returncode == 2:
         return [], tr("ssh-agent does not answer.")
     keys = []
     for line in done.stdout.splitlines()[:_MOST] if done.returncode == 0 else ():

@@ -1,6 +1,4 @@
-"""Temporary folders that a command or the window makes for one use, and which a command that a
-signal ends still removes: they may hold gigabytes.
-"""
+"""Temporary folders, removed even by a command that a signal ends: they may hold gigabytes."""
 
 from __future__ import annotations
 
@@ -45,9 +43,8 @@ class Ended(KeyboardInterrupt):
 
 
 class Interrupts:
-    """While it lasts, signals that raise an exception in the main thread do so only where they are
-    let in; elsewhere one that comes waits for that. So none is lost between two steps that belong
-    together, and none tears an answer apart.
+    """While it lasts, signals that raise in the main thread do so only where they are let in, and
+    wait elsewhere: none is lost between two steps that belong together, none tears an answer apart.
     """
 
     def __init__(self) -> None:

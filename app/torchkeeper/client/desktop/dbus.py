@@ -1,8 +1,6 @@
-"""The session bus, spoken to with jeepney by whoever may wait for it.
-
-Not with QtDBus: its calls keep Python's lock while they wait, so that a bus which does not answer
-stops the window, whichever thread asks. Not with jeepney's connections: they wait without end for
-the answer to their first call, and read messages of any length.
+"""The session bus, spoken to with jeepney by whoever may wait for it. QtDBus keeps Python's lock
+while it waits, so that a bus which does not answer stops the window; jeepney's connections wait
+without end for the first answer, and read messages of any length.
 """
 
 from __future__ import annotations
@@ -62,7 +60,6 @@ class Bus:
 
     @classmethod
     def reach(cls, path: str) -> Bus:
-        """Connect, and say who we are."""
         bus = cls(prep_socket(path, timeout=PATIENCE))
         try:
             bus.call(_BUS, "/org/freedesktop/DBus", _BUS, "Hello")
@@ -72,7 +69,6 @@ class Bus:
         return bus
 
     def listen(self, rule: str) -> None:
-        """Have signals sent here, too."""
         self.call(_BUS, "/org/freedesktop/DBus", _BUS, "AddMatch", "s", rule)
 
     def call(
@@ -94,7 +90,6 @@ class Bus:
             self._keep(got)
 
     def signals(self) -> list[Message]:
-        """The signals that have come."""
         early, self._early = self._early, []
         return early
 
@@ -111,8 +106,7 @@ class Bus:
             if time.monotonic() > until:  # whoever sends on and on does not answer either
                 raise TimeoutError("the bus does not answer")
             # To the end of a message at most, so that what is left is seen by ``select``.
-            wanted = self._parser.bytes_desired()
-            if wanted > _MOST:
+            if (wanted := self._parser.bytes_desired()) > _MOST:
                 raise ValueError("too long")
             self.line.settimeout(max(0.001, until - time.monotonic()))
             if not (piece := self.line.recv(min(wanted, 64 << 10))):
@@ -129,6 +123,5 @@ class Bus:
 
 
 def _told(got: Any) -> Message:
-    fields = got.header.fields
-    member, sender = (fields.get(one, "") for one in (HeaderFields.member, HeaderFields.sender))
-    return Message(member, sender, got.body)
+    head = got.header.fields
+    return Message(head.get(HeaderFields.member, ""), head.get(HeaderFields.sender, ""), got.body)

@@ -71,8 +71,7 @@ def check(env: Mapping[str, str] = os.environ) -> None:
     asked = [name.partition(":")[0] for name in env.get("QT_QPA_PLATFORM", "").split(";") if name]
     for name in asked:
         # Qt takes names such as wayland-egl for its Wayland platform.
-        known = plugins / f"lib{'q' + name.partition('-')[0]}.so"
-        if plugins.is_dir() and not known.exists():
+        if plugins.is_dir() and not (plugins / f"libq{name.partition('-')[0]}.so").exists():
             raise user_error("display-unknown", {"name": name})
     _load(_ANYWHERE)
     if asked and not any(name.partition("-")[0] in _SCREENS for name in asked):
@@ -99,9 +98,8 @@ def check(env: Mapping[str, str] = os.environ) -> None:
 
 def missing(error: ImportError) -> UserError:
     """What to say where Qt cannot be loaded."""
-    if (found := _LIBRARY.search(str(error))) is not None:
-        return _without(found[1])
-    return user_error("qt-missing", {})
+    found = _LIBRARY.search(str(error))
+    return _without(found[1]) if found else user_error("qt-missing", {})
 
 
 def _load(libraries: Mapping[str, str]) -> None:

@@ -1,7 +1,5 @@
-"""Puts files for desktops, the desktop entry among them, into a folder of shared data, and takes
-away exactly what it has put.
-
-A receipt beside them names each with its sha256. What somebody else wrote, or has changed since, is
+"""Puts files for desktops into a folder of shared data, and takes away exactly what it has put. A
+receipt beside them names each with its sha256: what somebody else wrote, or has changed since, is
 neither replaced nor removed.
 """
 
@@ -129,9 +127,8 @@ class _Receipt(NamedTuple):
 def install(
     root: str, files: Mapping[str, bytes], dry_run: bool = False, *, shared: bool = False
 ) -> Placed:
-    """Write the files; what an earlier one wrote and this one does not is taken away. shared: every
-    user of the machine is to read them, whatever the umask says, which is the whole process's.
-    Raises UserError where one cannot be written; what is there by then can be removed.
+    """Write the files, and take away what only an earlier one wrote. shared: every user of the
+    machine can read them, whatever the umask, which is the whole process's. Raises UserError.
     """
     placed, before = Placed(root), _read(root)
     wanted, kept = dict[str, bytes](), dict[str, str]()
@@ -163,14 +160,12 @@ def install(
 @contextlib.contextmanager
 def _readable(shared: bool) -> Iterator[None]:
     """What is made meanwhile, by us and by the programs that are run, can be read by others."""
-    if not shared:
-        yield
-        return
-    before = os.umask(0o022)  # nobody else may write to what is there for every user
+    before = os.umask(0o022) if shared else None  # nobody else may write to what all users have
     try:
         yield
     finally:
-        os.umask(before)
+        if before is not None:
+            os.umask(before)
 
 
 def _why(ours: str | None) -> str:
@@ -278,14 +273,12 @@ def _read(root: str) -> _Receipt:
         raise _unreadable(path, e) from e
     except (ValueError, RecursionError) as e:
         raise _senseless(path) from e
-    files = said.get("files") if isinstance(said, dict) else None
-    folders = said.get("folders") if isinstance(said, dict) else None
-    if not (isinstance(files, dict) and isinstance(folders, list) and said.get("version") == 1):
-        raise _senseless(path)
-    known = all(map(_known, (*files, *(f"{folder}/" for folder in folders))))
-    if not known or not all(isinstance(digest, str) for digest in files.values()):
-        raise _senseless(path)
-    return _Receipt(files, folders)
+    match said:
+        case {"files": dict() as files, "folders": list() as folders, "version": 1}:
+            known = all(map(_known, (*files, *(f"{folder}/" for folder in folders))))
+            if known and all(isinstance(digest, str) for digest in files.values()):
+                return _Receipt(files, folders)
+    raise _senseless(path)
 
 
 def _known(name: str) -> bool:
@@ -336,9 +329,8 @@ _SHELL = ("/bin/sh", "-c", 'exec "$0" "$@"')
 
 def program() -> list[str]:
     """The command that starts this very app, by absolute paths; the venv's, where it is in one."""
-    asked = os.path.abspath(sys.argv[0])
     beside = os.path.join(sysconfig.get_path("scripts"), NAME)
-    for path in (asked, beside):
+    for path in (os.path.abspath(sys.argv[0]), beside):
         # Not followed: a link may stay where it is while that to which it leads is upgraded.
         if os.path.basename(path) == NAME and os.access(path, os.X_OK) and os.path.isfile(path):
             return [path]

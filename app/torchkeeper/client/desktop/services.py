@@ -1,8 +1,6 @@
-"""The services of the desktop that are asked for something over the session bus: its file manager,
-to show a file, and its notifications, shown from a thread of their own that waits for clicks.
-
-As of the interface org.freedesktop.FileManager1 (freedesktop.org, “File manager D-Bus interface”),
-and of the Desktop Notifications Specification, org.freedesktop.Notifications.
+"""What is asked of the desktop over the session bus: to show a file (org.freedesktop.FileManager1,
+freedesktop.org, “File manager D-Bus interface”), and notifications, from a thread of their own
+(Desktop Notifications Specification, org.freedesktop.Notifications).
 """
 
 from __future__ import annotations
@@ -122,8 +120,6 @@ class Notifications:
 
 
 class _Line:
-    """A service that answers."""
-
     def __init__(self, bus: Bus, clicked: Callable[[int, str], object]) -> None:
         self._bus, self._clicked = bus, clicked
         self._able: list[str] = []
@@ -135,7 +131,6 @@ class _Line:
     def serve(
         self, reading: int, following: Callable[[bool], Note | None], ending: Callable[[], bool]
     ) -> None:
-        """Show what follows, and tell of clicks, until the end."""
         bus = self._bus
         bus.listen(f"type='signal',sender='{_SERVICE}',interface='{_SERVICE}',path='{_PATH}'")
         able = bus.call(_SERVICE, _PATH, _SERVICE, "GetCapabilities")
@@ -160,14 +155,12 @@ class _Line:
     def _show(self, note: Note) -> None:
         import html
 
-        plain = "body-markup" not in self._able
-        body = note.body if plain else html.escape(note.body, quote=False)
+        body = note.body if "body-markup" not in self._able else html.escape(note.body, quote=False)
         actions = [_CLICK, note.click] if note.key is not None and "actions" in self._able else []
-        hints = {"desktop-entry": ("s", "torchkeeper"), "urgency": ("y", 1)}
         said = self._bus.call(
             _SERVICE, _PATH, _SERVICE, "Notify", "susssasa{sv}i",
             "Torchkeeper", 0, "torchkeeper", _sendable(note.summary), _sendable(body),
-            actions, hints, -1,
+            actions, {"desktop-entry": ("s", "torchkeeper"), "urgency": ("y", 1)}, -1,
         )  # fmt: skip
         self._service = said.sender
         if note.key is not None and said.body and isinstance(said.body[0], int):

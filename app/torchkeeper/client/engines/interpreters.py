@@ -1,17 +1,9 @@
-"""The interpreters that could compile: which to offer, which is the default, and which may be
-started.
-
-**Which may be started.** To start an interpreter is to run what lies in its folder. So looking
-starts one only on the user's word:
-
-- one that was named: by ``--env``, in VARIABLE, or on the list of those that were added
-  (``torchkeeper env --add``, “Start it” in the window); and Torchkeeper's own;
-- one that the user's shell names with a whole path, ``VIRTUAL_ENV`` or ``CONDA_PREFIX`` of an
-  environment that was activated and ``python3`` on the PATH, as long as nobody but this user and
-  root can change it.
-
-All others are listed as found, and what an earlier probe said of them is used; they are not
-started. That an interpreter can be changed by others is said before it is started (``writers``).
+"""The interpreters that could compile: which to offer, which is the default, which may be started.
+To start one is to run what lies in its folder, so that looking starts only Torchkeeper's own, what
+was named (by ``--env``, in VARIABLE, on the list that ``torchkeeper env --add`` and “Start it”
+fill), and, as long as nobody but this user and root can change it, what the shell names with a
+whole path (``VIRTUAL_ENV``, ``CONDA_PREFIX``, ``python3`` on the PATH). Of others, what an earlier
+probe said is used. That others can change one is said before it is started (``writers``).
 """
 
 from __future__ import annotations
@@ -36,7 +28,6 @@ if TYPE_CHECKING:
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
-#: The name of the list of those that the user added.
 _LIST = "interpreters"
 #: Where people and tools keep their virtual and conda environments.
 _USUAL = (
@@ -163,8 +154,7 @@ def _home(config: str) -> list[str]:
             lines = file.read(_CONFIG).splitlines()
     except OSError:
         return []
-    named = (line.partition("=") for line in lines)
-    return [value.strip() for name, _, value in named
+    return [value.strip() for name, _, value in (line.partition("=") for line in lines)
             if name.strip().casefold() == "home" and os.path.isabs(value.strip())]  # fmt: skip
 
 

@@ -1,8 +1,6 @@
 """Environments, as probes tell them: kept until the installation, the machine or the variables
-change; told to an engine, for verdicts in them; and all that are known on this machine.
-
-A probe imports torch, which takes seconds. What one found is kept in an ``OnDiskCache`` in the
-app's own cache folder.
+change, for a probe imports torch, which takes seconds; told to an engine, for verdicts in them; and
+all that are known on this machine.
 """
 
 from __future__ import annotations
@@ -38,9 +36,8 @@ KEPT_FOR = 30 * 86_400.0
 #: Seconds a probe may take: an import from a busy network disk takes minutes.
 LIMIT = 180.0
 
-#: Variables of a session that decide nothing of what torch a program finds and what that finds, or
-#: how these begin. Any other may: a setting of PyTorch's may ask for a variable of any name, as
-#: ``CI``, ``AOT_PARTITIONER_DEBUG`` or ``INDUCTOR_PROVENANCE``.
+#: Variables of a session, or how they begin, that decide nothing of what torch a program finds. Any
+#: other may: PyTorch's settings ask for any, as ``CI`` or ``INDUCTOR_PROVENANCE``.
 _OF_SESSION = (
     "COLOR", "COLUMNS", "DBUS_", "DESKTOP_", "DISPLAY", "EDITOR", "GDM", "GIO_", "GNOME_", "GPG_",
     "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
@@ -106,7 +103,6 @@ def _content(path: str) -> str:
 
 
 def kept(known_by: Identity) -> Env | None:
-    """The facts that are kept, or None."""
     cache = _cache()
     try:
         found: Any = cache.get(known_by)
@@ -180,8 +176,7 @@ def probe(python: str) -> Env:
 
 def environment(python: str) -> Env:
     """The facts of an interpreter that has a torch. Raises UserError, also where it has none."""
-    facts = probe(python)
-    if not facts.get("torch"):
+    if not (facts := probe(python)).get("torch"):
         code = "torch-broken" if facts.get("torch_error") else "environment-no-torch"
         raise user_error(code, {"python": python, "why": facts.get("torch_error") or ""})
     return facts
@@ -205,9 +200,8 @@ def asks_verdicts(text: str) -> bool:
 
 
 def known(engine: Engine, text: str | None, env: str | None = None) -> list[str]:
-    """The names of the environments in which verdicts are wanted, of which the engine then knows:
-    that of the interpreter ``env``, or where only the filter asks, of ``interpreters.chosen``; none
-    where nobody does. Raises as ``environment``.
+    """The names of the environments for verdicts, which the engine then knows: of ``env``, or where
+    only the filter asks, of ``interpreters.chosen``. Raises as ``environment``.
     """
     wanted = env is not None or asks_verdicts(text or "")
     return know(engine, [interpreters.chosen(env)]) if wanted else []
@@ -252,8 +246,7 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
 
 def may_count(one: Interpreter) -> bool:
     """Whether an interpreter that cannot be asked may be an environment: what holds no torch is
-    none, whatever else is wrong with it; but what the user named may lie on a disk that is away.
-    Looks at the disk; starts nothing.
+    none, but what the user named may lie on a disk that is away. Looks at the disk; starts nothing.
     """
     if one.added or one.label == interpreters.VARIABLE:
         return True

@@ -1,8 +1,6 @@
 """One engine process: start it, send requests, take its messages, stop it; also one that is asked
-before anybody is there who could hear the answer.
-
-Nothing here waits unless its name says so, so that the window's worker thread can drive many
-engines from one event loop (``fileno`` and ``receive``), while the command line uses ``call``.
+before anybody can hear the answer. Nothing waits unless its name says so: the window drives many
+engines from one event loop (``fileno``, ``receive``), the command line uses ``call``.
 """
 
 from __future__ import annotations
@@ -64,7 +62,6 @@ def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen
 
 
 def misspoken(why: str) -> UserError:
-    """What is said of an engine that says what nobody understands."""
     return UserError(
         tr("The engine does not speak the expected protocol."),
         why,
@@ -74,11 +71,10 @@ def misspoken(why: str) -> UserError:
 
 
 class Engine:
-    """An engine under ``python``, or under the app's own interpreter when that is None. It leads a
-    process group of its own, which ``kill`` ends as a whole, with a compile job's compilers. It
-    ends by itself when its standard input closes, so that it never outlives a window that was
-    killed. nice: how far it, and what it starts, gives way to others (warm.processes). Raises
-    UserError when the interpreter cannot be started.
+    """An engine under ``python``, else under the app's own interpreter. It leads a process group,
+    which ``kill`` ends with a compile job's compilers, and ends when its standard input closes, so
+    that it never outlives a window that was killed. nice: how far it, and what it starts, gives way
+    to others (warm.processes). Raises UserError when the interpreter cannot be started.
     """
 
     def __init__(
@@ -148,7 +144,6 @@ class Engine:
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, or None while it runs."""
         return self._process.poll()
 
     def fileno(self) -> int:
@@ -181,9 +176,8 @@ class Engine:
             self._stdin.flush()
 
     def receive(self) -> Iterator[Message]:
-        """The messages that have arrived, without waiting; each is taken apart when it is asked
-        for, so that the first need not wait for the others. Raises UserError when the engine has
-        ended or does not speak the protocol; the engine is of no further use then.
+        """The messages that have arrived, each taken apart only when asked for: the first waits for
+        no other. Raises UserError when the engine has ended or does not speak the protocol.
         """
         try:
             data = os.read(self._stdout.fileno(), 1 << 18)
@@ -223,9 +217,7 @@ class Engine:
         return message
 
     def _fits(self, finding: Message) -> bool:
-        """Whether a finding is as its type has it. One that is not is a line of the log alone: to
-        end the engine for it would cut off what is being changed.
-        """
+        """If a finding fits its type; else it is logged: to end would cut off what is changed."""
         # Loaded late: not every engine finds something, and a start is to be quick.
         from torchkeeper.engine.messages.findings import Finding
 
@@ -270,11 +262,10 @@ class Engine:
         on_message: Callable[[Message], None] | None = None,
         on_interrupt: Callable[[bool], None] | None = None,
     ) -> Any:
-        """Send a request and wait for its result, which is of the operation's type. Messages on the
-        way go to ``on_message``. Raises UserError for an error, and passes on KeyboardInterrupt
-        after the engine has cancelled, or at once where it comes again; Ended, for which nobody
-        waits, after CANCEL seconds at most. ``on_interrupt`` hears of each, and whether the engine
-        was ended then before it was done.
+        """Send a request and wait for its result, messages on the way going to ``on_message``.
+        Raises UserError for an error, and passes on KeyboardInterrupt after the engine has
+        cancelled, or at once where it comes again; Ended after CANCEL seconds at most.
+        ``on_interrupt`` hears of each, and whether the engine was ended before it was done.
         """
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
@@ -389,7 +380,6 @@ class Ahead:
     _asked: list[tuple[int, str, Mapping[str, object]]] = field(default_factory=list)
 
     def ask(self, op: str, params: Mapping[str, object]) -> None:
-        """Send a request."""
         self._asked.append((self.engine.send(op, params), op, dict(params)))
 
     def take(self, op: str, params: Mapping[str, object]) -> int | None:

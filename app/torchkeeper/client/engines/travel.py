@@ -1,8 +1,7 @@
-"""The part of Torchkeeper that travels: a zip of the packages from artifacts to engine.
-
-A foreign interpreter gets only this zip on its path, never our site-packages, which would shadow
-its torch. Beside each module is what our own Python compiled of it: to compile them takes longer
-than all else that an engine starts with. Another version of Python passes that over (zipimport).
+"""The part of Torchkeeper that travels: a zip of the packages from artifacts to engine. A foreign
+interpreter gets only this on its path, never our site-packages, which would shadow its torch. Each
+module is beside what our own Python compiled of it: compiling takes longer than all else that an
+engine starts with. Another version of Python passes that over (zipimport).
 """
 
 from __future__ import annotations
@@ -30,19 +29,8 @@ def cache_folder() -> str:
         return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
 
 
-#: In the head of a compiled module: it goes by the hash of its source, which nobody compares
-#: (PEP 552). It is beside its source in the zip, and the same.
+#: In a .pyc's head: it goes by the hash of its source, which nobody compares (PEP 552).
 _UNCHECKED = (1).to_bytes(4, "little")
-
-
-def _compiled(source: bytes, name: str) -> bytes:
-    """A module as a .pyc, made in memory: a program's end leaves no file. name: for its frames."""
-    import importlib.util
-    import marshal
-
-    code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    head = importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source)
-    return head + marshal.dumps(code)
 
 
 @functools.cache
@@ -50,13 +38,15 @@ def archive() -> Path:
     """The zip, made once per version of the code. Raises UserError("cache-unwritable")."""
     import hashlib
     import importlib.util
+    import marshal
     import zipfile
 
     root = Path(torchkeeper.__file__).resolve().parent
     found = (file for package in PACKAGES for file in sorted((root / package).rglob("*.py")))
     files = [root / "__init__.py", *found]
     sources = [(f"torchkeeper/{x.relative_to(root).as_posix()}", x.read_bytes()) for x in files]
-    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    magic = importlib.util.MAGIC_NUMBER
+    digest = hashlib.sha256(magic)
     for name, data in sources:
         digest.update(f"{name}\0{len(data)}\0".encode() + data)
     folder = Path(cache_folder())
@@ -67,7 +57,9 @@ def archive() -> Path:
             # It can be made again, but would not be where a power cut had left a part of it.
             with atomic_write(str(target), 0o600) as file, zipfile.ZipFile(file, "w") as made:
                 for name, data in sources:
-                    compiled = _compiled(data, f"{target}/{name}")
-                    for end, what in (("", data), ("c", compiled)):
+                    # As a .pyc, made in memory: a program's end leaves no file.
+                    code = compile(data, f"{target}/{name}", "exec", dont_inherit=True, optimize=0)
+                    head = magic + _UNCHECKED + importlib.util.source_hash(data)
+                    for end, what in (("", data), ("c", head + marshal.dumps(code))):
                         made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
     return target

@@ -1,8 +1,6 @@
-"""Jobs of the window, kept: those that have ended, a line of JSON for each in one file, and those
-that run, for others to see and to know what was cut off.
-
-Several windows may add to it at once: whoever writes holds a lock beside it. A line that cannot be
-understood is passed over and counted. Texts are kept without what looks like a secret, and bounded.
+"""Jobs of the window: those that have ended, each a line of JSON in one file, and those that run,
+for others to see and to know what was cut off. Who writes holds a lock, as several may. A line that
+is not understood is passed over. Texts are bounded, and without what looks like a secret.
 """
 
 from __future__ import annotations
@@ -48,9 +46,8 @@ _STRINGS = ("id", "kind", "title", "place", "state", "words")
 @dataclass(frozen=True)
 class Past:
     """A job that has ended. kind: the operation. place: what it changed, or "". state: done, failed
-    or cancelled; good: it has done all that it was asked for. began, ended: seconds since the
-    epoch. words: how it ended; told: what came of it. fruit: the path that came of it; bundle: it
-    is one. error: what happened, why, and what can be done.
+    or cancelled; good: it did all it was asked. began, ended: seconds since the epoch. words: how
+    it ended; told: what came of it; fruit: its path; bundle: it is one. error: what, why, remedy.
     """
 
     id: str
@@ -75,7 +72,6 @@ class Past:
         return None if self.began is None else max(0.0, self.ended - self.began)
 
     def to_json(self) -> dict[str, object]:
-        """The job as one JSON object."""
         error = self.error and dict(zip(("what", "why", "remedy"), self.error, strict=True))
         return {**asdict(self), "error": error}
 
@@ -88,12 +84,10 @@ class Kept(NamedTuple):
 
 
 def new_id(ended: float) -> str:
-    """An id that nothing else has."""
     return time.strftime("%Y%m%d-%H%M%S-", time.gmtime(ended)) + secrets.token_hex(4)
 
 
 def path() -> str:
-    """The file they are kept in."""
     return os.path.join(os.path.dirname(runs.folder()), "jobs.jsonl")
 
 
@@ -104,8 +98,7 @@ def keep(some: Sequence[Past]) -> None:
     with _locked() as file:
         handle = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            size = os.fstat(handle).st_size
-            if size and os.pread(handle, 1, size - 1) != b"\n":
+            if (size := os.fstat(handle).st_size) and os.pread(handle, 1, size - 1) != b"\n":
                 data = b"\n" + data  # somebody was cut off
             while data:
                 data = data[os.write(handle, data) :]
@@ -207,7 +200,6 @@ def _read(file: str) -> list[bytes]:
 
 
 def _understood(lines: Sequence[bytes]) -> tuple[list[tuple[Past, bytes]], int]:
-    """The jobs of lines, each with its line, and how many lines are none."""
     found, damaged = [], 0
     for line in lines:
         try:
@@ -242,7 +234,6 @@ def _texts(said: list[Any]) -> tuple[str, ...]:
 
 
 def _shorten(file: str) -> None:
-    """Let the oldest go, where there are too many, or they are too large."""
     if os.stat(file).st_size <= MAX_BYTES:
         with open(file, "rb") as stream:
             if stream.read().count(b"\n") <= MAX_JOBS + _SLACK:
@@ -259,9 +250,8 @@ def _rewrite(file: str, lines: Sequence[bytes]) -> None:
     whole.write_text(file, "".join(f"{line.decode()}\n" for line in lines), 0o600)
 
 
-# Each process that has jobs which have not ended keeps a file of one line, which it holds a lock on
-# as long as it lives: a file that nobody holds is what is left of a process that did not end by
-# itself. Who reads one in the middle of a change reads it again.
+# A process with jobs that have not ended keeps a file of one line, and a lock on it while it lives:
+# what nobody holds is left of one that did not end by itself. Who reads amid a change reads again.
 
 #: Jobs of a process that are told, bytes of its file, and of a text in it.
 _MOST, _MAX_BYTES, _RUNNING_MAX_TEXT = 200, 1 << 20, 1000
@@ -290,18 +280,14 @@ class Running:
     window: bool
 
     def to_json(self) -> dict[str, object]:
-        """The job as one JSON object."""
         return asdict(self)
 
 
 def folder() -> str:
-    """Where the files are."""
     return os.path.join(os.path.dirname(runs.folder()), "running")
 
 
 class Board:
-    """What a window runs, for others to see."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: Sequence[Running] = ()
@@ -324,19 +310,15 @@ class Board:
                 return
             said = {"jobs": [{**asdict(job), **_brief(job)} for job in jobs[:_MOST]]}
             line = json.dumps(said).encode() + b"\n"
-            handle = self._put_up()
-            os.pwrite(handle, line, 0)
-            os.ftruncate(handle, len(line))
-
-    def _put_up(self) -> int:
-        if self._handle is None:
-            os.makedirs(folder(), mode=0o700, exist_ok=True)
-            self._path = os.path.join(folder(), f"{new_id(time.time())}.json")
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            self._handle = os.open(self._path, flags, 0o600)
-            # One who looks into it now holds it for no longer than that takes.
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
-        return self._handle
+            if self._handle is None:
+                os.makedirs(folder(), mode=0o700, exist_ok=True)
+                self._path = os.path.join(folder(), f"{new_id(time.time())}.json")
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                self._handle = os.open(self._path, flags, 0o600)
+                # One who looks into it now holds it for no longer than that takes.
+                fcntl.flock(self._handle, fcntl.LOCK_EX)
+            os.pwrite(self._handle, line, 0)
+            os.ftruncate(self._handle, len(line))
 
 
 def found() -> list[Running]:
@@ -405,11 +387,9 @@ def _mourn(path: str, jobs: Sequence[Running]) -> None:
         os.unlink(path)
         known = {one.id for one in kept().jobs}
         cut_off = [
-            Past(
-                one.id, one.kind, one.title, one.place, "cancelled", False, one.began, ended, words
-            )
-            for one in jobs
-            if one.id not in known
+            Past(x.id, x.kind, x.title, x.place, "cancelled", False, x.began, ended, words)
+            for x in jobs
+            if x.id not in known
         ]
         keep(cut_off)
 

@@ -1,7 +1,5 @@
-"""Which places are read-only because the user says so; the window and the command line hold to it.
-
-They are kept by name in one small file. Where that cannot be understood nothing is changed
-anywhere: to take a damaged list for an empty one would give up what it protects.
+"""Which places are read-only because the user says so, by name in one small file. Where that cannot
+be understood nothing is changed anywhere: a damaged list taken for an empty one protects nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.protocol import PREPARE, traits
 from torchkeeper.stores.names import scheme_of
 
-#: The name of the list.
 _LIST = "read-only"
 
 

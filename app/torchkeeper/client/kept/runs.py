@@ -1,7 +1,5 @@
-"""Runs of programs that were explained, kept for the list: a small JSON file for each.
-
-A file that cannot be understood is passed over and counted. Command lines are kept without what
-looks like a secret, and bounded.
+"""Runs of programs that were explained, a small JSON file for each. A file that cannot be
+understood is counted. Command lines are kept without what looks like a secret, and bounded.
 """
 
 from __future__ import annotations
@@ -35,14 +33,11 @@ if TYPE_CHECKING:
         why: str
 
 
-#: How many runs are kept, the latest.
 MAX_RUNS = 200
 #: Graphs of a run that are kept, those that were compiled first; and bytes of a file.
 MAX_GRAPHS = 500
 MAX_BYTES = 256 << 10
-_MAX_TEXT = 1000
-_MAX_ARGUMENTS = 64
-_MAX_ARGUMENT = 300
+_MAX_TEXT, _MAX_ARGUMENTS, _MAX_ARGUMENT = 1000, 64, 300
 
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 _FILE = re.compile(rf"{_ID.pattern}\.json")
@@ -50,7 +45,6 @@ _FILE = re.compile(rf"{_ID.pattern}\.json")
 TOTALS = ("graphs", "hits", "misses", "bypasses", "local", "remote", "unknown", "spent", "saved")
 _SECONDS = ("spent", "saved")
 _KEPT: Nouns = ("{n} of {all} graphs is kept", "{n} of {all} graphs are kept")
-#: What is kept of a graph.
 _OF_GRAPH = (
     "id", "process", "name", "source", "outcome", "where", "key", "seconds", "aot", "why", "phases"
 )  # fmt: skip
@@ -86,7 +80,6 @@ class Run:
         return "" if kept >= every else several(kept, *_KEPT, all=every)
 
     def to_json(self) -> dict[str, object]:
-        """The run as one JSON object."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
@@ -99,7 +92,6 @@ class Kept:
 
 
 def folder() -> str:
-    """Where they are kept."""
     from platformdirs import user_data_dir
 
     try:
@@ -137,10 +129,13 @@ def keep(
     some = [_kept(x) for x in sorted(graphs, key=lambda x: x["outcome"] == "hit")[:MAX_GRAPHS]]
     said, torch = discreet(command), result["torch"]
     run = Run(_new_id(began), began, said, place, code, seconds, torch, totals, some)
-    where = folder()
+    where, told = folder(), run.to_json()
+    while len(json.dumps(told)) > MAX_BYTES:
+        some = some[: len(some) // 2]
+        told["graphs"] = some
     with failing_as("runs-unwritable", folder=where):
         os.makedirs(where, mode=0o700, exist_ok=True)
-        whole.write(os.path.join(where, f"{run.id}.json"), _fitting(run), indent=None)
+        whole.write(os.path.join(where, f"{run.id}.json"), told, indent=None)
         for name in _names(where)[MAX_RUNS:]:
             with suppress(OSError):
                 os.unlink(os.path.join(where, name))
@@ -164,15 +159,6 @@ def _kept(graph: ExplainedGraph) -> dict[str, object]:
     kept = {name: graph.get(name) for name in _OF_GRAPH}
     kept["nearest"] = cause.get("nearest") if cause else None
     return {k: x[:_MAX_TEXT] if isinstance(x, str) else x for k, x in kept.items()}
-
-
-def _fitting(run: Run) -> dict[str, object]:
-    """A run as JSON that fits a file: the last graphs go where it does not."""
-    said, graphs = run.to_json(), run.graphs
-    while len(json.dumps(said)) > MAX_BYTES:
-        graphs = graphs[: len(graphs) // 2]
-        said = {**said, "graphs": graphs}
-    return said
 
 
 def _names(where: str) -> list[str]:
@@ -200,7 +186,6 @@ def kept() -> Kept:
 def _read(path: str) -> Run:
     said = json.loads(whole.read(path, MAX_BYTES))
     totals = {name: (float if name in _SECONDS else int)(said["totals"][name]) for name in TOTALS}
-    graphs = [graph for graph in said["graphs"][:MAX_GRAPHS] if isinstance(graph, dict)]
     return Run(
         os.path.basename(path).removesuffix(".json"),
         float(said["at"]),
@@ -210,7 +195,7 @@ def _read(path: str) -> Run:
         float(said["seconds"]),
         None if said["torch"] is None else str(said["torch"]),
         totals,
-        graphs,
+        [graph for graph in said["graphs"][:MAX_GRAPHS] if isinstance(graph, dict)],
     )
 
 

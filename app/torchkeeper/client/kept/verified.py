@@ -1,10 +1,7 @@
-"""The last verification of each place and bundle, and when each recipe was last warmed, kept in the
-app's own cache folder.
-
-They are a convenience: what cannot be read is not known, and what cannot be written is not kept. Of
-each verification there is a small JSON file. What it holds is checked when it is read, as what an
-engine told is before it is kept: nobody vouches for either. With it goes a mark of what the place
-was like, so that nobody takes it for a verification of what is there now.
+"""The last verification of each place and bundle, a small JSON file each, and when each recipe was
+last warmed, in the app's own cache folder: what cannot be read is not known, what cannot be written
+is not kept. What is read, and what an engine told, is checked: nobody vouches for either. A mark
+says what the place was like, so that nobody takes it for a verification of what is there now.
 """
 
 from __future__ import annotations
@@ -63,11 +60,8 @@ _COUNTS = ("graphs", "hits", "misses", "bypasses", "rebuilt")
 _MAX_COUNT = 10**9
 _MAX_SECONDS = 1e7
 _MAX_TIME = 32503680000.0  # the year 3000
-_MAX_TEXT = 1000
-_MAX_ROWS = 500
-_MAX_WHY = 300
-#: Cells that are kept of a verification.
-MAX_CELLS = 5000
+_MAX_TEXT, _MAX_WHY = 1000, 300
+_MAX_ROWS, MAX_CELLS = 500, 5000
 #: What locks lie in, which comes and goes with every use.
 _PASSED_OVER = ("locks", TRASH, HEADERS)
 
@@ -90,16 +84,14 @@ class Verified:
         return self.mark is None or mark(self.place) != self.mark
 
     def to_json(self) -> dict[str, object]:
-        """The whole as one flat JSON object."""
         about = {name: getattr(self, name) for name in ("place", "at", "python", "mark")}
         return {**about, "result": self.result}
 
 
 def mark(place: str) -> str | None:
-    """A text that changes with a file, or with what lies in a folder; None where it cannot be read.
-    Of a folder, the times of the folders in it count, and the files at its top: PyTorch writes a
-    file beside its place and renames it, so that every change of a file is one of its folder, too.
-    Locks and the trash do not count.
+    """A text that changes with a file, or with what lies in a folder but locks and the trash; None
+    where it cannot be read. Of a folder, times of folders in it and files at its top count: PyTorch
+    writes a file beside its place and renames it, so that each change is one of its folder, too.
     """
     try:
         if not os.path.isdir(place):
@@ -199,7 +191,6 @@ def _cell(cell: Any) -> KeptCell:
 
 
 def _problem(problem: Any) -> Fault:
-    """What a cell failed by: a code, and what its words need."""
     params = {
         _text(name)[:50]: value[:_MAX_TEXT] if isinstance(value, str) else value
         for name, value in list(problem["params"].items())[:20]
@@ -252,7 +243,6 @@ def _text(value: Any) -> str:
 
 
 def folder() -> str:
-    """Where they are kept."""
     return os.path.join(travel.cache_folder(), "verified")
 
 

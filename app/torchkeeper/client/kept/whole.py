@@ -1,6 +1,4 @@
-"""Files that are written whole or not at all, and read whole or not at all; small lists of the
-user's in such files.
-"""
+"""Files that are written and read whole or not at all; small lists of the user's in such files."""
 
 from __future__ import annotations
 
@@ -9,7 +7,6 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable
 
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Text, tr
@@ -30,20 +27,15 @@ def read(path: str, most: int) -> bytes:
 
 def write(path: str, value: object, indent: int | None = 1) -> None:
     """Have a value on the disk as JSON for its owner alone, or nothing of it. Raises OSError."""
-    _write(path, json.JSONEncoder(indent=indent).iterencode(value), 0o600)
+    write_text(path, json.dumps(value, indent=indent), 0o600)
 
 
 def write_text(path: str, text: str, mode: int | None = None, replace: bool = True) -> None:
     """As ``write``, for a text that is the user's: others may read it as any new file of his, or
     as far as ``mode`` goes. Raises FileExistsError for a file that is there without ``replace``.
     """
-    _write(path, [text], mode, replace)
-
-
-def _write(path: str, pieces: Iterable[str], mode: int | None, replace: bool = True) -> None:
     with atomic_write(path, mode, replace) as stream:
-        for piece in pieces:
-            stream.write(piece.encode())
+        stream.write(text.encode())
 
 
 def decoded(data: bytes, code: str, file: str) -> str:
@@ -55,8 +47,7 @@ def decoded(data: bytes, code: str, file: str) -> str:
         raise user_error(code, {"file": file, "why": why}) from e
 
 
-# Small lists of the user's, one JSON file each in the folder for settings: a damaged one is never
-# taken for an empty one, whoever reads it is told.
+# Small lists of the user's, in JSON: a damaged one is never taken for empty, whoever reads is told.
 
 #: Bytes of a list; ten thousand paths have less than one.
 _MOST = 4 << 20
@@ -69,7 +60,6 @@ _NOT_A_LIST: dict[str, Text] = {
 
 
 def file(name: str) -> str:
-    """Where the list of this name is."""
     from platformdirs import user_config_dir
 
     return os.path.join(user_config_dir("torchkeeper"), f"{name}.json")

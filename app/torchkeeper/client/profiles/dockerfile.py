@@ -1,7 +1,6 @@
-"""A profile as ENV lines of a Dockerfile, and settings from the ENV lines of one.
-
-After the parser of BuildKit, which buildah shares in essence: moby/buildkit, frontend/dockerfile/
-parser/line_parsers.go (words), shell/lex.go (quotes and variables), parser/parser.go (lines).
+"""A profile as ENV lines of a Dockerfile, and settings from these, after BuildKit's parser, which
+buildah shares in essence: moby/buildkit, frontend/dockerfile/parser/line_parsers.go (words),
+parser/parser.go (lines), shell/lex.go (quotes and variables).
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""A profile as a .env file, which everybody reads in another way, and settings from one.
-
-Tests have what is written read by sh and by python-dotenv. ``docker run --env-file`` takes all that
-follows the = as it is, quotes too (docker/cli, issues 3630 and 4665). Compose and systemd take
-single quotes away, and no variable is put in between them (Compose's manual, “Syntax for
-environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and backslashes in
-ways of their own: what all read the same is written as it is; all else stands in single quotes.
-
-What is read may be meant for any of them, and what is left is told with its line; python-dotenv
-would put variables in instead.
+"""A profile as a .env file, which everybody reads in another way, and settings from one. ``docker
+run --env-file`` takes all behind the = as it is, quotes too (docker/cli, issues 3630 and 4665).
+Compose and systemd take single quotes away, and put no variable in between them (Compose's manual,
+“Syntax for environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and
+backslashes in ways of their own: what all read the same is written as it is, all else in single
+quotes. What is read may be meant for any; python-dotenv would put variables in, here they are left.
 """
 
 from __future__ import annotations
@@ -33,16 +29,7 @@ _QUOTES: Text = (
 _PLAIN = "_./:@%+,=-"
 _LINE = re.compile(r"[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][\w.-]*)[ \t]*(?P<sign>=?)[ \t]*")
 _REFERENCE = re.compile(r"\$(?:[A-Za-z_]|\{\w*|\()")
-_ESCAPES = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    **{char: char for char in "\"'\\$"},
-}
+_ESCAPES = dict(zip("ntrabfv\"'\\$", "\n\t\r\a\b\f\v\"'\\$", strict=True))
 
 
 def write(profile: Profile, notes: Sequence[str]) -> str:
@@ -121,9 +108,7 @@ def _made_of(value: str) -> str:
     if (reference := _REFERENCE.search(value)) is None:
         return ""
     # No more of it is told: what follows may be a part of something else.
-    if reference[0].startswith("${"):
-        return f"{taking.VARIABLE}, {reference[0]}…}}"
-    return _BARE
+    return f"{taking.VARIABLE}, {reference[0]}…}}" if reference[0].startswith("${") else _BARE
 
 
 def _quoted(text: str, at: int, line: int) -> tuple[str, str, int]:

@@ -8,15 +8,9 @@ import os
 from typing import NamedTuple
 
 from torchkeeper.client.profiles import dockerfile, dotenv, keeping, kubernetes, shell
+from torchkeeper.client.profiles import profile as profiles
 from torchkeeper.client.profiles import taking as reading
-from torchkeeper.client.profiles.profile import (
-    Profile,
-    checked,
-    left_open,
-    name_fault,
-    with_password,
-)
-from torchkeeper.client.profiles.taking import no_setting
+from torchkeeper.client.profiles.profile import Profile, checked, name_fault
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
@@ -55,7 +49,7 @@ class Read(NamedTuple):
     @property
     def untold(self) -> list[tuple[str, str]]:
         """What is left of the settings, or may have some in it."""
-        return [(name, why) for name, why in self.left if why != no_setting()]
+        return [(name, why) for name, why in self.left if why != reading.no_setting()]
 
     def check_told(self, file: str) -> None:
         """Raises UserError("profile-nothing-told") where settings are there and none was taken."""
@@ -83,9 +77,9 @@ def write(profile: Profile, format: str, secret: str | None = None) -> str:
 def notes(profile: Profile, format: str, secret: str | None = None) -> list[str]:
     """Sentences on what whoever uses such a text should know."""
     said = []
-    if format in _STAYS and left_open(profile):
+    if format in _STAYS and profiles.left_open(profile):
         said.append(tr(_STAYS[format]))
-    if names := with_password(profile):
+    if names := profiles.with_password(profile):
         some = say.together(names)
         if secret is None:
             return [*said, several(len(names), *_PASSWORDS, names=some)]
@@ -103,9 +97,8 @@ def read(
     container: str | None = None,
     stage: str | None = None,
 ) -> Read:
-    """The described settings of a text, as a profile under this name. format: one of FORMATS,
-    "toml", or None to guess it, by the name of its ``file``, too. container, stage, and what it
-    raises: as the ``read`` of each format, and ``keeping.parsed``.
+    """The described settings of a text. format: one of FORMATS, "toml", or None to guess it, by the
+    name of its ``file``, too. container, stage, and what it raises: as each format's ``read``.
     """
     format = format or reading.guess(text, file)
     if format == "toml":
@@ -137,9 +130,7 @@ def chosen(named: str) -> Profile:
 
 
 def found(named: str, container: str | None = None, stage: str | None = None) -> Read:
-    """The user's profile of this name, or what a file sets, or "-": a profile's own, a script, a
-    .env file, a Dockerfile, a manifest. Raises UserError as ``keeping.load``, ``read_any``.
-    """
+    """A profile by name, or what a file or "-" sets. Raises as ``keeping.load``, ``read_any``."""
     if named == reading.STDIN or is_file(named):
         return read_any(named, container=container, stage=stage)
     return Read(keeping.load(named), [])

@@ -1,7 +1,6 @@
-"""Profiles in files: those of the user by name, one TOML file each, and others by their path.
-
-A file has ``about``, which may be missing, and the table ``[settings]`` with texts by variable. A
-damaged one is never taken for another, and never written over by what was not read from it.
+"""Profiles in files: those of the user by name, one TOML file each, and others by their path. One
+has ``about``, perhaps, and ``[settings]`` with texts by variable. A damaged one is never taken for
+another, and never written over by what was not read from it.
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ from torchkeeper.client.words.problems import failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.settings.known import BY_NAME
 
-#: Bytes of a file at most.
 MOST_BYTES = 256 << 10
 SUFFIX = ".toml"
 _COMMENT = "A profile of Torchkeeper: settings of PyTorch's caches, all others are left to PyTorch."
 
 
 def folder() -> str:
-    """Where the user's profiles are."""
     from platformdirs import user_config_dir
 
     return os.path.join(user_config_dir("torchkeeper"), "profiles")
@@ -82,7 +79,6 @@ def parsed(text: str, name: str, path: str) -> Profile:
 
 
 def _fault(data: Mapping[str, Any]) -> tuple[tuple[str, ...], str] | None:
-    """What is wrong with it, and where."""
     for key, value in data.items():
         if key not in ("about", "settings"):
             return (key,), tr("{key} is nothing that a profile has", key=printable(key, 80))
@@ -104,7 +100,6 @@ def _damaged(path: str, why: str) -> Exception:
 
 
 def text_for(profile: Profile) -> str:
-    """A profile as its file has it."""
     data: dict[str, object] = {"about": profile.about} if profile.about else {}
     return text_of({**data, "settings": dict(profile.values)}, _COMMENT)
 
@@ -113,9 +108,8 @@ _writing = functools.partial(failing_as, "profile-unwritable")
 
 
 def save(profile: Profile, replace: bool = True) -> str:
-    """Keep a profile under its name, at once or not at all; its file, which only the user can read.
-    Raises UserError("profile-name" | "profile-unwritable"), without ``replace`` "profile-exists",
-    and as ``profile.checked``.
+    """Keep a profile under its name, for the user alone, at once or not at all; its file. Raises
+    UserError("profile-name" | "profile-unwritable" | "profile-exists"), and as ``profile.checked``.
     """
     path = file_of(checked(profile).name)
     with _writing(file=path):

@@ -1,8 +1,6 @@
-"""A profile as the ``env:`` of a Kubernetes container, and settings from a manifest.
-
-The kubelet puts other variables in for $(NAME) in a value and makes $$ a $ (k8s.io/kubernetes,
-third_party/forked/golang/expansion/expand.go). A value has to be a text: 1 without quotes is
-refused by the server.
+"""A profile as the ``env:`` of a Kubernetes container, and settings from a manifest. The kubelet
+puts variables in for $(NAME), and $ for $$ (k8s.io/kubernetes, its third_party/forked/golang/
+expansion/expand.go); the server refuses a value that is no text, such as 1 without quotes.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
-# A YAML text is nodes that are looked into as far as one needs to, never made into objects: that is
-# counted, because aliases make a text of a few lines endless.
+# YAML nodes are looked into, never made into objects, and counted: aliases make few lines endless.
 
 _STRING = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"
@@ -28,8 +25,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 _MERGES, _KEYS = 8, 10_000
 #: What a message quotes of the text, which may be a password: *word is an alias.
 _QUOTED = re.compile(r"(['\"])(?!<).{3,}\1")
-#: Documents of a text, and keys and items that are looked at in all of them, at most. A manifest of
-#: the largest size that is read needs a quarter of these.
+#: Documents of a text, and steps in all of them, at most; the largest that is read needs a quarter.
 _DOCUMENTS, _STEPS = 1000, 1_000_000
 
 
@@ -41,7 +37,6 @@ class Node:
         self._steps = steps
 
     def _step(self) -> None:
-        """Counts what is looked at in a text."""
         if next(self._steps, None) is None:
             raise unread(self.line, tr("Its aliases make more of it than anybody would write"))
 
@@ -92,7 +87,6 @@ class Node:
                 yield str(key.value), Node(value, self._steps)
 
     def items(self) -> Iterator[Node]:
-        """Its items; none of what is no sequence."""
         if self.kind == "sequence":
             for one in self._node.value:
                 self._step()
@@ -136,13 +130,13 @@ def write(profile: Profile, notes: Sequence[str], secret: str | None = None) -> 
     """``env:``, to be put into a container, the notes above it. secret: NAME/KEY of a Secret to
     take passwords from. Raises UserError("secret-name" | "profile-no-password").
     """
-    if secret is not None and not with_password(profile):
-        raise user_error("profile-no-password", {"name": profile.name})
-    reference = _SECRET.fullmatch(secret) if secret is not None else None
-    if secret is not None and reference is None:
-        raise user_error("secret-name", {"secret": secret})
+    kept, reference = with_password(profile), None
+    if secret is not None:
+        if not kept:
+            raise user_error("profile-no-password", {"name": profile.name})
+        if (reference := _SECRET.fullmatch(secret)) is None:
+            raise user_error("secret-name", {"secret": secret})
     lines = [f"# {note}" for note in notes] + ["env:" if profile.values else "env: []"]
-    kept = with_password(profile) if reference else []
     for name, text in ordered(profile):
         lines.append(f"  - name: {name}")
         if name in kept and reference:
@@ -182,16 +176,14 @@ def read(text: str, container: str | None = None) -> Taking:
     maps = {one.name: one for one in sources if one.what == "ConfigMap"}
     if not sources:
         raise user_error("profile-secrets-only" if secrets else "profile-nothing-there", {})
-    if container is not None:
-        if not (found := [one for one in sources if one.name == container]):
-            params = {"container": container, "names": _names(sources) or tr("none")}
-            raise user_error("profile-container-unknown", params)
-        return _chosen(found, maps)
-    # What a ConfigMap has is the container's where that takes it from there.
-    used = {name for one in sources for kind, name, _ in one.takes_from if kind == "configMapRef"}
-    return _chosen(
-        [one for one in sources if one.what != "ConfigMap" or one.name not in used], maps
-    )
+    if container is None:
+        # What a ConfigMap has is the container's where that takes it from there.
+        used = {name for one in sources for of, name, _ in one.takes_from if of == "configMapRef"}
+        found = [one for one in sources if one.what != "ConfigMap" or one.name not in used]
+    elif not (found := [one for one in sources if one.name == container]):
+        params = {"container": container, "names": _names(sources) or tr("none")}
+        raise user_error("profile-container-unknown", params)
+    return _chosen(found, maps)
 
 
 def _chosen(sources: Sequence[_Source], maps: Mapping[str, _Source]) -> Taking:
@@ -199,8 +191,7 @@ def _chosen(sources: Sequence[_Source], maps: Mapping[str, _Source]) -> Taking:
     sources = [one for one in sources if one.what == "container"] or sources
     takings = [one.taking(maps) for one in sources]
     # Who sets nothing that matters here is not meant: a sidecar without an env, say.
-    telling = [i for i, one in enumerate(takings) if one.tells]
-    if not telling:
+    if not (telling := [i for i, one in enumerate(takings) if one.tells]):
         return takings[0]
     first = takings[telling[0]]
     if any(takings[i] != first for i in telling[1:]):
@@ -233,11 +224,9 @@ class _Source:
 
     @property
     def data(self) -> Node:
-        """What a ConfigMap has."""
         return self._node.get("data") or self._node
 
     def taking(self, maps: Mapping[str, _Source]) -> Taking:
-        """The settings of it."""
         taking = Taking()
         if self.what == "ConfigMap":
             _pairs(self.data, taking, plain=True)
@@ -267,7 +256,6 @@ def _pairs(node: Node, taking: Taking, plain: bool, prefix: str = "") -> None:
 
 
 def _one(node: Node, taking: Taking, maps: Mapping[str, _Source]) -> None:
-    """An item of a container's ``env``."""
     if not (name := node.text("name")):
         return
     if (origin := node.get("valueFrom")) is not None:

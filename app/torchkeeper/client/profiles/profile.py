@@ -1,6 +1,4 @@
-"""A profile: a name, and the settings that a process is to have, and no others; and the
-environment of a process that is given one.
-"""
+"""A profile, a name and the only settings that a process is to have; its environment with them."""
 
 from __future__ import annotations
 
@@ -29,8 +27,7 @@ MOST_NAME, MOST_VALUE, MOST_ABOUT = 64, 32 << 10, 4000
 @dataclass(frozen=True)
 class Profile:
     """Settings under a name. values: texts by variable, of ``settings.known``; all others of these
-    are left to PyTorch, and taken from a process that gets the profile, but for those that other
-    programs read, too (``settings.masks.SHARED``). about: what the user says of it.
+    are taken from a process that gets it, but for ``settings.masks.SHARED``. about: for people.
     """
 
     name: str
@@ -78,21 +75,16 @@ def check_name(name: str) -> str:
 
 def name_fault(name: str) -> str:
     """Why this is no name for a profile, in a clause; "" where it is."""
-    if not name.strip():
-        return tr("It is empty")
-    if name != name.strip():
-        return tr("It begins or ends with a blank")
-    if len(name) > MOST_NAME:
-        return tr("It has more than {n} characters", n=MOST_NAME)
-    if "/" in name or "\\" in name:
-        return tr("It has a slash, which is for files")
-    if name.startswith((".", "-")):
-        return tr("It begins with “{character}”", character=name[0])
-    if name.lower().endswith(".toml"):
-        return tr("It ends with .toml, which is for files")
-    if not name.isprintable():
-        return tr("It has characters that cannot be shown")
-    return ""
+    faults = (
+        (not name.strip(), tr("It is empty")),
+        (name != name.strip(), tr("It begins or ends with a blank")),
+        (len(name) > MOST_NAME, tr("It has more than {n} characters", n=MOST_NAME)),
+        ("/" in name or "\\" in name, tr("It has a slash, which is for files")),
+        (name.startswith((".", "-")), tr("It begins with “{character}”", character=name[:1])),
+        (name.lower().endswith(".toml"), tr("It ends with .toml, which is for files")),
+        (not name.isprintable(), tr("It has characters that cannot be shown")),
+    )
+    return next((why for wrong, why in faults if wrong), "")
 
 
 def ordered(profile: Profile) -> list[tuple[str, str]]:
@@ -112,7 +104,6 @@ def masked(profile: Profile) -> dict[str, str]:
 
 
 def with_password(profile: Profile) -> list[str]:
-    """The variables of it that hold a password."""
     return [name for name, text in ordered(profile) if has_password(name, text)]
 
 

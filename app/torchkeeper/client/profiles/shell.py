@@ -1,14 +1,12 @@
-"""A profile as lines for sh, and settings from a script for sh, which is never run.
-
-What is written is right in every POSIX shell: what the profile leaves to PyTorch is unset, so that
-nothing stays of an earlier one. What is read is taken apart after the shell's grammar in
-POSIX.1-2017, 2.2, 2.3, 2.6, 2.7.4 and 2.10, with what bash has besides. Nothing is expanded or run:
-a word that would be says what it needs.
+"""A profile as lines for any POSIX sh, which unset what it leaves to PyTorch, and settings from a
+script for sh, which is never run: a word that would be expanded says what it needs. It is taken
+apart after POSIX.1-2017, 2.2, 2.3, 2.6, 2.7.4 and 2.10, with what bash has besides.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -55,9 +53,8 @@ _GOES_WELL = frozenset({
 
 
 class Word(NamedTuple):
-    """A word. text: without its quotes. plain: characters at its beginning that are not in quotes.
-    needs: what the shell would put into it, in words, or "". line: from 1. sets: the variables that
-    it sets where they have no value, ``${NAME:=…}``.
+    """A word. text: without quotes. plain: characters before its first quote. needs: what the shell
+    would put in, in words, or "". line: from 1. sets: variables it gives a default, ``${NAME:=…}``.
     """
 
     text: str
@@ -83,14 +80,11 @@ def commands(text: str) -> Iterator[Command]:
 
 
 class _Reader:
-    """A place in a script, which goes on as it is read."""
-
     def __init__(self, text: str) -> None:
         self._text = text.removeprefix("\ufeff")
         self._at = 0
         self._lines = taking.Lines(self._text)
-        #: Ends of texts that begin with the next line, whether tabs before them do not count, and
-        #: whether a backslash joins lines there.
+        #: Of texts from the next line on: the end, if tabs before it go, and if \ joins lines.
         self._here: list[tuple[str, bool, bool]] = []
         #: What the word that is being read sets.
         self._sets: list[str] = []
@@ -116,8 +110,7 @@ class _Reader:
         self._here.clear()
 
     def _single(self) -> str:
-        end = self._text.find("'", self._at + 1)
-        if end < 0:
+        if (end := self._text.find("'", self._at + 1)) < 0:
             raise taking.unread(self._line(), tr("A quote is not closed"))
         said = self._text[self._at + 1 : end]
         self._at = end + 1
@@ -356,20 +349,14 @@ _BEFORE = ("exec", "command", "builtin", "nohup", "time", "!")
 _SOURCES = ("source", ".", "eval")
 #: What sets the variables that it is told the names of.
 _READS = ("read", "mapfile", "readarray", "getopts")
-#: What is the shell's own.
 _OWN = frozenset({*_DECLARES, *_SOURCES, *_READS, "unset", "set", "exit", "return", ":", "cd"})
 
 
 def write(profile: Profile, notes: Sequence[str]) -> str:
     """The text of a file to be sourced; each of the notes becomes a comment at its top."""
     lines = [f"# {note}" for note in notes]
-    names, row = left_open(profile), "unset"
-    for name in names:
-        if len(row) + len(name) >= _WIDTH:
-            lines.append(row)
-            row = "unset"
-        row += f" {name}"
-    lines += [row] if names else []
+    names, unset = " ".join(left_open(profile)), "unset "
+    lines += textwrap.wrap(names, _WIDTH, initial_indent=unset, subsequent_indent=unset)
     lines += [f"export {name}={quoted(text)}" for name, text in ordered(profile)]
     return "\n".join(lines) + "\n"
 
@@ -380,9 +367,8 @@ def quoted(text: str) -> str:
 
 
 def read(text: str) -> Taking:
-    """The settings that programs get of a script. Nothing is run: what depends on a command, on
-    another variable or on a condition is left, and so is what is not exported. Raises
-    UserError("profile-text-wrong").
+    """The settings that programs get of a script. What depends on a command, another variable or a
+    condition is left, as is what is not exported. Raises UserError("profile-text-wrong").
     """
     script = _Script()
     for command in commands(text):
@@ -411,7 +397,6 @@ class _Script:
         self._left: list[tuple[str, str]] = []
 
     def taking(self) -> Taking:
-        """What programs have of it in the end."""
         taking = Taking()
         for name, why in self._left:
             taking.leave(name, why)
@@ -431,12 +416,10 @@ class _Script:
         return taking
 
     def take(self, command: Command, words: Sequence[Word]) -> None:
-        """A command is run."""
         words = list(words)
         for word in words:
             for name in word.sets:
-                known = self._variables.get(name)
-                if known is None or known.why or not known.text:
+                if (known := self._variables.get(name)) is None or known.why or not known.text:
                     why = tr("it is a default, for where nothing else has set it")
                     self._unclear(name, word.line, why)
         program = next((word.text for word in words if not _assigns(word)), "")
@@ -526,12 +509,10 @@ class _Script:
                 self._assign(command, word, exported)
             elif exported and _NAME.fullmatch(word.text):
                 self._exported[word.text] = word.line
-                known = self._variables.get(word.text)
-                if known is not None and command.depends:
+                if (known := self._variables.get(word.text)) is not None and command.depends:
                     self._variables[word.text] = known._replace(why=known.why or _doubt(command))
 
     def _env(self, command: Command, arguments: Sequence[Word]) -> None:
-        """The arguments of env(1)."""
         words = list(arguments)
         while words:
             word = words.pop(0)

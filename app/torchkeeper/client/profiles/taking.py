@@ -1,6 +1,4 @@
-"""What is taken from a file that sets variables: the settings, and what is left and why. Also the
-text of such a file, and what format it is of.
-"""
+"""What is taken from a file that sets variables, and what is left and why; its text and format."""
 
 from __future__ import annotations
 
@@ -61,17 +59,14 @@ class Lines:
         self._ends = [match.start() for match in re.finditer("\n", text)]
 
     def of(self, at: int) -> int:
-        """The line of a place in the text."""
         return bisect.bisect_left(self._ends, at) + 1
 
 
 def no_setting() -> str:
-    """Why a variable is left that is no setting."""
     return tr("it is no setting of the caches")
 
 
 def at_line(why: str, line: int) -> str:
-    """Why something is left, and in which line it stands."""
     return tr("{why} (line {line})", why=why, line=str(line))
 
 
@@ -86,9 +81,8 @@ def unwritable(name: str, format: str, why: str) -> UserError:
 
 
 def made_of(name: str, what: str, literal: str) -> str:
-    """That the text of a setting is made of something, in a clause. Of one that may hold a password
-    no part is told: what looks like a variable may be some characters of it. literal: how a $ is
-    written that is only that, in a clause.
+    """That the text of a setting is made of something, in a clause; of one that may hold a password
+    no part is told: a variable may be some characters of it. literal: how a mere $ is written.
     """
     kind, _, part = what.partition(", ")
     if BY_NAME[name].secret:
@@ -106,7 +100,6 @@ def control(text: str) -> str:
 
 #: Bytes of a file at most; a manifest of a whole application has some ten thousand.
 MOST_BYTES = 256 << 10
-#: What is read instead of a file.
 STDIN = "-"
 #: What a shell calls a pipe that it has opened.
 _OPENED = re.compile(r"/(?:dev|proc/self)/fd/[0-9]{1,9}")

@@ -1,9 +1,6 @@
-"""Recipes as files: read with every fault at its line, found in folders, sent, kept in a list, and
-some of their cells picked by name; whether a path is offered as recipes or as what else; and
-recipes to begin with, one for each source.
-
-A recipe is looked at here before it is sent, so that what is wrong is told with the line it stands
-in; the engine looks again (``warm.recipes.recipe``).
+"""Recipes as files: read with every fault at its line before an engine looks again
+(``warm.recipes.recipe``), found in folders, sent, kept in a list, some of their cells picked by
+name; whether a path is offered as recipes; and recipes to begin with, one for each source.
 """
 
 from __future__ import annotations
@@ -27,14 +24,8 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole
 from torchkeeper.client.paths import what
 from torchkeeper.client.recipes.toml import Lines
-from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import (
-    UserError,
-    expectation,
-    failing_as,
-    printable,
-    user_error,
-)
+from torchkeeper.client.words import problems, say
+from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.wire import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
@@ -93,7 +84,6 @@ class RecipeFile:
     data: Tables
 
     def to_wire(self) -> SentRecipe:
-        """It, as a request has it."""
         return {"name": self.name, "folder": os.path.dirname(self.path), "data": self.data}
 
 
@@ -115,7 +105,7 @@ def looked_at(text: str) -> tuple[Mapping[str, object] | None, list[Fault]]:
     found = recipes.faults(data)
     lines, told = Lines(text if found else ""), list[Fault]()
     for fault in found:
-        words = expectation(fault.expected, fault.found, fault.params)
+        words = problems.expectation(fault.expected, fault.found, fault.params)
         place = lines.of(fault.where, fault.at_key)
         told.append(Fault(*place, printable(said(fault.where), 120), printable(words)))
     return data, sorted(told, key=lambda one: (one.line, one.column))
@@ -171,17 +161,14 @@ def _wrong(path: str, found: Sequence[Fault]) -> UserError:
         why = "\n".join(map(str, found[:_NAMED]))
         if len(found) > _NAMED:
             why += "\n" + tr("and {n} more", n=len(found) - _NAMED)
-    remedy = tr(
-        "Correct it; “torchkeeper recipe new” writes an example that says what can be said."
-    )
+    mend = tr("Correct it; “torchkeeper recipe new” writes an example that says what can be said.")
     params = {"recipe": path, "file": path, "line": first.line}
-    return UserError(what, why, remedy, code="recipe-wrong", params=params)
+    return UserError(what, why, mend, code="recipe-wrong", params=params)
 
 
 def files(name: str) -> list[str]:
-    """The recipes that a file or folder is: their absolute paths, sorted; of a folder all
-    ``*.toml`` in it and below, but not of other tools, linked or hidden folders. Raises
-    UserError("recipe-unknown" | "recipes-none" | "recipes-too-many" | "folder-unreadable").
+    """The recipes of a file or folder, absolute and sorted: all ``*.toml`` below, but of other
+    tools, linked or hidden. Raises UserError("recipe-unknown" | "recipes-…" | "folder-unreadable").
     """
     path = os.path.abspath(name)
     if not name or not os.path.isdir(path):
@@ -209,12 +196,10 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether a file of this name may be a recipe."""
     return name.endswith(_SUFFIX) and not name.startswith(".") and name not in _OTHERS
 
 
 def _is_entered(name: str) -> bool:
-    """Whether recipes are looked for in a folder of this name."""
     return not name.startswith(".") and name not in _NOT_ENTERED
 
 
@@ -234,8 +219,7 @@ def chosen(names: Sequence[str]) -> list[str]:
 def wire(names: Sequence[str]) -> list[str | SentRecipe]:
     """What a request says for recipes. Raises as ``files``, ``read``, "recipes-too-large"."""
     sent = [one if one == BUILTIN else read(one).to_wire() for one in chosen(names)]
-    size = len(json.dumps(sent))
-    if size > _MOST_SENT:
+    if (size := len(json.dumps(sent))) > _MOST_SENT:
         params = {"size": say.size(size), "most": say.size(_MOST_SENT)}
         raise user_error("recipes-too-large", params)
     return sent
@@ -249,8 +233,7 @@ def listed() -> list[str]:
 def add(name: str) -> list[str]:
     """Put a file or folder on the list; the list. Raises as ``listed``, "recipes-unwritable"."""
     files(name)
-    path = os.path.abspath(name)
-    paths = listed()
+    path, paths = os.path.abspath(name), listed()
     if path not in paths:
         paths.append(path)
         whole.save(_LIST, paths, "recipes-unwritable")
@@ -259,8 +242,7 @@ def add(name: str) -> list[str]:
 
 def remove(name: str) -> list[str]:
     """Take one off the list; the list. Raises UserError("recipe-not-listed"), as ``add``."""
-    path = os.path.abspath(name)
-    paths = listed()
+    path, paths = os.path.abspath(name), listed()
     if path not in paths:
         raise user_error("recipe-not-listed", {"file": path})
     paths.remove(path)
@@ -324,9 +306,8 @@ def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
 
 
 def write(source: str, path: str, replace: bool = False) -> tuple[list[str], list[str]]:
-    """Write the recipe of a source to a file, and what it names beside that: the paths that were
-    written, and those of Python files that were there already, which are never touched. Raises
-    UserError("recipe-exists") unless ``replace``, and UserError("recipe-unwritable").
+    """Write a source's recipe, and what it names beside it: the paths written, and those of Python
+    files there already, which stay. Raises UserError("recipe-exists" | "recipe-unwritable").
     """
     folder = os.path.dirname(os.path.abspath(path))
     try:
@@ -366,7 +347,6 @@ def kind(path: str) -> str:
 
 
 def _has_recipes(folder: str) -> bool:
-    """Whether a folder holds recipes and no cache."""
     found, left = False, _MOST_NAMES
     # The folders above come first: a cache says what it is near its top.
     queue = deque([""])
@@ -389,12 +369,8 @@ def _has_recipes(folder: str) -> bool:
             elif layout.locate(path).kind not in _NOTHING:
                 return False
             elif not found and _is_name(one.name):
-                found = _is_recipe(os.path.join(folder, path))
+                # It says that it is one, whatever is wrong with it.
+                with contextlib.suppress(OSError):
+                    data = whole.read(os.path.join(folder, path), MOST_BYTES)
+                    found = bool(_SAYS.search(data.decode("utf-8", "replace")))
     return found
-
-
-def _is_recipe(path: str) -> bool:
-    """Whether a file says that it is one, whatever is wrong with it."""
-    with contextlib.suppress(OSError):
-        return bool(_SAYS.search(whole.read(path, MOST_BYTES).decode("utf-8", "replace")))
-    return False

@@ -1,8 +1,5 @@
-"""The recipe that warms again what a program was heard compiling.
-
-Each thing that it compiled is named, if it can be made again by name and has inputs that a recipe
-can say; else the recipe runs the program's own command, and says why. By what name a job finds a
-thing again is the first part of this module.
+"""The recipe that warms again what a program was heard compiling: each thing by name, if it can be
+made so and has inputs that a recipe can say; else it runs the program's command, and says why.
 """
 
 from __future__ import annotations
@@ -121,7 +118,6 @@ class _Names:
         return called.attr in _CALLS | _FITTING or self._root(called) in self._torch
 
     def _root(self, called: ast.expr) -> str:
-        """The name that a dotted one begins with."""
         while isinstance(called, ast.Attribute):
             called = called.value
         return called.id if isinstance(called, ast.Name) else ""
@@ -175,8 +171,7 @@ def reference(one: Mapping[str, Any], note: Mapping[str, Any], folder: str) -> s
     return f"{module}:{name}"
 
 
-# What each process noted is its own say (``client.recipes.recording``): what is not as expected
-# raises, and ``_understood`` takes that for what is not understood.
+# What each process noted is its own say: what is not as expected raises, for ``_understood``.
 
 _ODD = {
     "hooks": "has hooks",
@@ -228,7 +223,6 @@ def items_of(note: Note, folder: str) -> tuple[list[Item], list[str]]:
 
 @contextlib.contextmanager
 def _noting(why: list[str]) -> Iterator[None]:
-    """Why something is not named is kept."""
     try:
         yield
     except Unnamed as e:
@@ -297,12 +291,12 @@ def _item(thing: _Thing, noted: Sequence[tuple[Note, Note]]) -> Item:
         calls.append({**own, "inputs": inputs, **({"keywords": keywords} if keywords else {})})
         backward = bool(call.get("backward"))
         grad = backward or call.get("grad") is not False
-        training, cast = _training(call, one), _autocast(call, one)
+        trains = bool(call.get("training"))
+        matters = one["kind"] == "model" and one.get("mode_matters") and trains != backward
+        training, cast = trains if matters else None, _autocast(call, one)
         modes.append({"backward": backward, "grad": grad, "training": training, "autocast": cast})
     usual: dict[str, object] = {"backward": False, "grad": True, "training": None, "autocast": None}
-    usual |= {
-        name: value for name, value in modes[0].items() if all(m[name] == value for m in modes)
-    }
+    usual |= {name: x for name, x in modes[0].items() if all(mode[name] == x for mode in modes)}
     for told, mode in zip(calls, modes, strict=True):
         told |= {name: value for name, value in mode.items() if value != usual[name]}
     # The same again compiles nothing: every one of them is there already.
@@ -327,9 +321,7 @@ def _check_order(thing: _Thing, calls: Sequence[Note], every: Sequence[Note]) ->
                 "too: that takes the program's own order of calls"
             )
     for at, call in enumerate(calls):
-        same = all(
-            b["inputs"] == call["inputs"] and b["keywords"] == call["keywords"] for b in calls[:at]
-        )
+        same = all(one[of] == call[of] for one in calls[:at] for of in ("inputs", "keywords"))
         if call.get("symbols") and same:
             raise Unnamed(f"{thing.name} is compiled for any size before it was called with "
                           "another one: the program has said so of a tensor, or has learned it "
@@ -366,13 +358,6 @@ def _check(call: Note, name: str) -> None:
             # Of a method that is compiled, it is the model itself.
             raise Unnamed(f"an input of {name} is a {odd}: torch.compile the model instead, if it "
                           "is one")  # fmt: skip
-
-
-def _training(call: Note, one: Note) -> bool | None:
-    """Whether a model was in training where that matters, and was not as ``backward`` has it."""
-    training = bool(call.get("training"))
-    usual = one["kind"] != "model" or not one.get("mode_matters")
-    return None if usual or training == bool(call.get("backward")) else training
 
 
 def _odd(value: Any) -> Iterator[str]:
@@ -430,9 +415,8 @@ def recipe_of(
     proof: str = "",
     refuted: Sequence[str] = (),
 ) -> Recorded:
-    """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``). command:
-    the user's, in this folder, with ``env``. proof: what is said of trying what is named; refuted:
-    why that failed, so that it is the command. Nothing is imported.
+    """The recipe for ``out``, of what processes noted. command: the user's, in this folder, with
+    ``env``. proof: of trying what is named; refuted: why that failed. Nothing is imported.
     """
     shown = hidden(command)
     secret = shown != [*command]
@@ -490,14 +474,13 @@ def _callables(notes: Sequence[Note], folder: str) -> Tables:
     if why:
         raise Unnamed(list(dict.fromkeys(why))[:_MOST_LINES])
     settings, items = _settled(found)
+    copied = dict[str, str]()
     for note in notes:
         settings.update(of_environment(note))
+        copied |= recording.variables(note.get("environment"))
     data: dict[str, object] = {"callable": items}
     data |= _matrix(items)
     data |= {"compile": settings} if settings else {}
-    copied = {
-        k: v for note in notes for k, v in recording.variables(note.get("environment")).items()
-    }
     data |= {"environment": copied} if copied else {}
     if faults := recipes.faults(data):
         raise Unnamed([f"a recipe cannot say it: {'.'.join(map(str, faults[0].where))}"])
@@ -568,10 +551,8 @@ def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
     return {"matrix": {name: values}}
 
 
-def _script(
-    shown: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str]
-) -> Tables:
-    item: Told = {"command": [*shown]}
+def _script(argv: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str]) -> Tables:
+    item: Told = {"command": [*argv]}
     if (folder := os.path.relpath(os.getcwd(), os.path.dirname(out))) != ".":
         item["folder"] = folder
     data: Tables = {"script": [item]}

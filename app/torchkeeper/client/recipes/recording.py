@@ -1,8 +1,6 @@
-"""Starts a program and has it note what it compiles: ``torchkeeper run --recipe``. Also whether a
-recipe of it makes the same again.
-
-``warm.traces.recorder`` runs in the program. What it writes is the program's own say: bounded here,
-and looked at field by field where it becomes a recipe (``client.recipes.recorded``).
+"""Starts a program and has it note what it compiles (``torchkeeper run --recipe``); whether a
+recipe of it makes the same again. What ``warm.traces.recorder`` writes in the program is its own
+say: bounded here, and looked at field by field in ``client.recipes.recorded``.
 """
 
 from __future__ import annotations
@@ -77,7 +75,6 @@ def of_environment(note: Note) -> Settings:
 
 
 def variables(env: Any) -> dict[str, str]:
-    """What is copied of an environment."""
     if not isinstance(env, Mapping):
         return {}
     found = {}
@@ -234,10 +231,8 @@ def _in_foreground() -> bool:
         return False
 
 
-# Whether a recipe of what a program compiled makes the same again: what is judged, and in words.
-#
-# Each of its cells was run once, in a fresh process, on a copy of what the program left in its
-# cache and nothing else (``cli.recording``): what the program has just compiled must be there.
+# Whether a recipe of what a program compiled makes the same again. Each of its cells was run once,
+# in a fresh process, on a copy of what the program left in its cache alone (``cli.recording``).
 
 #: What says nothing of the recipe: this machine cannot run it now, or PyTorch caches none of it.
 _NOT_KNOWN = frozenset({
@@ -262,17 +257,14 @@ class Proof:
 
     @property
     def said(self) -> str:
-        """It in a line."""
         if self.unproved:
             return tr("Not proved: {why}", why=self.unproved)
         every = say.count(self.of, "combination", "combinations")
         return tr(_TRIED if self.why else _PROVED, n=self.good, all=every)
 
     def to_json(self) -> Mapping[str, object]:
-        """As one flat JSON object."""
         proved = None if self.unproved else not self.why
-        return {"proved": proved, "good": self.good, "of": self.of, "why": self.why,
-                "unproved": self.unproved or None}  # fmt: skip
+        return {"proved": proved, **vars(self), "unproved": self.unproved or None}
 
 
 def looked_up(graphs: Iterable[GraphTold]) -> dict[str, str]:

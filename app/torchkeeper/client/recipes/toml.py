@@ -1,10 +1,6 @@
-"""Recipes as TOML: written, and single keys of a text changed; all else, comments and the way it
-is laid out, stays. Neither tomllib nor tomlkit tells where a value stands.
-
-Not with tomlkit: whatever is changed, it moves a table that stands between two of an array, such
-as ``[matrix]`` between two ``[[callable]]``; and each table in a table gets a header of its own.
-
-The text is one that tomllib has accepted, so that nothing here looks for mistakes.
+"""Recipes as TOML that tomllib has accepted: written, and single keys of a text changed; comments
+and layout stay. tomllib does not tell where a value stands, nor does tomlkit, which moves
+``[matrix]`` from between two ``[[callable]]``, and gives tables in tables headers of their own.
 """
 
 from __future__ import annotations
@@ -32,11 +28,9 @@ _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
 class Lines:
-    """The places of all keys and values of a text that tomllib has accepted.
-
-    text: as tomllib has it. pairs: where each ``key = value`` begins and ends in it; values: where
-    each value does, but no table of lines of its own. heads: of each ``[table]``, by its path,
-    where its header ends, and where its last pair does.
+    """The places of all keys and values. text: as tomllib has it. pairs: where each ``key = value``
+    begins and ends; values: each value, but no table of lines of its own. heads: of each
+    ``[table]``, by its path, where its header ends, and its last pair.
     """
 
     def __init__(self, text: str) -> None:
@@ -92,7 +86,6 @@ class Lines:
             self.heads[table] = self._at, self._at
 
     def _skip(self) -> int:
-        """Past spaces, comments and ends of lines."""
         self._past(_BLANK)
         return self._at
 
@@ -199,7 +192,6 @@ def pair_of(key: str, value: Any) -> str:
 
 
 def key_of(name: str) -> str:
-    """The name of a key, in quotes where it needs them."""
     return name if _BARE.fullmatch(name) else _text(name)
 
 
@@ -228,9 +220,8 @@ _REST = re.compile(r"[ \t]*,?[ \t]*(?:#[^\n]*)?")
 
 
 def put(text: str, path: Path, value: Any, before: Any = None) -> str:
-    """The text with this value of a key; ``before``: the list that it is now, of which the items
-    that are in both stay as they are written. Raises TypeError as ``text_of``, LookupError
-    where there is no room for it.
+    """The text with this value of a key; ``before``: the list that it is now, whose items that stay
+    stay as they are written. Raises TypeError as ``text_of``, LookupError where there is no room.
     """
     lines = Lines(text)
     if path in lines.values:

@@ -1,7 +1,5 @@
-"""Why a graph was compiled, in words; the same in the window and on the command line. Also the
-phases of its compile.
-
-What traces and entries hold comes from strangers: it is made printable here.
+"""Why a graph was compiled, and its phases, in words for the window and the command line. What
+traces and entries hold comes from strangers: it is made printable here.
 """
 
 from __future__ import annotations
@@ -34,7 +32,6 @@ _CAUSES: dict[str, Text] = {
     "nothing-now": "No other graph is in the place that it was compared with",
     "unread": "Not known: none of the graphs that were there tells its key factors",
 }
-#: Where a hit came from.
 _WHERE: dict[str, Text] = {
     "local": "local",
     "remote": "remote",

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 #: Days after which something counts as unused unless the user says otherwise.
 DAYS = 30
-#: Seconds of a day.
 DAY = 86_400.0
 
 #: Of a server others may have environments that nobody here knows.
@@ -26,7 +25,6 @@ SHARED: Text = (
     "environments of their own."
 )
 
-#: Why an entry goes.
 _REASONS: dict[str, Text] = {
     "stale": "stale everywhere",
     "broken": "broken",
@@ -35,7 +33,6 @@ _REASONS: dict[str, Text] = {
     "budget": "over the budget",
     "needless": "needed only by what goes",
 }
-#: How much goes for a reason.
 _TOTALS: dict[str, Text] = {
     "stale": "{held} stale everywhere, {size}",
     "broken": "{held} broken, {size}",
@@ -61,7 +58,6 @@ def reason(code: str) -> str:
 
 
 def because(row: PlanPurgeRow) -> str:
-    """Why the entry of a row of a plan goes."""
     return ", ".join(map(reason, row.get("because", ())))
 
 
@@ -85,8 +81,7 @@ def totals(plan: PlanPurgeResult) -> list[str]:
 
 def together(parts: Sequence[Sized], every: Sized) -> str:
     """What parts come to that may have something in common: ``Together 12 entries, 3.4 MB on disk,
-    as some are in several.`` every: all of them, as ``artifacts.entry.tally`` and ``measured`` have
-    it. Empty where they simply add up.
+    as some are in several.`` every: all of them. Empty where they simply add up.
     """
     some = [one for one in parts if one["bytes"] or any(one[name] for name in COUNTS)]
     size = sum(one["bytes"] for one in some)
@@ -107,12 +102,10 @@ def rests(code: str | None) -> str:
 def environments(found: Everywhere, most: int | None = None) -> str:
     """Which environments count, so many by name; a GPU that is missed for now is seen there."""
     said = []
-    for python, facts in found.envs[:most]:
-        devices = [one for one in facts.get("devices", ()) if one["type"] != "cpu"]
+    for python, env in found.envs[:most]:
+        devices = [one for one in env.get("devices", ()) if one["type"] != "cpu"]
         gpus = ", ".join(dict.fromkeys(one["name"] or one["type"] for one in devices))
-        said.append(
-            printable(f"torch {facts.get('torch')}, {gpus or tr('no GPU')} ({python})", 300)
-        )
+        said.append(printable(f"torch {env.get('torch')}, {gpus or tr('no GPU')} ({python})", 300))
     if (more := len(found.envs) - len(said)) > 0:
         said.append(tr("{n} more", n=more))
     return "; ".join(said)

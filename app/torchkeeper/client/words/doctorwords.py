@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.catalogue.words import Forms, Words
 from torchkeeper.client.words.problems import UserError, words_for
@@ -471,11 +469,7 @@ def _stale(finding: Finding) -> UserError:
 
 
 #: Findings whose words depend on more than their figures.
-SPOKEN: dict[str, Callable[[Finding], UserError]] = {
-    "folder-owned": _owned,
-    "all-stale": _stale,
-    "some-stale": _stale,
-}
+SPOKEN = {"folder-owned": _owned, "all-stale": _stale, "some-stale": _stale}
 
 #: What each fix does, before it is done; {entries} and {size} on the disk are of its plan.
 FIXES: dict[str, Text] = {

@@ -1,7 +1,5 @@
-"""What a probe found of an interpreter, in words: the same in the window and on the command line.
-Also what a server says of itself.
-
-What it says comes from a stranger's interpreter: whoever shows these words makes them printable.
+"""What a probe found of an interpreter, and what a server says of itself, in words. It comes from
+strangers: whoever shows these words makes them printable.
 """
 
 from __future__ import annotations
@@ -51,7 +49,6 @@ def settings(facts: Env) -> list[tuple[str, str, str]]:
 
 
 def without_torch(facts: Env) -> str:
-    """Why there is no torch to speak of."""
     error = facts.get("torch_error")
     return tr("torch cannot be imported: {why}", why=error) if error else tr("no torch")
 
@@ -74,7 +71,6 @@ def to_add(pythons: list[str]) -> str:
 
 
 def lines(python: str, facts: Env) -> list[str]:
-    """An environment, a line for each thing worth knowing, under its interpreter."""
     if not facts.get("torch"):
         return [python, f"  {without_torch(facts)}"]
     said = told(facts)
@@ -86,7 +82,6 @@ def lines(python: str, facts: Env) -> list[str]:
 
 
 def device(one: Device) -> str:
-    """A device: what it is, its name, architecture and memory."""
     more = "" if (memory := one.get("memory")) is None else f", {say.size(memory)}"
     return f"{one['type']}: {one['name']} ({one['arch']}){more}"
 
@@ -153,7 +148,6 @@ def changes(page: ServerResult) -> str:
     return "; ".join(parts)
 
 
-#: What its figures mean.
 _MEANINGS: dict[str, Text] = {
     "replica": "It repeats another server and takes no writes. Purge on that one.",
     "policy-noeviction-no-limit": "It has no memory limit: the cache grows until the machine has "
@@ -173,5 +167,4 @@ _MEANINGS: dict[str, Text] = {
 
 
 def meanings(page: ServerResult) -> list[str]:
-    """What that means, in plain words."""
     return [tr(_MEANINGS[x]) for x in page["meanings"] if x in _MEANINGS]

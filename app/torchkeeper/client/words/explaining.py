@@ -1,7 +1,5 @@
-"""What is said of an entry's facts, and what differs between two entries, in words; the same in
-the window and on the command line.
-
-Everything comes from strangers' entries, and is made printable and short here.
+"""What an entry's facts are, and what differs between two entries, in words. All comes from
+strangers' entries, and is made printable and short here.
 """
 
 from __future__ import annotations
@@ -18,7 +16,6 @@ from torchkeeper.verdict import tensors
 if TYPE_CHECKING:
     from torchkeeper.verdict.probed import ComparisonTold, FactorTold
 
-#: What a group of differences is called.
 GROUPS: dict[str, Text] = {
     "torch": "torch",
     "triton": "Triton",
@@ -29,11 +26,7 @@ GROUPS: dict[str, Text] = {
 }
 
 #: Causes that a sentence names, inputs and ops that one names, and characters of a value in it.
-_CAUSES = 3
-_INPUTS = 3
-_OPS = 4
-_SHORT = 60
-_LINE = 120
+_CAUSES, _INPUTS, _OPS, _SHORT, _LINE = 3, 3, 4, 60, 120
 _INPUT = re.compile(r"example_inputs\[(\d{1,6})\]")
 _OPTION = re.compile(r"(?:inductor_config|inductor_config_comms|fx_kwargs)\[(.{1,150})\]")
 _PRECISION = re.compile(r"\('?(\w{1,20})'?,")
@@ -105,12 +98,10 @@ def sentence(found: ComparisonTold, other_key: bool = False) -> str:
 def _begun(text: str) -> str:
     """A sentence with a capital letter, unless it begins with a name that has none."""
     word = text.partition(" ")[0]
-    named = word == "torch" or not word.isalpha()
-    return text if named else text[0].upper() + text[1:]
+    return text if word == "torch" or not word.isalpha() else text[0].upper() + text[1:]
 
 
 def differences(found: ComparisonTold) -> list[FactorTold]:
-    """The differences of an answer, of the groups that are known."""
     return [row for row in found.get("differences", ()) if row["group"] in GROUPS]
 
 
@@ -212,12 +203,10 @@ def _named(name: str) -> str:
 
 
 def group(name: str) -> str:
-    """What a group of differences is called."""
     return tr(GROUPS[name])
 
 
 def not_recorded() -> str:
-    """What is said of a value that nobody wrote down."""
     return tr("not recorded")
 
 
@@ -323,11 +312,9 @@ _HAVE: Nouns = (
 )
 
 
-def _input_phrase(
-    numbers: Sequence[str], every: int | None, way: tuple[str, str, str] | None
-) -> str:
+def _input_phrase(which: Sequence[str], every: int | None, way: tuple[str, str, str] | None) -> str:
     """How inputs differ: in a field, or in something that is not known."""
-    many, subject = len(numbers), say.together([f"inputs[{x}]" for x in numbers], _INPUTS)
+    many, subject = len(which), say.together([f"inputs[{x}]" for x in which], _INPUTS)
     if 1 < many == every:
         subject = tr("all {n} inputs", n=many)
     if way is None:
@@ -405,15 +392,13 @@ def graph_lines(found: ComparisonTold) -> list[str]:
 
 
 def grouped(rows: Iterable[FactorTold]) -> list[tuple[str, list[FactorTold]]]:
-    """The differences by group, that with the largest cause first."""
     groups: dict[str, list[FactorTold]] = {}
     for row in rows:
         groups.setdefault(row["group"], []).append(row)
     return list(groups.items())
 
 
-# What is said of facts that are of one kind of entry alone: what they come from is a stranger's, so
-# every value is checked, and made printable by whoever shows it.
+# Facts of one kind of entry alone: strangers' values, checked here, made printable where shown.
 
 #: The facts that ``told`` puts into words, by kind; nobody else needs to show them.
 WORDED = {

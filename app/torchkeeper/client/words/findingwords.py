@@ -1,7 +1,5 @@
-"""The words for every finding of a rule or of the doctor: what is wrong, why, and what to do.
-
-As in ``client.words.problems``: an engine sends codes and figures, and nothing that it says is
-prose.
+"""The words for every finding of a rule or of the doctor: what is wrong, why, and what to do. As in
+``client.words.problems``, nothing that an engine sends is prose.
 """
 
 from __future__ import annotations

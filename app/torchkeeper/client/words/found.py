@@ -79,7 +79,6 @@ def become_of(told: CutOff) -> str:
 
 
 def begun(told: CutOff) -> str:
-    """A sentence: what was cut off, where, and when it was begun."""
     made = told["made"]
     what = _CUT_OFF.get(told["what"], _CUT_OFF[""])[made is not None]
     return tr(what, place=printable(told["place"]), when="" if made is None else say.when(made))
@@ -100,12 +99,10 @@ def taken_back(told: findings.TakenBackFinding) -> str:
 
 
 def unproven(told: findings.UnprovenFinding) -> str:
-    """A sentence: what is begun could not be completed by itself."""
     return tr(_UNPROVEN, place=printable(told["place"]), why=printable(told["why"]))
 
 
 def _done(told: CutOff) -> list[str]:
-    """What has become of it."""
     outcome = told["outcome"]
     files, entries, left = told["files"], told["entries"], told["left"]
     if outcome == "taken-back":

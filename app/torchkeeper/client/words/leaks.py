@@ -1,6 +1,4 @@
-"""The words for secrets and private facts that were found in entries, and for what of a place
-would be able to run.
-"""
+"""The words for secrets and private facts found in entries, and for what of a place could run."""
 
 from __future__ import annotations
 
@@ -130,7 +128,6 @@ def kinds(found: RunnableResult) -> list[str]:
 
 
 def names(found: RunnableResult) -> str:
-    """What the pickles name, and what of it is strange."""
     every, odd = found["globals"], strange(found)
     if not every:
         return tr("no class or function")
@@ -141,19 +138,16 @@ def names(found: RunnableResult) -> str:
 
 
 def lines(found: RunnableResult) -> list[tuple[str, str]]:
-    """Both, with what each is called."""
-    runs = "; ".join(kinds(found)) or tr("nothing")
-    return [(tr("runs"), runs), (tr("names"), names(found))]
+    return [(tr("runs"), "; ".join(kinds(found)) or tr("nothing")), (tr("names"), names(found))]
 
 
 def warning(found: RunnableResult) -> str:
     """What is to be said where something is strange; empty where nothing is."""
     if not (odd := strange(found)):
         return ""
-    listed = say.together([_name(one) for one in odd], _RUNNABLE_NAMED)
     return tr(
         "PyTorch never writes what is named here: {names}. Somebody else has put it there.",
-        names=listed,
+        names=say.together([_name(one) for one in odd], _RUNNABLE_NAMED),
     )
 
 

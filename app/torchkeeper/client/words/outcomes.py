@@ -1,6 +1,5 @@
-"""What came of each operation, in the words of the window and of the command line, side by side.
-
-A new operation is told of here, with a row at the end of this module.
+"""What came of each operation, in words for the window and the command line. A new one has its row
+at the end.
 """
 
 from __future__ import annotations
@@ -32,16 +31,14 @@ _BY_NATURE = frozenset({
     "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
     "object-unproven", "kernel-of-device", "has-secrets",
 })  # fmt: skip
-#: What opening a bundle shows that an operation has left.
 _OPENS_BUNDLE: Text = "Show the bundle as a place in the window"
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")
 
 
 class Ended(NamedTuple):
-    """An operation that has ended. result: of the operation's type. place: what it changed, or
-    looked at. asked: what it was asked for, if told. took: seconds. cells, bad: how many, and how
-    many not warm. left: what it did not take, as findings; unreadable: a folder was not read.
+    """An operation that has ended. place: what it changed, or looked at. took: seconds. cells, bad:
+    how many, and how many not warm. left: what it did not take; unreadable: a folder was not read.
     """
 
     op: str
@@ -88,7 +85,6 @@ ARRIVED: Text = "What has arrived stays; the same copy again goes on from there.
 
 
 def failed(error: UserError | None) -> Outcome:
-    """The page of what has failed."""
     said = [error.why, error.remedy] if error else []
     title = error.what.removesuffix(".") if error else tr("It failed")
     return Outcome("error", "error", title, [line for line in said if line])
@@ -110,7 +106,6 @@ def code(one: Ended) -> int:
     return int(_OPERATIONS[one.op].short(one))
 
 
-#: What is said of an operation while it runs.
 _DOING: dict[str, Text] = {
     protocol.WARM: "Warming {place}",
     protocol.VERIFY: "Verifying {place}",
@@ -142,7 +137,6 @@ def failures(left: Sequence[LeftFinding]) -> list[LeftFinding]:
 
 
 def _took(one: Ended) -> list[str]:
-    """How long it took, where that is known."""
     return [tr("It took {time}.", time=say.seconds(one.took))] if one.took else []
 
 
@@ -286,7 +280,6 @@ def signed(signature: bundles.SignatureResult) -> str:
 
 
 def _trusting(one: Ended) -> list[str]:
-    """With which key a bundle was signed, and what others need to trust it."""
     others = tr("Others import it unasked once your public key is among their signers.")
     return [f"{signed(one.result['signature'])}.", others]
 
@@ -330,7 +323,8 @@ def _warmed(one: Ended) -> Outcome:
     if added := result["added"]:
         entries = say.count(added, "entry", "entries")
         said = tr("{entries} added to {place}", entries=entries, place=place)
-        said += _by_kind(result["kinds"]) + "."
+        kinds = [f"{kind_words(kind)} {n:,}" for kind, n in result["kinds"].items() if n > 0]
+        said += f": {', '.join(kinds)}." if kinds else "."
         if beside := say.apart(result):
             said += " " + tr("Beside them: {some}.", some=beside)
     else:
@@ -350,12 +344,6 @@ def _warmed(one: Ended) -> Outcome:
         return Outcome("error", "error", tr("Nothing is warm"), lines, opens)
     title = tr("Warmed, but {cells} not", cells=say.count(bad, "cell is", "cells are"))
     return Outcome("warning", "warning", title, lines, opens)
-
-
-def _by_kind(kinds: Mapping[str, int]) -> str:
-    """What was added, by kind: ": FX graph 7, Code 24"."""
-    named = [f"{kind_words(kind)} {count:,}" for kind, count in kinds.items() if count > 0]
-    return f": {', '.join(named)}" if named else ""
 
 
 def _warm_line(one: Ended) -> str:
@@ -404,7 +392,6 @@ def _verified(one: Ended) -> Outcome:
 
 
 def _ran(one: Ended) -> list[str]:
-    """With what it was run, and how long it took."""
     result: KeptVerification = one.result
     torch, device, threads = result["torch"], result["device"], result["threads"]
     parts = [tr("torch {version}", version=printable(torch, 40))] if torch else []
@@ -463,9 +450,8 @@ def _ttl_line(one: Ended) -> str:
 
 
 class _Told(NamedTuple):
-    """How an operation is told of. note: a result in a few words. page: in a dialog of the window,
-    where there is one for it. line: a sentence of its command. short: whether its command has not
-    done all that it was asked for.
+    """How an operation is told of. note: a result in a few words. page: in a dialog of the window.
+    line: a sentence of its command. short: whether its command has not done all it was asked for.
     """
 
     note: Callable[[Any], str]

@@ -1,6 +1,5 @@
 """The words for who else can change what lies in a folder (folders.owners), on a server
-(redis.server) or what an interpreter runs: what it is, why it matters, and what to do, with the
-command.
+(redis.server) or what an interpreter runs: what it is, why it matters, and what to do.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ class Owned(NamedTuple):
 
     @property
     def error(self) -> UserError:
-        """The same, as all that is said of what is not as it should be."""
         return UserError(self.what, self.why, self.remedy, code="owned")
 
 
@@ -70,7 +68,6 @@ def told(found: Sequence[types.Owned] | None) -> list[Owned]:
 
 
 def grave(found: Sequence[types.Owned] | None) -> list[Owned]:
-    """Those that are warnings."""
     return [one for one in told(found) if one.grave]
 
 
@@ -81,9 +78,7 @@ def short(found: Sequence[types.Owned] | None) -> str:
 
 def to_json(found: Sequence[types.Owned]) -> list[dict[str, object]]:
     """The findings with their words, for programs; ``code`` says what each is."""
-    return [
-        {"code": one["what"], **one, **words._asdict()} for one in found for words in told([one])
-    ]
+    return [{"code": x["what"], **x, **words._asdict()} for x in found for words in told([x])]
 
 
 def of_interpreter(python: str, found: Sequence[Writer]) -> UserError:
@@ -212,18 +207,15 @@ def _writable(one: types.Owned) -> _Said:
     folders, files = one["folders"], one["files"]
     if (folders, files) != (1, 0):
         where = tr("{counts} of {place}", counts=_counted(folders, files), place=where)
-    sticky, shown = one.get("sticky"), {"who": who, "where": where}
-    may = tr(
-        "{who} may add files to {where}." if sticky else "{who} may write to {where}.", **shown
-    )
+    sticky, said = one.get("sticky"), {"who": who, "where": where}
+    may = tr("{who} may add files to {where}." if sticky else "{who} may write to {where}.", **said)
     why = [tr(_AS_YOU)] if one["grave"] else [tr(_FOR_TEAM, who=who), tr(_MEANT)]
     if not one.get("mine"):
         why.append(_headers(one))
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
     if one.get("mine") and one["grave"]:
         remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
-    short = tr("{who} may write to it", who=who)
-    return _sentences(may), _sentences(*why), remedy, command, short
+    return _sentences(may), _sentences(*why), remedy, command, tr("{who} may write to it", who=who)
 
 
 def _counted(folders: int, files: int) -> str:

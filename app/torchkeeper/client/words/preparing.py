@@ -24,7 +24,6 @@ _PORTABLE: Text = (
     "A portable cache needs no precompiled header: a program starts warm in an empty container, "
     "unprepared."
 )
-#: What is to be done for it.
 _PORTABLE_CONDITION: Text = (
     "{setting} is part of the keys of what was compiled: it has to be set where the program "
     "runs. Without it nothing is found, and everything is compiled again. Set it there:"
@@ -78,18 +77,16 @@ def warning(answer: Prepared) -> str:
     """What is to be done before another user's programs can use it; or nothing."""
     if not (user := answer["user"]):
         return ""
-    command = f"chown -R {shlex.quote(user)} {shlex.quote(os.path.dirname(answer['folder']))}"
     said = tr(
         "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
         "{command}",
         user=user,
-        command=command,
+        command=f"chown -R {shlex.quote(user)} {shlex.quote(os.path.dirname(answer['folder']))}",
     )
     return printable(said)
 
 
 def portable_condition() -> str:
-    """What is to be done for a portable cache."""
     return tr(_PORTABLE_CONDITION, setting=f"{VARIABLE}=0")
 
 

@@ -1,8 +1,6 @@
-"""What an engine reports, as an error for people: what happened, why, and what to do.
-
-An engine sends only a code and its parameters; nothing an entry contains is ever shown as if the
-app had said it. The window and the command line both take their words from here; what they are
-made of is in ``catalogue``. Also what a recipe should have said (``warm.recipes.faults``).
+"""What an engine reports, as an error for people: what happened, why, and what to do. An engine
+sends a code and parameters; nothing an entry contains is shown as if the app had said it. Words are
+in ``catalogue``; here is also what a recipe should have said (``warm.recipes.faults``).
 """
 
 from __future__ import annotations
@@ -135,9 +133,8 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
     return f"{said}."
 
 
-#: What engines say with figures in it, in English, of why something is not possible, the longer of
-#: two that fit first; what they say without is found where they do. What the system or PyTorch says
-#: stays as it is.
+#: What engines say with figures, in English, of why something cannot be, the longer of two that fit
+#: first; what has none is found where it is said. What the system or PyTorch says stays as it is.
 TEMPLATES: tuple[Text, ...] = (
     # Filters
     "the fields are {fields}; quotes make it a text to look for",
@@ -188,7 +185,6 @@ def reworded(why: str) -> str:
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """What a template has been filled in to."""
     parts = [
         re.escape(text) + (f"(?P<{name}>.+?)" if name else "")
         for text, name, _, _ in string.Formatter().parse(template)
@@ -200,7 +196,6 @@ def _pattern(template: str) -> re.Pattern[str]:
 _MOST_BYTES = 1 << 63
 #: Parameters in which an engine says something in its own words.
 _REASONS = ("why", "how", "differs")
-#: Those that are kinds of entries.
 _KINDS = ("kind", "other_kind")
 #: Parameters whose numbers are names of something, or exactly what somebody wrote: all others are
 #: counts, and written 12,000.

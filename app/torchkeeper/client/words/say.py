@@ -10,7 +10,6 @@ from typing import Any
 
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 
-#: Code in a sentence.
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -189,7 +188,6 @@ def together(names: Sequence[str], most: int | None = None) -> str:
 
 
 def _commas(names: Sequence[str]) -> str:
-    """Some of them: a, b."""
     said, *others = names or ("",)
     for one in others:
         said = tr("{some}, {next}", some=said, next=one)
@@ -217,8 +215,7 @@ def unmarked(text: str) -> str:
     return _CODE.sub(r"“\1”", text)
 
 
-#: The names of kinds, by id (artifacts.entry.KINDS): the command line, where ids are typed in
-#: filters, has those, and the window names.
+#: The names of kinds, by id: the window has them, the command line ids, which its filters take.
 _NAMES: dict[str, Text] = {
     "fxgraph": "FX graph",
     "aotautograd": "AOTAutograd",

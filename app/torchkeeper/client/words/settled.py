@@ -1,9 +1,6 @@
-"""What settings are in an environment or a running process, and what made them so, in words.
-
-The window asks an engine itself and gives what comes to ``environment_from``, ``process_from`` or
-``processes_from``; the command line asks with ``of_environment``, ``of_process``, ``processes``.
-
-A row of ``processes`` that is none is left out.
+"""What settings are in an environment or a running process, and what made them so, in words. The
+window asks an engine and gives what comes to ``environment_from``, ``process_from`` or
+``processes_from``, which leaves out what is no row; the command line asks with the others.
 """
 
 from __future__ import annotations
@@ -114,13 +111,11 @@ def processes() -> Running:
 
 
 def environment_from(told: verdicts.SettingsResult) -> Settled:
-    """Of the result of ``settings``."""
     origins, findings = _settings(told["settings"], told["findings"])
     return Settled(origins, findings, told["torch"], told["triton"])
 
 
 def process_from(told: verdicts.ProcessSettingsResult) -> Settled:
-    """Of the result of ``process_settings``."""
     origins, findings = _settings(told["settings"], told["findings"])
     process = _process(told["process"])
     looked: Any = {name: one for name, one in told["looked"].items() if name in _LOOKED}
@@ -129,7 +124,6 @@ def process_from(told: verdicts.ProcessSettingsResult) -> Settled:
 
 
 def processes_from(rows: Iterable[object], told: verdicts.ProcessesResult) -> Running:
-    """Of the rows and the result of ``processes``."""
     from torchkeeper.engine.messages.verdicts import ProcessesRow
 
     fitting: list[Any] = [row for row in rows if not misfit(ProcessesRow, row, "row")]

@@ -1,8 +1,6 @@
-"""The language that people are told things in: English, until the window says otherwise.
-
-What is shared by the window and the command line is written down in English where it is said, and
-goes through ``tr``, as a whole sentence with named places: other languages have another order. The
-command line stays as it is: scripts read it.
+"""The language that people are told things in: English, until the window says otherwise; the
+command line stays as it is: scripts read it. What both say is English where it is said, and goes
+through ``tr`` as a whole sentence with named places: other languages have another order.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ def use(translate: Callable[[str, int], str] | None) -> None:
 
 
 def is_english() -> bool:
-    """Whether all is told as it is written."""
     return _Tongue.translate is None
 
 
@@ -55,7 +52,5 @@ def form(number: int, one: str, many: str, /) -> str:
 
 
 def _filled(text: str, places: dict[str, object]) -> str:
-    for name, value in places.items():
-        if type(value) is int:
-            places[name] = f"{value:,}"
-    return text.format_map(places)
+    shown = {name: f"{x:,}" if type(x) is int else x for name, x in places.items()}
+    return text.format_map(shown)

@@ -1,6 +1,5 @@
-"""Verdicts in words, the same in the window and on the command line.
-
-What entries have comes from strangers: whoever shows these words makes them printable.
+"""Verdicts in words. What entries have is strangers': whoever shows these words makes them
+printable.
 """
 
 from __future__ import annotations
@@ -87,7 +86,6 @@ _DAMAGE: dict[str, Text] = {
     "code": "PyTorch cannot load what was built of it: {entry}",
     "key": "it was written as {entry}",
 }
-#: So many entries with a verdict.
 _COUNTED: dict[str, Text] = {
     "usable": "{n} usable",
     "conditional": "{n} conditional",
@@ -105,7 +103,6 @@ _MAX_VALUE, _MAX_WHY = 200, 400
 
 
 def factor(name: str) -> str:
-    """What a factor is called."""
     if name in _NAMES:
         return tr(_NAMES[name])
     if name.startswith("fxgraph "):
@@ -229,7 +226,6 @@ class Why(str):
 
     @property
     def reasons(self) -> list[str]:
-        """Each reason in words that can be shown."""
         return _each(self.row["reasons"])
 
     @property
@@ -307,7 +303,6 @@ def warning(answer: JudgeResult, torch: str) -> str:
 
 
 def together(answers: Iterable[JudgeResult]) -> JudgeResult:
-    """The counts of several places as one."""
     verdicts, made_by = Counter[str](), Counter[str]()
     for answer in answers:
         verdicts.update(answer["verdicts"])

@@ -27,7 +27,6 @@ _TITLES: dict[str, Text] = {
     "warm": "as it is",
     "prepared": "prepared",
 }
-#: That it was no good in a run.
 _NOT_GOOD: dict[str, Text] = {"warm": "Not good as it is", "prepared": "Not good prepared"}
 #: How fast a run with the target was: beside none at all, beside a stock mega-cache, beside both.
 _COMPARED: dict[str, tuple[Text, Text, Text]] = {
@@ -59,7 +58,6 @@ _MISSING: dict[str, tuple[Text, Text]] = {
         "again.",
     ),
 }
-#: What each run finds.
 _ABOUTS: dict[str, Text] = {
     "cold": "nothing: no cache, an empty temporary folder",
     "mega": "what PyTorch's own save_cache_artifacts kept of the cold run",
@@ -78,7 +76,6 @@ def runs(quick: bool, portable: bool) -> list[str]:
 
 
 def title(name: str) -> str:
-    """What a run is called."""
     return tr(_TITLES[name]) if name in _TITLES else printable(name, 40)
 
 
@@ -88,7 +85,6 @@ def about(name: str) -> str:
 
 
 def beginning(name: str) -> str:
-    """That a run has begun, and with what, in a line."""
     return f"{title(name)}: {about(name)}" if name in _ABOUTS else printable(name)
 
 
@@ -101,9 +97,8 @@ def is_strange(place: str) -> bool:
 
 
 def told_by(result: KeptVerification) -> tuple[str, Judged]:
-    """The run by which a verification is told, and its counts: the first one with the target that
-    was not good, else the last; "" and the result where it tells of none. A program that finds no
-    header is a run by itself: that the prepared one was good does not make up for it.
+    """The run that tells a verification, and its counts: the first with the target that was not
+    good, for a good prepared run does not make up for it, else the last; else "" and the result.
     """
     runs: list[tuple[str, Judged]] = [
         (name, result["runs"][name]) for name in JUDGED if name in result["runs"]
@@ -114,9 +109,7 @@ def told_by(result: KeptVerification) -> tuple[str, Judged]:
 
 
 def faults(counts: Judged) -> list[str]:
-    """What is not good about a run, or a result, in a few words for each thing: "nothing hit",
-    "3 misses", "2 AOTAutograd misses", "5 objects built again".
-    """
+    """What is not good about a run, in a few words each: "nothing hit", "5 objects built again"."""
     if not counts["hits"]:
         return [tr("nothing hit")]
     found = []
@@ -134,9 +127,7 @@ def _rebuilt(count: int) -> str:
 
 
 def verdict(result: KeptVerification) -> str:
-    """Whether it is good, and if not, what is not and in which run: "Good", "Not good: 2
-    AOTAutograd misses", "Not good as it is: 3 misses", "Not good: 1 of 3 cells".
-    """
+    """Whether it is good, if not what is not, in which run: "Not good as it is: 3 misses"."""
     name, counts = told_by(result)
     if result["good"]:
         return tr("Good")
@@ -206,7 +197,6 @@ def why_of_cell(cell: KeptCell) -> str:
 
 
 def _compared(ratios: Mapping[str, float]) -> list[str]:
-    """How fast the runs with the target were beside the others."""
     told = []
     for name, (beside_cold, beside_mega, beside_both) in _COMPARED.items():
         beside = {

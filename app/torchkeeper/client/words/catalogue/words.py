@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from torchkeeper.client.words.tongue import Text
 
-#: What is said of several problems.
 UNWRITABLE: Text = "{file} cannot be written: {why}."
 ROOM: Text = "Check the folder's permissions, and that its disk is not full."
 AGAIN: Text = "Get it again from where it was made. Nothing was changed."
@@ -29,6 +28,5 @@ class Words(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """All that it may say."""
         every = [(one,) if isinstance(one, str) else (one.one, one.many) for one in self]
         return [text for some in every for text in some]
