@@ -35,12 +35,10 @@ def say_finding(what: Finding) -> None:
 
 
 class Asker:
-    """Sends requests of one command to one engine and sorts what comes back.
-
-    on_rows: hears of rows as they come; without it they are kept in ``rows``, those of the last
-    request. left: over all requests; unreadable: whether a folder could not be read; findings:
-    everything else found. on_finding: hears of each; aside: what the line that is rewritten on a
-    terminal says besides how far it is, where there is something.
+    """Sends requests of one command to one engine and sorts what comes back. on_rows: hears of rows
+    as they come; without it ``rows`` has those of the last request. left: over all requests.
+    unreadable: whether a folder could not be read. findings: all else; on_finding: hears of each.
+    aside: what the line that is rewritten on a terminal says besides how far it is.
     """
 
     def __init__(
@@ -88,9 +86,7 @@ class Asker:
             self._progress.clear()
 
     def _ask_servers(self, servers: list[str], op: str, params: Mapping[str, object]) -> Any:
-        """The same, with the passwords of servers: those that are known, and others that are asked
-        for once where they are needed.
-        """
+        """The same with the passwords of servers: those known, and others asked for once."""
         from torchkeeper.client import secrets
 
         for place in servers:
@@ -167,9 +163,7 @@ class Asker:
 
     def end(self, args: argparse.Namespace, op: str, answer: Mapping[str, Any], place: str,
             more: Mapping[str, object] | None = None, **asked: object) -> int:  # fmt: skip
-        """Say what was left and what came of an operation; its exit code. more: what its JSON has
-        besides; place, asked: as of ``outcomes.Ended``.
-        """
+        """Say what was left and came of it (``outcomes.Ended``); the exit code. more: for JSON."""
         from torchkeeper.client.words import outcomes, say
 
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)

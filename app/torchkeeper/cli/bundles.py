@@ -48,10 +48,9 @@ class _Inside(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """All of it but the entries and what was left."""
-        about: dict[str, object] = {**self.listed, "runnable": self.runnable}
-        if self.leaks is not None:
-            about["leaks"] = self.leaks
-        return {**about, **_judged(self.counts, self.here)}
+        leaks = {} if self.leaks is None else {"leaks": self.leaks}
+        judged = _judged(self.counts, self.here)
+        return {**self.listed, "runnable": self.runnable, **leaks, **judged}
 
 
 TRUST = (
@@ -96,7 +95,7 @@ def export(args: argparse.Namespace) -> int:
                 replace = not args.no_clobber
                 told["signature"] = signing.signed(asker, "", args.key, args.output, replace)
                 told["size"] = os.path.getsize(args.output)
-    leaving.note_undescribed(args, answer)
+    output.remark(args, [carrying.undescribed(answer)])
     return asker.end(args, EXPORT, told, answer["output"])
 
 
@@ -106,7 +105,7 @@ def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: 
             protocol.PLAN_EXPORT, place=args.place, select=select, needs=args.with_needed,
             secrets=args.secrets, builders=carrying.builders(maker),
         )  # fmt: skip
-    leaving.note_undescribed(args, answer)
+    output.remark(args, [carrying.undescribed(answer)])
     if answer["lacking"] and not args.json:
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: "
@@ -195,7 +194,8 @@ def _judged(counts: JudgeResult | None, here: leaving.Here | None) -> dict[str, 
 
 
 def _print_inside(inside: _Inside) -> None:
-    looking.print_entries(inside.entries)
+    by_kind = sorted(inside.entries, key=lambda entry: looking.SORTS["kind"](entry.to_json()))
+    looking.Columns().print(list(map(looking.Columns().cells, by_kind)))
     listed, here = inside.listed, inside.here
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
     output.line(f"{printable(inside.file)}: {names.get(listed['format'], 'file')}")
@@ -374,9 +374,7 @@ def copy(args: argparse.Namespace) -> int:
     with asking(args) as asker:
         asker.only_signed = signed
         envs = known(asker.engine, args.filter, args.env)
-        env, _ = (
-            leaving.tell_names(args, asker.engine, [args.source], here) if names else (None, [])
-        )
+        env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None
         try:
             with leaving.telling_secrets(args, asker):
                 answer: bundles.CopyResult = asker.ask(

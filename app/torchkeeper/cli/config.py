@@ -1,6 +1,4 @@
-"""The command about settings: config, with profiles of them, what they are, where they come from
-and what is wrong.
-"""
+"""The command config: settings, profiles of them, where they come from and what is wrong."""
 
 from __future__ import annotations
 
@@ -172,9 +170,7 @@ ASK = "-"
 
 
 def meant(args: argparse.Namespace) -> Read:
-    """The profile of the arguments: by name or path, "-" for standard input, None for what is set
-    in this process. Raises UserError.
-    """
+    """The profile that is named; "-" is standard input, None what is set here. Raises UserError."""
     if args.profile is None:
         return Read(Profile(HERE, taken(os.environ)), [])
     return found(args.profile, args.container, args.stage)

@@ -1,10 +1,9 @@
-"""Commands that say what entries are and whether they will be used: show, check, explain; and env,
-where they would be.
-"""
+"""Commands that say what entries are and whether they are used: show, check, explain; and env."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import operator
 import re
 from collections.abc import Iterator, Mapping
@@ -172,15 +171,11 @@ def _print_compared(
     for follows, title in ((False, []), (True, ["What follows from that, or may:"])):
         if some := [row for row in rows if row["follows"] == follows]:
             output.lines(["", *title])
-            cells = [
-                [
-                    explaining.group(group) if row is ones[0] else "",
-                    explaining.factor(row),
-                    *explaining.values(row, found),
-                ]
-                for group, ones in explaining.grouped(some)
-                for row in ones
-            ]
+            cells = []
+            for group, ones in explaining.grouped(some):
+                for row in ones:
+                    label = explaining.group(group) if row is ones[0] else ""
+                    cells.append([label, explaining.factor(row), *explaining.values(row, found)])
             output.table(["GROUP", "FACTOR", "A", "B"], cells, frozenset())
     if lines := explaining.graph_lines(found):
         output.line()
@@ -293,9 +288,7 @@ def add_check(command: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> int:
-    """torchkeeper check; 1 if anything is unsafe, stale or broken, or a filter matches nothing. Who
-    else may write to a folder changes nothing about that.
-    """
+    """torchkeeper check; 1 if any is unsafe, stale or broken or none matches, whoever owns it."""
     python = interpreters.chosen(args.env)
     env, shown = probes.environment(python), _Shown(args.json)
     asked = {"place": args.place, "env": env, "filter": args.filter}
@@ -351,7 +344,7 @@ class _Shown:
 
 def _end(said: Mapping[str, object]) -> str:
     about = {name: said[name] for name in ("reasons", "conditions")}
-    return ", " + output.json_line(about)[1:]
+    return ", " + json.dumps(about)[1:]
 
 
 def add_env(command: argparse.ArgumentParser) -> None:

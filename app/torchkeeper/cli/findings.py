@@ -19,7 +19,6 @@ _NAMED = 6
 
 
 def code(findings: Sequence[Finding]) -> int:
-    """The exit code by the worst of some findings."""
     return {"warning": WARNED, "error": WRONG}.get(worst(list(findings)) or "", 0)
 
 

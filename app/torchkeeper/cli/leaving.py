@@ -1,6 +1,4 @@
-"""What commands ask and say about entries that go elsewhere: how an environment builds objects and
-under which names it looks for them, and secrets that would leave with them.
-"""
+"""What commands ask and say of entries that go elsewhere: how objects are built, and secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +19,6 @@ from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Private, Secret
-    from torchkeeper.engine.messages.bundles import Described
     from torchkeeper.engine.messages.entries import Origin, OriginParams, OriginResult
     from torchkeeper.verdict.probed import Env
 
@@ -47,9 +44,8 @@ class Here(NamedTuple):
 
 
 def maker_of(args: argparse.Namespace) -> Env | None:
-    """The facts of the interpreter that is meant, whose torch may have built objects. None where
-    none was named and there is none with a torch: what is exported is then the same, less what a
-    bundle says of its objects.
+    """The facts of the interpreter whose torch may have built objects. None where none was named
+    and none has a torch: a bundle is then the same, less what it says of its objects.
     """
     try:
         return probes.environment(interpreters.chosen(args.env))
@@ -57,11 +53,6 @@ def maker_of(args: argparse.Namespace) -> Env | None:
         if args.env:
             raise
         return None
-
-
-def note_undescribed(args: argparse.Namespace, answer: Described) -> None:
-    """Say of how many objects a bundle does not tell how they were built."""
-    output.remark(args, [carrying.undescribed(answer)])
 
 
 def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:

@@ -284,9 +284,7 @@ class Rows:
         judged: bool = False,
         apart: bool = True,
     ) -> None:
-        """timed: with what only a server says, and without what it never does; judged: with
-        verdicts; apart: also what is no entry.
-        """
+        """timed: with what only a server says; judged: with verdicts; apart: also no entries."""
         self.apart = apart
         self._json = json
         self._columns = Columns(timed, judged)
@@ -339,11 +337,6 @@ def _note_others(totals: Strays) -> None:
             f"{say.count(maybe, 'of them looks', 'of them look')} like Triton's in another format. "
             "To see kernels, set TRITON_REDIS_KEY_FORMAT as where they were compiled."
         )
-
-
-def print_entries(entries: list[Entry]) -> None:
-    by_kind = sorted(entries, key=lambda entry: SORTS["kind"](entry.to_json()))
-    Columns().print(list(map(Columns().cells, by_kind)))
 
 
 class Columns(NamedTuple):
@@ -410,9 +403,8 @@ def du(args: argparse.Namespace) -> int:
     with asking(args) as asker:
         answer: msg.DuResult = asker.ask(protocol.DU, place=args.place)
     output.note_owners(answer["owners"])
-    # Orphans and the trash have lines of their own before the total. Orphans are part of the kinds
-    # as well, the trash is part of neither the kinds nor the total, and what is counted apart has
-    # rows, and its numbers in the total, whose files and bytes are of the entries.
+    # Orphans are part of the kinds as well, the trash of neither these nor the total; that has the
+    # numbers of what is counted apart, but its files and bytes are of the entries.
     room = answer["disk_bytes"]
     folder = room is not None
     total = _total(answer["kinds"], folder)

@@ -1,7 +1,5 @@
-"""The parser and the dispatch; exit codes.
-
-0 done, 1 nothing matched or something failed, 2 wrong usage, 3 cannot reach; 128 and its number for
-a signal. What is found wrong with settings is 4 for warnings, 5 for errors (cli.findings).
+"""The parser and the dispatch. Exit codes: 0 done, 1 nothing matched or something failed, 2 wrong
+usage, 3 cannot reach, 128 and its number for a signal; of findings 4 for warnings, 5 for errors.
 """
 
 from __future__ import annotations
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
     from torchkeeper.client.desktop.placing import Draw
 
 
-#: How alike two words are at least, of which one may have been meant for the other, from 0 to 1.
-_ALIKE = 0.6
-#: Words of which as many are told.
-_MOST = 3
 #: What other programs call a command, which may look like another one here.
 _ELSEWHERE = {
     **dict.fromkeys(("clean", "clear", "delete", "drop", "remove", "rm", "uninstall"), "purge"),
@@ -49,7 +43,7 @@ def alike(word: str, known: Iterable[str]) -> list[str]:
     there = list(known)
     if (meant := _ELSEWHERE.get(word)) in there:
         return [meant]
-    return difflib.get_close_matches(word, there, _MOST, _ALIKE)
+    return difflib.get_close_matches(word, there)
 
 
 def meant(words: Sequence[str]) -> str:
@@ -134,8 +128,7 @@ class Parser(argparse.ArgumentParser):
 
 DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
 
-#: The problems that end with each code; one with a dash at its end stands for all that begin so:
-#: these are the reasons for which a server cannot be talked to.
+#: The problems that end with each code; one with a dash at its end stands for all that begin so.
 _ENDS = {
     UNREACHABLE: (
         "place-missing", "place-not-folder", "place-unreadable", "file-missing",
@@ -212,7 +205,6 @@ def run(argv: list[str]) -> int:
 
 
 def _end_of(problem: str) -> int:
-    """The exit code that a problem comes to."""
     for code, problems in _ENDS.items():
         if problem in problems or problem.startswith(tuple(x for x in problems if x[-1] == "-")):
             return code
@@ -251,10 +243,7 @@ def _window(files: list[str], alone: bool) -> int:
 
 
 def _check_word(word: str, what: str) -> None:
-    """Raises UserError for what is a mistyped command rather than something to open: a bare word
-    opens a bundle, and a path is one with a separator, or ``.`` or ``..``. what: as of
-    ``what_at_once``.
-    """
+    """Raises UserError for a mistyped command. what: as of ``what_at_once``."""
     is_path = os.sep in word or word in (os.curdir, os.pardir)
     if is_path and what != "missing":
         return
@@ -291,10 +280,8 @@ def help_(_args: argparse.Namespace) -> int:
 
 def _parser(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
-    about = (
-        "See, warm, bundle and purge torch.compile caches. Without a command, opens the window; "
-    )
-    about += "with files, opens it on them."
+    about = "See, warm, bundle and purge torch.compile caches. Without a command, opens the "
+    about += "window; with files, opens it on them."
     parser = Parser(prog="torchkeeper", description=about, epilog=FILTER_HELP)
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
@@ -354,8 +341,7 @@ _FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 #: Those that print no JSON, have parts that do, or say more of it.
 _WITHOUT_JSON = ("help", "run", "recipe", "signers", "config", "shots")
 
-#: Each command's module in this package and function there, and what it is for; those without a
-#: function have parts, which have one each.
+#: Each command's module and function, and what it is for; without a function it has parts.
 COMMANDS = {
     "help": ("main:help_", "say what a command does and takes"),
     "places": ("looking:places", "list the caches found on this machine"),

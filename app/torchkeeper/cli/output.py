@@ -1,6 +1,4 @@
-"""What commands print: tables for people, one JSON object a line for programs; and warnings of who
-else can change a place.
-"""
+"""What commands print: tables and warnings for people, one JSON object a line for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def flag(command: argparse._ActionsContainer, name: str, help_text: str) -> None:
-    """An option that is there or not."""
     command.add_argument(name, action="store_true", help=help_text)
 
 
@@ -77,10 +74,6 @@ def lines(texts: Sequence[str]) -> None:
         line("\n".join(texts))
 
 
-def json_line(obj: Mapping[str, object]) -> str:
-    return json.dumps(obj)
-
-
 def json_lines(objects: Sequence[Mapping[str, object]]) -> list[str]:
     """Objects with the same first field as ``emit`` writes them; many at once take half as long."""
     if not objects:
@@ -91,7 +84,7 @@ def json_lines(objects: Sequence[Mapping[str, object]]) -> list[str]:
 
 
 def emit(obj: Mapping[str, object]) -> None:
-    line(json_line(obj))
+    line(json.dumps(obj))
 
 
 def emit_all(objects: Iterable[Mapping[str, object]]) -> None:
@@ -218,7 +211,6 @@ def check_can_ask(what: str) -> None:
 
 
 def can_ask() -> bool:
-    """Whether somebody could answer."""
     try:
         return os.isatty(sys.stdin.fileno())
     except (OSError, ValueError, AttributeError):

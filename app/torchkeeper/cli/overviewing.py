@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import OverviewResult
     from torchkeeper.engine.messages.verdicts import KnowParams
 
-_FAILED, _UNREACHABLE = 1, 3
-
 
 def add_overview(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
@@ -95,14 +93,12 @@ def overview(args: argparse.Namespace) -> int:
     if args.json or not none:
         output.result(args, _result(heard, envs), _said(heard, told))
     if failed:
-        return _UNREACHABLE if none else _FAILED
+        return 3 if none else 1
     return int(asker.unreadable)
 
 
 class _Envs(NamedTuple):
-    """own: the environment in which is said what is usable, as ``know`` takes it; why: why there
-    is none. found: those in which stale is stale.
-    """
+    """own: in which is usable, as ``know`` takes it; why: why none; found: in which is stale."""
 
     own: KnowParams | None
     found: Everywhere
@@ -130,7 +126,6 @@ def _follow(asker: Asker, finding: Finding) -> None:
 
 
 def _emit(heard: Overview, told: list[PlaceTold], how: How) -> None:
-    """Groups, what could go, and places, each in a line."""
     for (place, kind, torch, changed, verdict), one in heard.groups_of.items():
         output.emit({
             "place": place, "kind": kind, "torch": torch or None, "age": changed or None,
@@ -210,7 +205,6 @@ def _cells(one: Totals) -> list[str]:
 
 
 def _print_reclaim(heard: Overview, told: list[PlaceTold], how: How) -> None:
-    """For each reason and place what could go, and by what command."""
     rows = [
         [how.name(reason), f"{one.counts['entries']:,}", say.apart(one.counts) or "-",
          say.measured(one.told), how.command(reason, at.place)]

@@ -1,6 +1,4 @@
-"""``torchkeeper run --recipe``: what a program compiles becomes a recipe that warms it again, which
-is proved: it must find what the program has just compiled.
-"""
+"""``torchkeeper run --recipe``: what a program compiles becomes a recipe, proved to find that."""
 
 from __future__ import annotations
 
@@ -61,10 +59,7 @@ def check(args: argparse.Namespace, command: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that has ended. command, env, code: what it was started as, with, and ended with.
-    place: the cache folder that it was given. graphs, autograd: what its trace tells of
-    (``explain_trace``).
-    """
+    """A program that has ended; place: its cache folder; graphs, autograd: as its trace tells."""
 
     command: Sequence[str]
     env: Mapping[str, str]
@@ -140,19 +135,15 @@ def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
         yield f"The command ended with {code}; in a warm-up it has to end with 0."
 
 
-#: What would find in a server, or write to one, what the folder is to have
-#: (torch/_inductor/config.py, torch/_functorch/config.py).
+#: What asks a server as well (torch/_inductor/config.py, torch/_functorch/config.py).
 _REMOTE = (
     "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
     "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
 )  # fmt: skip
-_GRAPHS = ("fxgraph", "aotautograd")
 
 
 def prove(args: argparse.Namespace, notes: Sequence[Note], ran: Ran) -> Proof:
-    """Run each cell of the recipe ``args.recipe`` on a copy of what the program looked up. Nothing
-    is written to its place. Passes KeyboardInterrupt on.
-    """
+    """Run each cell of the recipe on a copy of what the program looked up, never on its place."""
     program = recording.looked_up(ran.graphs)
     if not program:
         return Proof(unproved="the program has asked no cache, or it is turned off")
@@ -187,7 +178,7 @@ def _place(notes: Sequence[Note], place: str) -> str:
 def _copied(args: argparse.Namespace, place: str, copy: str, keys: set[str]) -> set[str]:
     """Copy what has these keys, and what it needs; the keys that there were."""
     with asking(args) as asker:
-        asker.ask(protocol.LIST, place=place, filter=f"kind:{','.join(_GRAPHS)}")
+        asker.ask(protocol.LIST, place=place, filter="kind:fxgraph,aotautograd")
         rows = [row for row in asker.rows if row.get("key") in keys]
         if rows:
             items = [[row["kind"], row["path"]] for row in rows]
@@ -225,9 +216,7 @@ def _judged(
 
 
 class _Heard(Live):
-    """Hears of the cells; missed: the indexes of those with a graph that was not found, but for
-    backward passes.
-    """
+    """missed: the indexes of cells with a graph that was not found, but for backward passes."""
 
     def __init__(self, json: bool, asker: Asker) -> None:
         super().__init__(True, asker)

@@ -214,9 +214,7 @@ def add_recover(command: argparse.ArgumentParser) -> None:
 
 
 def recover(args: argparse.Namespace) -> int:
-    """torchkeeper recover: completes what was cut off; 1 if there is nothing, or something stays
-    that is not believed.
-    """
+    """torchkeeper recover; 1 if nothing was cut off, or something stays that is not believed."""
     from torchkeeper.client.words import outcomes
 
     with asking(args) as asker:
@@ -322,9 +320,7 @@ def chosen_dead(args: argparse.Namespace, engine: Engine) -> Chosen:
 
 
 def known_everywhere(engine: Engine, pythons: list[str]) -> Everywhere:
-    """The environments in all of which stale is stale, as the engine is told of them. Raises
-    UserError where nothing can be called stale.
-    """
+    """Tell an engine in which environments stale is stale. Raises UserError if none can tell."""
     found = everywhere(pythons)
     if (refusal := found.refusal()) is not None:
         raise refusal
@@ -354,7 +350,7 @@ class Plan:
     def end(self) -> None:
         rows = [row for _, row in sorted(self._rows, key=lambda one: one[0])]
         if self._json:
-            output.lines([output.json_line(row) for row in rows])
+            output.lines(output.json_lines(rows))
         elif rows:
             head = ["KIND", "KEY", "CONTENT", "USED", "TORCH", "WHY", "NAME"]
             output.table(head, [self._cells(row) for row in rows], frozenset({2}))
@@ -422,7 +418,6 @@ def _print(reasons: dict[str, msg.Reason], how: How, answer: msg.SuggestResult) 
 
 
 def _counts(one: ReceiptRow | msg.Reason) -> list[str]:
-    """Entries, what is beside them, files, and room."""
     counts = [f"{one['entries']:,}", say.apart(one) or "-", f"{one['files']:,}"]
     return [*counts, say.size(one["bytes"])]
 

@@ -112,9 +112,7 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass
 class Found:
-    """What an engine told of a trace. run: the id of the run, where it is kept. recipe: what came
-    of the recipe that was asked for.
-    """
+    """What an engine told of a trace. run: its id, where it is kept. recipe: what came of it."""
 
     result: ExplainTraceResult
     graphs: list[ExplainedGraph]

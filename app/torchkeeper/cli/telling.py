@@ -1,6 +1,4 @@
-"""What a warm-up says of its cells: while it goes on, at the end, and of those that failed. Also
-the command that builds ahead, prepare.
-"""
+"""What a warm-up says of its cells, while it goes on and at the end; and the command prepare."""
 
 from __future__ import annotations
 
@@ -140,10 +138,9 @@ def _cells(row: CellFinding) -> list[str]:
 
 
 class Live:
-    """Says on standard error what a compile job does: a line for each cell that ended, or for each
-    step and graph of a single one. As JSON, a line on standard output for each cell. ``rows`` has
-    the cells by their index, as they were last told, and ``uncached`` the graphs of each that
-    PyTorch does not cache.
+    """Says on standard error what a compile job does: each cell that ended, or each step and graph
+    of a single one; as JSON, each cell on standard output. rows: the cells by index, as last told;
+    uncached: the graphs of each that PyTorch does not cache.
     """
 
     def __init__(self, json: bool, asker: Asker) -> None:

@@ -110,10 +110,7 @@ def verify(args: argparse.Namespace) -> int:
 def _unpack(
     args: argparse.Namespace, python: str, target: str, signed: bool
 ) -> tuple[int | None, list[LeftFinding]]:
-    """Place what a bundle holds in a folder as it is imported for an environment: the threads that
-    it was made with, and what was left. signed: it is not asked about, for being that. Raises
-    UserError.
-    """
+    """Import a bundle into a folder: its threads, and what was left. signed: trusted ones alone."""
     facts = probes.environment(python)
     with asking(args) as asker:
         asker.only_signed = signed

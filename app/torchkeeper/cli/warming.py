@@ -1,6 +1,4 @@
-"""The commands about recipes: warm, which fills a cache with what they say, and takes it on from
-there; recipe, which shows, checks, writes and lists them.
-"""
+"""The commands about recipes: warm, which fills a cache and takes it on from there; and recipe."""
 
 from __future__ import annotations
 
@@ -183,9 +181,7 @@ def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
 
 
 def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
-    """List the cells that there would be; 1 where one is known to fail. into: the place that they
-    would be compiled into, for which the environment and its devices are looked at, too.
-    """
+    """List the cells; 1 where one is known to fail. into: this and devices are looked at, too."""
     with asking(args, interpreters.chosen(args.env)) as asker:
         answer: CellsResult = asker.ask(protocol.CELLS, **params)
         found: list[CellsRow] = asker.rows
@@ -215,9 +211,7 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
 
 
 def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) -> None:
-    """Note at cells whose device is not there that they would fail. Raises UserError where the
-    interpreter has no torch, or the place cannot be written.
-    """
+    """Note at cells that their device is missing. Raises UserError: no torch, or not writable."""
     above = os.path.abspath(into)
     while not os.path.lexists(above):
         above = os.path.dirname(above)
@@ -239,9 +233,7 @@ def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) 
 
 
 def _look_ahead(args: argparse.Namespace) -> None:
-    """Find out before hours of compiling what would keep the cache from going on from here. Raises
-    UserError.
-    """
+    """Raises UserError, before hours of compiling, for what would keep the cache from going on."""
     protected.check(args.into)
     if not args.bundle and not args.publish:
         return
@@ -262,9 +254,7 @@ def _look_ahead(args: argparse.Namespace) -> None:
 
 
 def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
-    """Take all of the place to a bundle and to a server; what came of it goes into ``told``. What
-    fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
-    """
+    """Bundle and publish the place, each though the other fails; fills ``told``; 1 if one fails."""
     code = 0
     steps = (("bundle", args.bundle, _export), ("published", args.publish, _publish))
     for name, target, step in steps:
@@ -288,7 +278,7 @@ def _export(args: argparse.Namespace) -> Went:
         answer: ExportResult = asker.ask(EXPORT, place=args.into, output=args.bundle,
                                          builders=carrying.builders(maker),
                                          secrets=args.secrets)  # fmt: skip
-    leaving.note_undescribed(args, answer)
+    output.remark(args, [carrying.undescribed(answer)])
     said = f"{held(answer)} written to {printable(args.bundle)}"
     if not answer["entries"]:
         said = "There was nothing to export."
@@ -311,12 +301,8 @@ def _publish(args: argparse.Namespace) -> Went:
         kernels = say.count(eager, "eager kernel stays", "eager kernels stay")
         said += f"; {kernels} out of it, which PyTorch looks for in folders only"
     output.remark(args, [*output.left_lines(asker.left), said])
-    told = {
-        **answer,
-        "leaks": leaving.secrets_found(asker),
-        "into": args.publish,
-        "left": asker.left,
-    }
+    leaks = leaving.secrets_found(asker)
+    told = {**answer, "leaks": leaks, "into": args.publish, "left": asker.left}
     return told, not answer["entries"] and not answer["exists"], asker.left
 
 

@@ -1,6 +1,4 @@
-"""What a check is, and what checks look at: everything is looked at once, and shared by all. Of a
-folder also the file system that it is on, as Linux tells under /proc (proc_pid_mountinfo(5)).
-"""
+"""What a check is, and what checks look at, once for all; what file system a folder is on."""
 
 from __future__ import annotations
 
@@ -23,11 +21,10 @@ from torchkeeper.verdict.probed import Env
 
 @dataclass
 class FolderLook:
-    """A cache folder, listed once. place: as it is named; root: where that leads. exists: whether
-    it is there; where it is not, what is said of the disk is said of the nearest folder above.
-    mount: None where the system does not tell. store: None where it is not there or cannot be read,
-    which ``problem`` says. dead: its entries. verdicts: what is said of each of them in the
-    environment; none where there is no torch. trash: bytes in its trash.
+    """A cache folder, listed once. place: as it is named; root: where that leads. Where it does not
+    exist, what is said of the disk is said of the nearest folder above. mount: None where the
+    system does not tell. store: None where it is not there or cannot be read, which ``problem``
+    says. dead: its entries; verdicts: of each, none without a torch. trash: bytes in its trash.
     """
 
     place: str
@@ -49,7 +46,6 @@ class FolderLook:
 
     @property
     def files(self) -> int:
-        """How many files its entries have."""
         return sum(len(item.files) for item in self.items)
 
 
@@ -67,11 +63,10 @@ class ServerLook:
 
 @dataclass
 class MachineLook:
-    """What is not of one place. facts: as a probe tells, empty without one. values: texts of
-    variables. toolchain: as ``doctor.toolchain`` tells, empty without. reads: the real paths of
-    the folders that known environments use. folders: those that were looked at. others: the other
-    caches of this user, only listed; None where they are not asked for. index: the file in which
-    listings keep what they read, None without. variables: names of all that are set beside values.
+    """What is not of one place. facts, toolchain: as a probe and ``doctor.toolchain`` tell, empty
+    without one. values: texts of variables; variables: names of all that are set beside. reads: the
+    real paths of the folders that known environments use. others: the other caches of this user,
+    only listed; None where they are not asked for. index: where listings keep what they read.
     """
 
     facts: Env
@@ -86,9 +81,8 @@ class MachineLook:
 
 
 class Check(NamedTuple):
-    """One check. about: what it looks at, "folder", "server" or "machine". find: says what it
-    found; raises Problem where it cannot be made, which is then said, and Cancelled. reads: whether
-    it needs what is in entries, not only which files there are.
+    """One check ``about`` a "folder", "server" or the "machine". find: says what it found; raises
+    Problem where it cannot be made, and Cancelled. reads: whether it needs what is in entries.
     """
 
     name: str
@@ -97,7 +91,7 @@ class Check(NamedTuple):
     reads: bool = False
 
 
-_MOUNTS = "/proc/self/mountinfo"
+_MOUNTS = "/proc/self/mountinfo"  # proc_pid_mountinfo(5)
 #: File systems in memory: gone at the next start of the machine.
 _MEMORY = frozenset({"tmpfs", "ramfs"})
 #: File systems that other machines may see, too; of "fuse.…" nobody knows.
@@ -147,17 +141,13 @@ def _plain(text: str) -> str:
 
 def mount_of(path: str, mounts: list[Mount] | None = None) -> Mount | None:
     """What a path is on, there or not; None where the system does not tell."""
-    found = None
-    real = os.path.realpath(path)
+    real = f"{os.path.realpath(path)}/"
     if mounts is None:
         try:
             with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as stream:
                 mounts = mounts_in(stream.read())
         except OSError:
             mounts = []
-    for mount in mounts:
-        if f"{real}/".startswith(mount.point.rstrip("/") + "/") and (
-            found is None or len(mount.point) >= len(found.point)
-        ):
-            found = mount
-    return found
+    above = [mount for mount in mounts if real.startswith(mount.point.rstrip("/") + "/")]
+    # Of several at one point the last hides the others.
+    return max(reversed(above), key=lambda mount: len(mount.point), default=None)

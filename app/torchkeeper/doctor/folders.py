@@ -1,6 +1,5 @@
-"""Checks of cache folders: what one is on, its path and its clock, who can write there, what
-writers left behind, what of its entries is of no use, broken, needed by nobody, for other
-environments or used and should not be, and what lies in several of them.
+"""Checks of cache folders: the file system, the path and the clock, who can write there, what was
+left behind, what of the entries is of no use or unsafe, and what lies in several of them.
 
 What PyTorch 2.13.0 does there: on a file system that is read-only or full every compile fails with
 an OSError, extern kernels alone included, where it writes the generated module; from one mounted
@@ -19,7 +18,7 @@ from collections.abc import Iterator
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, WITHOUT_VERDICT, Problem
-from torchkeeper.doctor.check import FolderLook, MachineLook, Mount
+from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.texts import UNQUOTED
 from torchkeeper.stores import places
@@ -59,19 +58,16 @@ def file_system(look: FolderLook) -> Iterator[Finding]:
         severity = "warning" if much else "advice"
         yield Finding("folder-in-memory", severity, _FOLDER, look.place, more)
     if mount.network:
-        yield _shared(look, mount)
+        more = {**about, "source": mount.source}
+        local = {"nolock", "local_lock=all", "local_lock=flock", "nobrl", "localflocks"}
+        if found := sorted(mount.options & local):
+            # Two machines that build one object write over each other.
+            more["option"] = found[0]
+            yield Finding("folder-locks-local", "warning", _FOLDER, look.place, more)
+        else:
+            yield Finding("folder-on-network", "advice", _FOLDER, look.place, more)
     if mount.type == "overlay":
         yield Finding("folder-in-container", "advice", _FOLDER, look.place, about)
-
-
-def _shared(look: FolderLook, mount: Mount) -> Finding:
-    about = {"type": mount.type, "point": mount.point, "source": mount.source}
-    local = {"nolock", "local_lock=all", "local_lock=flock", "nobrl", "localflocks"}
-    if found := sorted(mount.options & local):
-        # Two machines that build one object write over each other.
-        more = {**about, "option": found[0]}
-        return Finding("folder-locks-local", "warning", _FOLDER, look.place, more)
-    return Finding("folder-on-network", "advice", _FOLDER, look.place, about)
 
 
 def _memory() -> int | None:
@@ -111,17 +107,14 @@ def _files_free(folder: str) -> int | None:
     return said.f_favail if said.f_files else None
 
 
-# Whether the path of a cache folder is one that PyTorch can work with.
-#
-# A blank in it has every C++ kernel fail: PyTorch writes paths into a command as they are, and
-# splits that as a shell would (_run_compile_cmd in torch/_inductor/cpp_builder.py, 2.13.0). Where a
-# path gets too long to be opened, PyTorch compiles, logs a warning and keeps nothing.
+# A blank in a folder's path has every C++ kernel fail: PyTorch writes paths into a command as is,
+# and splits that as a shell would (_run_compile_cmd in torch/_inductor/cpp_builder.py, 2.13.0).
+# Where a path gets too long to be opened, PyTorch compiles, logs a warning and keeps nothing.
 
 #: Bytes that PyTorch adds to the path of a folder to name a graph's file while it writes it:
 #: fxgraph/xx/<53 characters>/.<process>.<thread>.tmp, and more of Triton's.
 _ADDED = 140
-#: Linux's limits (limits.h), the first with the zero byte at the end; a name of Triton's may be
-#: as long as its kernel's.
+#: Linux's limits (limits.h), the first with the zero byte; Triton's names may be so long.
 _PATH_MAX, _NAME_MAX = 4096, 255
 
 
@@ -144,14 +137,8 @@ def names(look: FolderLook) -> Iterator[Finding]:
         yield Finding("names-short", "warning", _FOLDER, look.place, {"most": most})
 
 
-# Who can write to a cache folder, as ``stores.folders.owners`` finds it (``client.words.owned``).
-
-#: What taking a right away mends; of the rest the words say what to do.
-_MODES = ("writable", "above")
-
-
 def owner(look: FolderLook) -> Iterator[Finding]:
-    """Whether this user can write there, and who else can."""
+    """Whether this user can write there, and who else can (``stores.folders.owners``)."""
     why = space(look.root).why
     if why is not None and (look.mount is None or "ro" not in look.mount.options):
         code = {"why": why, "exists": look.exists}
@@ -160,8 +147,7 @@ def owner(look: FolderLook) -> Iterator[Finding]:
         yield Finding("folder-closed", "error", _FOLDER, look.place,
                       {"why": look.problem.params.get("why")})  # fmt: skip
     seen = owners.findings(look.place, look.store.seen) if look.store else owners.glance(look.place)
-    for one in seen:
-        yield _owned(one, look.place)
+    yield from (_owned(one, look.place) for one in seen)
 
 
 def headers(look: MachineLook) -> Iterator[Finding]:
@@ -175,13 +161,10 @@ def headers(look: MachineLook) -> Iterator[Finding]:
 
 def _owned(one: Owned, place: str) -> Finding:
     # A group may well share a folder: what is no danger is nobody's to take away unasked.
-    mended = one["grave"] and one.get("mine") and one["what"] in _MODES
-    fix = "chmod" if mended else ""
-    severity = "warning" if one["grave"] else "advice"
+    mended = one["grave"] and one.get("mine") and one["what"] in ("writable", "above")
+    severity, fix = "warning" if one["grave"] else "advice", "chmod" if mended else ""
     return Finding("folder-owned", severity, (), place, {"owned": one}, fix=fix)
 
-
-# What only a look at more than one folder tells.
 
 #: Reasons of stores.places for which programs read a folder that no environment's variable names.
 _READ_ANYWAY = frozenset({"vllm", "ondisk"})
@@ -193,7 +176,10 @@ def unread(look: MachineLook) -> Iterator[Finding]:
     """Folders with entries that no known environment uses, and no running process."""
     if not look.facts:
         raise Problem("interpreter-not-tried")
-    reads = {*look.reads, *_triton(look)}
+    # Where Triton keeps what it compiles without PyTorch, also for environments not asked here.
+    homes = {os.path.expanduser(one) for one in (look.values.get("TRITON_HOME") or "~", "~")}
+    triton = (os.path.realpath(os.path.join(home, ".triton", "cache")) for home in homes)
+    reads = {*look.reads, *triton}
     known = {os.path.realpath(one.path) for one in places.find() if one.reason in _READ_ANYWAY}
     for one in [*look.folders, *(look.others or ())]:
         entries = [item for item in one.items if item.kind not in COUNTED_APART]
@@ -205,12 +191,6 @@ def unread(look: MachineLook) -> Iterator[Finding]:
         newest = max((file.mtime_ns or 0 for item in entries for file in item.files), default=0)
         about = {"count": len(entries), "size_bytes": one.bytes, "newest": newest / 1e9}
         yield Finding("folder-unread", "advice", _FOLDER, one.place, about)
-
-
-def _triton(look: MachineLook) -> Iterator[str]:
-    """Where Triton keeps what it compiles without PyTorch, also for environments not asked here."""
-    for home in {look.values.get("TRITON_HOME") or "~", "~"}:
-        yield os.path.realpath(os.path.join(os.path.expanduser(home), ".triton", "cache"))
 
 
 def _within(root: str, path: str) -> bool:
@@ -255,8 +235,7 @@ def _content(item: Item, index: Index) -> str | None:
     return known.sha256 if known else None
 
 
-# Torchkeeper tells by times what is unused, left behind or still being written; PyTorch does not
-# look at them.
+# Torchkeeper tells by times what is unused, left behind or being written; PyTorch ignores them.
 
 #: Seconds that a time may be ahead, and that two clocks may differ.
 AHEAD, SKEW = 120.0, 5.0
@@ -272,8 +251,7 @@ def future(look: FolderLook) -> list[File]:
 
 def clock(look: FolderLook) -> Iterator[Finding]:
     """Files from the future; of a file system of others, how far its clock is from ours."""
-    found = future(look)
-    if found:
+    if found := future(look):
         last = max(file.mtime_ns or 0 for file in found) / 1e9
         about = {"count": len(found), "path": min(found).path, "ahead_s": round(last - time.time())}
         yield Finding("files-from-future", "advice", (), look.place, about, fix="touch")
@@ -296,10 +274,9 @@ def skew_of(folder: str) -> float:
     return there - after if there > after else min(there - before, 0.0)
 
 
-# What writers left behind that are dead: temporary files, and locks of what is gone. A lock of
-# PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no leftover.
-# A temporary file may carry its writer's process; of others, and on a file system of several
-# machines, only its age tells.
+# A lock of PyTorch's is a file that stays (stores/folders/locks.py): one whose entry is there is no
+# leftover. A temporary file may carry its writer's process; of others, and on a file system of
+# several machines, only its age tells.
 
 #: Locks that guard a folder, or a tool, and no entry.
 _OF_NOBODY = frozenset({"g++", "dir", "memoizer_cache"})
@@ -341,8 +318,7 @@ def _guards(key: str, keys: set[str]) -> bool:
 def leftovers(look: FolderLook) -> Iterator[Finding]:
     """Locks and temporary files of the dead, and journals of another user's Torchkeeper."""
     locks, temporary = dead(look)
-    items = [*locks, *temporary]
-    if items:
+    if items := [*locks, *temporary]:
         about = {
             "locks": len(locks), "files": sum(len(item.files) for item in temporary),
             "size_bytes": allocated(file for item in items for file in item.files),
@@ -355,8 +331,7 @@ def leftovers(look: FolderLook) -> Iterator[Finding]:
         yield Finding("journal-of-others", "warning", (), look.place, about)
 
 
-# What of the entries is of no use, as ``purge`` takes it (``stores.dead``). PyTorch 2.13.0 compiles
-# again what it cannot read, without a word but in its log.
+# PyTorch 2.13.0 compiles again what it cannot read, without a word but in its log.
 
 #: Of what has a verdict, the share that is worth saying.
 _MUCH_STALE = 0.1
@@ -409,9 +384,8 @@ def stale(look: FolderLook) -> Iterator[Finding]:
     bad = [entry for entry in entries if entry.verdict == "stale"]
     if not bad or len(bad) < _MUCH_STALE * len(entries):
         return
-    which = [n for n, entry in enumerate(found) if entry.verdict == "stale"]
     made_by = sorted({str(entry.torch) for entry in bad if entry.torch})
-    size = dead.told(which)["bytes"]
+    size = dead.told([n for n, one in enumerate(found) if one.verdict == "stale"])["bytes"]
     about = {"count": len(bad), "of": len(entries), "size_bytes": size,
              "made_by": ", ".join(made_by[:4])}  # fmt: skip
     if len(bad) == len(entries):
@@ -424,8 +398,7 @@ def unsafe(look: FolderLook) -> Iterator[Finding]:
     """Entries that PyTorch takes here, and that are for another machine."""
     if _judged(look) is None:
         return
-    bad = [said for said in look.verdicts if said.verdict == "unsafe"]
-    if bad:
+    if bad := [said for said in look.verdicts if said.verdict == "unsafe"]:
         # The first reason is what PyTorch does not look at.
         why = min((str(one.reasons[0].entry), str(one.reasons[0].here)) for one in bad)
         about = {"count": len(bad), "theirs": why[0], "here": why[1]}

@@ -1,5 +1,4 @@
-"""What an interpreter cannot do that its torch needs, from what was tried (``doctor.trying``), and
-what the rules between settings (``settings.rules``) say of the variables that a program would have.
+"""What an interpreter cannot do that its torch needs (``doctor.trying``), and ``settings.rules``.
 
 What PyTorch 2.13.0 does: without a C++ compiler that works every kernel for the CPU fails
 (InvalidCxxCompiler, CppCompileError), extern kernels alone compile; a GPU that it does not see is
@@ -114,9 +113,6 @@ def gpu(look: MachineLook) -> Iterator[Finding]:
         yield Finding("no-gpu", "advice", (), "", about)
 
 
-_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
-
-
 def switches(look: MachineLook) -> Iterator[Finding]:
     """What the rules say, knowing what the interpreter is."""
     blank = any(UNQUOTED.search(one.place) for one in look.folders)
@@ -124,6 +120,6 @@ def switches(look: MachineLook) -> Iterator[Finding]:
     has_redis = None if redis is None else redis["version"] is not None
     known = about_of(look.facts)._replace(redis=has_redis, variables=look.variables)
     for one in check(look.values, known):
-        # What is said of the folder itself is not said again.
-        if not (one.code == "folder-blank" and one.settings == (_FOLDER,) and blank):
+        same = one.code == "folder-blank" and one.settings == ("TORCHINDUCTOR_CACHE_DIR",)
+        if not (same and blank):  # what is said of the folder itself is not said again
             yield one

@@ -18,26 +18,21 @@ from torchkeeper.stores.redis.server import Server
 _URL = ("TORCHINDUCTOR_REDIS_URL",)
 #: Of its memory, from where on a server that evicts nothing is as good as full.
 _FULL = 0.9
-_PASSWORDS = frozenset({"password-wrong", "password-needed"})
 
 
 def reachable(look: ServerLook) -> Iterator[Finding]:
     """Whether it can be used. Raises Problem where nobody has told us its password."""
-    if look.problem is None:
+    if (problem := look.problem) is None:
         return
-    if not look.role and look.problem.code == "password-needed":
-        raise look.problem  # that nobody has told us its password is nothing wrong with it
+    if not look.role and problem.code == "password-needed":
+        raise problem  # that nobody has told us its password is nothing wrong with it
     settings = _URL if look.role == "torch" else ()
     # Nothing of what the server said: it may quote what it was told.
-    params = {
-        name: value
-        for name, value in look.problem.params.items()
-        if name in ("host", "path", "file")
-    }
-    about = {"problem": look.problem.code, **params}
-    if look.problem.code in _PASSWORDS:
+    params = {n: value for n, value in problem.params.items() if n in ("host", "path", "file")}
+    about = {"problem": problem.code, **params}
+    if problem.code in ("password-wrong", "password-needed"):
         yield Finding("server-password", "error", settings, look.place, about)
-    elif look.problem.code == "password-unneeded":
+    elif problem.code == "password-unneeded":
         yield Finding("server-wants-none", "warning", settings, look.place, about)
     else:
         yield Finding("server-unusable", "error", settings, look.place, about)

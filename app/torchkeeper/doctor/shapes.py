@@ -1,7 +1,4 @@
-"""What an interpreter can do, as ``doctor.trying`` tells it.
-
-Nothing else is here: the window loads it to know what may come over the wire.
-"""
+"""What an interpreter can do, as ``doctor.trying`` tells it; loaded to check the wire, so small."""
 
 from typing import TypedDict
 
@@ -37,9 +34,7 @@ class _Header(TypedDict):
 
 
 class Header(_Header, total=False):
-    """The precompiled C++ header is "there", "missing", "refused" by the compiler, "off" by a
-    setting, or "unknown", and why that.
-    """
+    """state: "there", "missing", "refused" by the compiler, "off" or "unknown"; said: why that."""
 
     said: str
 
@@ -56,9 +51,7 @@ class Triton(Package):
 
 
 class Gpu(TypedDict):
-    """built: "cuda", "hip" or None; version: of that; seen: how many GPUs; error: what torch says
-    of that. devices: whether the system has such devices.
-    """
+    """built: "cuda", "hip" or None. seen: GPUs; error: why none. devices: if the system has any."""
 
     built: str | None
     version: str | None

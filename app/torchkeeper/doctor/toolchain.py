@@ -1,7 +1,4 @@
-"""What an interpreter can do for its torch: build and load C++, use Triton, see a GPU.
-
-All of it is tried in a process of its own, with a time limit and in a private folder.
-"""
+"""What an interpreter can do for its torch, tried in a process and a private folder, for a time."""
 
 from __future__ import annotations
 
@@ -23,9 +20,8 @@ PARTS = ("torch", "cxx", "header", "triton", "gpu", "redis", "threads")
 
 
 def examine(limit_s: float | None, report: Report) -> Toolchain:
-    """Try it all, in so many seconds at most. The result has what ``doctor.trying`` told of PARTS,
-    and ``left`` where it did not come to its end. Passes Cancelled on; no process and no file is
-    left then, as otherwise.
+    """Try it all, in so many seconds at most: what ``doctor.trying`` told of PARTS, and ``left``
+    where it did not come to its end. Passes Cancelled on. No process and no file is left.
     """
     check_limit(limit_s)
     home = tempfile.mkdtemp(prefix="torchkeeper-doctor-")
@@ -41,8 +37,7 @@ def examine(limit_s: float | None, report: Report) -> Toolchain:
 
     env = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
     try:
-        request = {"after": {"scratch": home}}
-        process = launch("doctor.trying", request, env, home)
+        process = launch("doctor.trying", {"after": {"scratch": home}}, env, home)
         # What compilers print nobody needs to hear.
         carry_out(process, limit_s or LIMIT, state, Quiet(report), tell, _CODES, lambda _: None)
     except Problem as problem:

@@ -1,7 +1,4 @@
-"""The process in which the doctor tries out what torch needs of a machine (``doctor.toolchain``).
-
-It tells each part of ``doctor.shapes.Toolchain`` as soon as that is known.
-"""
+"""The process of ``doctor.toolchain``: tries what torch needs, and tells each part of that."""
 
 from __future__ import annotations
 
@@ -24,8 +21,7 @@ from torchkeeper.warm.child import Tell, serve
 from torchkeeper.warm.child import said as said_of
 from torchkeeper.warm.options import PRECOMPILE
 
-#: What is compiled where not all of it works at once, from the least that torch needs to the most:
-#: what fails first is what lacks.
+#: What is compiled, from the least that torch needs to the most: what fails first is what lacks.
 STAGES = ("run", "plain", "openmp", "python", "torch")
 _SOURCES = {
     "plain": 'extern "C" long answer() { return 42; }\n',
@@ -43,12 +39,10 @@ _DEVICES = ("/dev/nvidiactl", "/dev/kfd")
 
 
 def main() -> None:
-    """Run and exit."""
     serve(lambda _, tell: run(tell))
 
 
 def run(tell: Tell) -> dict[str, object]:
-    """Try everything, and tell of each part."""
     try:
         import torch  # noqa: TID251
 
@@ -56,8 +50,7 @@ def run(tell: Tell) -> dict[str, object]:
     except Exception as e:  # noqa: BLE001  # a broken install may raise anything
         tell(torch={"version": None, "error": said_of(e)})
         return {}
-    # It makes its cache folder as soon as that is asked for. All it writes goes to this process's
-    # folder, but for the header.
+    # It makes its cache folder when asked for it: all but the header goes to this process's folder.
     for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
         os.environ[name] = os.path.join(os.getcwd(), "cache")
     with contextlib.suppress(Exception):
@@ -98,13 +91,7 @@ def _gpu(torch: Any) -> Gpu:
 
 
 def _triton(torch: Any) -> Triton:
-    found: Triton = {
-        **_package("triton"),
-        "cc": None,
-        "cc_said": None,
-        "ptxas": None,
-        "ptxas_said": None,
-    }
+    found = Triton(**_package("triton"), cc=None, cc_said=None, ptxas=None, ptxas_said=None)
     if found["version"] is None:
         return found
     # As _build in triton/runtime/build.py.
@@ -146,9 +133,7 @@ def _cxx() -> Cxx:
     from torch._inductor.cpp_builder import get_cpp_compiler  # noqa: TID251
 
     asked = os.environ.get("CXX") or "g++"
-    found: Cxx = {
-        "command": asked, "version": None, "state": "missing", "stage": "run", "said": "",
-    }  # fmt: skip
+    found = Cxx(command=asked, version=None, state="missing", stage="run", said="")
     try:
         compiler = get_cpp_compiler()
     except Exception:  # noqa: BLE001
@@ -212,9 +197,8 @@ def _flags(compiler: str) -> list[str]:
 
 def _built(compiler: list[str], flags: list[str], source: str, ending: str) -> tuple[str, str]:
     """Where a library was built, and what the compiler said against it, "" where it did not."""
-    number = len(os.listdir())
-    file = os.path.join(os.getcwd(), f"tried{number}.{ending}")
-    target = os.path.join(os.getcwd(), f"tried{number}.so")
+    stem = os.path.join(os.getcwd(), f"tried{len(os.listdir())}")
+    file, target = f"{stem}.{ending}", f"{stem}.so"
     with open(file, "w", encoding="utf-8") as stream:
         stream.write(source)
     words = [word for one in compiler for word in shlex.split(one)]

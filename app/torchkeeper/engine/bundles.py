@@ -1,8 +1,4 @@
-"""The operations that read, write and sign bundles.
-
-``plan_export`` and ``compare`` say beforehand what ``export`` and ``import`` would do; ``target``
-says what is at a path and whether there is room.
-"""
+"""The operations that read, write and sign bundles, or say beforehand what that would do."""
 
 from __future__ import annotations
 
@@ -167,10 +163,9 @@ def _open(params: msg.FilesParams, report: Report) -> Iterator[dict[Bundle, str 
 
 
 def import_(session: Session, params: msg.ImportParams, report: Report) -> msg.ImportResult:
-    """Place what bundles hold in the folder ``into``, for the environment ``env``, or for this
-    machine where none is named (engine.renaming). All or nothing: cancelled, it leaves no trace; of
-    one that is signed and was changed nothing is taken. Raises Problem("bundle-changed") where one
-    is no longer what was looked at.
+    """Place what bundles hold in a folder, for the environment ``env`` or for this machine
+    (engine.renaming). All or nothing: cancelled, it leaves no trace; of one that is signed and was
+    changed nothing is taken. Raises Problem("bundle-changed") where one is not what was looked at.
     """
     rows = Rows(report)
     renamed = 0
@@ -306,8 +301,6 @@ def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult
     return {"what": what, "size": size, "mtime": mtime, "space": folder}
 
 
-# The operations about who made a bundle: checking a signature, and putting one in.
-#
 # The key stays with whoever asks: an engine only gives out the manifest that is to be signed.
 
 
@@ -330,9 +323,7 @@ def copy_manifest(
 def attach_signature(
     session: Session, params: msg.AttachSignatureParams, report: Report
 ) -> msg.AttachSignatureResult:
-    """Put a signature into a bundle; with ``output``, which what is held needs, the signed one gets
-    that name, with ``replace`` false only where none is.
-    """
+    """Put a signature into a bundle; ``output``, which what is held needs, names the signed one."""
     file = _file(session, params)
     held = bool(params.get("held"))
     output = path_of(params["output"]) if held or params.get("output") else ""

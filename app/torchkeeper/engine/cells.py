@@ -1,6 +1,4 @@
-"""The cells of recipes: which there are, without compiling any, and why the verification of one
-missed, by its trace and what the place that is verified holds.
-"""
+"""The cells of recipes: which there are, and why the verification of one missed, by its trace."""
 
 from __future__ import annotations
 
@@ -53,9 +51,8 @@ def explainer(session: Session, target: str, report: Report) -> Explain:
 
 
 def cells(_: Session, params: CellsParams, report: Report) -> CellsResult:
-    """Rows of cells as ``warm`` numbers them into the place ``into``, if one is named, each with
-    the problem that it is known to have before torch, or anything of the user's, is imported.
-    Raises Problem as ``supervise.checked``.
+    """Rows of cells as ``warm`` numbers them, each with the problem that it is known to have before
+    torch, or anything of the user's, is imported. Raises Problem as ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen
     from torchkeeper.warm.supervise import checked, unbuildable, uncompilable

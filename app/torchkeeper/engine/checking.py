@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 
 def check(session: Session, params: msg.CheckParams, report: Report) -> msg.CheckResult:
-    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``. With ``shared``, what many
-    entries have in common is sent once: rows have ``said`` instead, the place of the reasons and
-    conditions among those of the findings ``judged`` (see ``judge``).
+    """Rows: entries with ``verdict``, ``reasons`` and ``conditions``; with ``shared`` these have
+    ``said`` instead, its place among what the findings ``judged`` say (see ``judge``).
     """
     asked, envs = query.parse(params.get("filter") or ""), [params["env"]]
     counts, told = _Counts(), _Told(report)
@@ -46,10 +45,9 @@ def check(session: Session, params: msg.CheckParams, report: Report) -> msg.Chec
 
 
 def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.JudgeResult:
-    """Findings ``judged``: ``said``, objects with verdict, reasons and conditions that were not
-    sent before; ``of``, ``[kind, path, n]`` of at most 500 entries, n being the place of what is
-    said of it among all that were sent, from 0. What has no verdict is not named.
-    In several of the environments ``envs`` it is the best.
+    """Findings ``judged``: ``said``, verdicts that were not sent before; ``of``, ``[kind, path,
+    n]`` of at most 500 entries, n being the place of what is said of it among all that were sent,
+    from 0. What has no verdict is not named. In several environments it is the best.
     """
     envs = environments(session, params["envs"], wanted=True)
     counts, told = _Counts(), _Told(report)

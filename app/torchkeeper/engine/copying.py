@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.bundles import (
-    check_vouched,
-    kinds_said,
-    makers_of,
-    space_said,
-    target,
-)
+from torchkeeper.engine.bundles import check_vouched, kinds_said, makers_of, space_said, target
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
     Rows,
@@ -39,9 +33,8 @@ if TYPE_CHECKING:
 
 def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
     """Copy a selection of ``place`` to the place ``into``; a bundle that is there is replaced only
-    with ``replace``. Rows say what was put into a folder (ImportRow). What goes where others may
-    read it is looked at for secrets, as ``screening.screen_of`` says; ``leaks`` are None where
-    nobody looked. The space of what is ``there`` is that of the folder that is written into.
+    with ``replace``. Rows say what was put into a folder (ImportRow). What others may read is
+    looked at for secrets (``screen_of``); else ``leaks`` are None.
     """
     place, into = place_of(params["place"]), place_of(params["into"])
     store = session.store(place, report)

@@ -1,8 +1,4 @@
-"""One entry in full: what an inspector shows, in pieces that fit the wire.
-
-``detail`` tells what there is, ``text`` and ``factors`` bring the long parts when they are asked
-for. The entry last read in full is kept, so that paging through it reads it once.
-"""
+"""One entry in full, in pieces that fit the wire; the one last read is kept, to page through it."""
 
 from __future__ import annotations
 
@@ -111,7 +107,6 @@ def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, repor
 
 
 def send_detail(full: Full, report: Report) -> msg.DetailResult:
-    """What there is to know, without the long texts."""
     about = {name: value for name, value in full.facts.items() if name not in _INTERNAL and value}
     code = full.facts.get("code_key")
     needs = {

@@ -1,7 +1,4 @@
-"""The operations of the doctor: what is wrong with caches, and what an interpreter can do.
-
-What is looked at is looked at once, and all checks (``doctor.checks``) share it.
-"""
+"""The operations of the doctor: what is looked at is looked at once, and all checks share it."""
 
 from __future__ import annotations
 
@@ -31,16 +28,12 @@ if TYPE_CHECKING:
 
 
 def diagnose(session: Session, params: msg.DiagnoseParams, report: Report) -> msg.DiagnoseResult:
-    """Findings ``found``, a settings.finding.Finding as JSON, with ``check``, the name of what
-    found it.
+    """Findings ``found``, a settings.finding.Finding as JSON, with the ``check`` that found it.
 
-    places: absolute paths and servers. values: the variables that a program would have;
-    variables: the names of others that are set. facts: as a probe tells, or empty. toolchain: as
-    ``toolchain`` tells, or empty. machine: whether to look at the other caches of this user as
-    well. reads: folders that other environments use. only: names of checks, for these alone.
-
-    The result has ``checks``, the names of those that were made, and ``left``, those that could
-    not be, each {check, place, code, params}.
+    values: the variables that a program would have; variables: the names of others that are set.
+    facts, toolchain: as a probe and ``toolchain`` tell, or empty. machine: whether to look at the
+    other caches of this user. reads: folders that other environments use. only: names of checks.
+    The result has ``checks``, the names of those that were made, and ``left``, the others.
     """
     doctor = _Doctor(session, params, report)
     doctor.run(params["places"], bool(params.get("machine")))

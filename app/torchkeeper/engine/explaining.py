@@ -1,7 +1,5 @@
-"""Two entries compared, in one place or in two, and the entry that is nearest to another.
-
-An entry is asked for as ``{place, kind, path}`` or ``{place, key}``, where the beginning of a key
-is enough.
+"""Two entries compared, in one place or in two, and the entry that is nearest to another. One is
+asked for as ``{place, kind, path}`` or ``{place, key}``, where the beginning of a key is enough.
 """
 
 from __future__ import annotations
@@ -90,11 +88,6 @@ def _asked(
     if kind is None or path is None:
         item = _of_key(session, place, wanted.get("key", ""), report, beside)
         kind, path = item.kind, item.path
-    return found(session, place, kind, path, report)
-
-
-def found(session: Session, place: str, kind: str, path: str, report: Report) -> Found:
-    """An entry in full, as its place lists it. Raises Problem("entry-gone")."""
     return Found(place, session.full(place, kind, path, report))
 
 
@@ -138,9 +131,8 @@ def side_of(full: Full) -> Side:
 def nearest_to(
     session: Session, of: Found, places: Collection[str], report: Report
 ) -> Found | None:
-    """The entry of the same kind, in any of some places, that is nearest to one; not that one, nor
-    another payload of its key. None where there is no other. Raises Problem("factors-missing")
-    where nothing is recorded by which another could be near.
+    """The nearest entry of the same kind in some places, but for payloads of its own key, if there
+    is one. Raises Problem("factors-missing") where nothing is recorded to go by.
     """
     kind, key = of.entry.kind, of.entry.key
     graph = kind in GRAPHS
@@ -233,7 +225,7 @@ def _again(
         report.check()
         item = one.origin or one.item
         try:
-            full.append(found(session, place, item.kind, item.path, report))
+            full.append(Found(place, session.full(place, item.kind, item.path, report)))
         except Problem:
             continue
     return full

@@ -1,8 +1,6 @@
 """The private folder that an engine is started in: among the temporary files, empty but for what a
-program leaves where it runs, and gone with the engine.
-
-The app and the engine hold a lock on it (flock, shared). Where both were ended by force nobody does
-any more, and the next engine that starts beside it removes it.
+program leaves where it runs, and gone with the engine. The app and the engine hold a lock on it
+(flock, shared); where both were ended by force, the next engine beside it removes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What an engine can be asked to do, by name.
+"""What an engine can be asked to do, by name (``protocol.Operation``).
 
-Every operation takes the session, its parameters and a Report, and returns its result. Rows are
-entries as JSON; ``left`` findings say what was not taken and why. A ``list`` that is told
+Rows are entries as JSON; ``left`` findings say what was not taken and why. A ``list`` that is told
 ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no
 rows where a folder is still as it was. A selection or a ``list`` with ``envs``, names of
 environments that ``know`` told, gives entries the best of their verdicts in these; without, no
@@ -134,14 +133,11 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
             sums["orphans"] += not apart and entry.orphan is not None
         for start in range(0, len(entries), wire.MAX_ROWS):
             report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
-    counts = counted(kinds)
     # Files, bytes, and how many are broken, unread or orphans are of entries alone.
+    none: msg.ListResult = {"trash": None}
     totals: msg.ListResult = {
-        "trash": None,
-        "entries": counts["entries"],
-        "locks": counts["locks"],
-        "headers": counts["headers"],
-        "unknown": counts["unknown"],
+        **none,
+        **counted(kinds),
         "files": sums["files"],
         "bytes": sums["bytes"],
         "content_bytes": sums["bytes"],
@@ -372,5 +368,4 @@ def _handler(operation: Operation) -> Handler:
     return handle
 
 
-#: The handlers of all operations, by name.
 OPERATIONS: dict[str, Handler] = {name: _handler(one) for name, one in TABLE.items()}

@@ -1,5 +1,4 @@
 """What several places hold, and what of it could go: groups of entries, summed up where they lie.
-Also several places looked at side by side, and those that are one by a second name.
 
 Each place is looked at once, by itself: one after the other on the disk, which takes the memory of
 one, and every server beside them. One that hangs or cannot be read is told as a problem.
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds without any sign of life after which a place counts as stuck: it says nothing, and takes
-#: no time of a processor to speak of.
+#: Seconds after which a place is stuck that says nothing, and takes no time of a processor.
 STALL = 10.0
 _SIGN = 0.2
 #: How often that is looked at, and whether to go on.
@@ -109,10 +107,21 @@ class _Lane(Generic[T]):
         """Begin with the next piece; whether there is one."""
         if not self.works:
             return False
-        self.place, work = self.works.popleft()
-        self._heard, self._spent, self._since = Heard(self._report), 0.0, time.monotonic()
-        given = (self.place, work, self._heard, self.done)
-        threading.Thread(target=_run, args=given, name="place", daemon=True).start()
+        place, work = self.works.popleft()
+        heard, done = Heard(self._report), self.done
+
+        def run() -> None:
+            if _TELLS:
+                heard.clock = time.pthread_getcpuclockid(threading.get_ident())
+            outcome: T | BaseException
+            try:
+                outcome = work(heard)
+            except BaseException as e:  # noqa: BLE001 - raised by whoever waits for it
+                outcome = e
+            done.put((place, outcome))
+
+        self.place, self._heard, self._spent, self._since = place, heard, 0.0, time.monotonic()
+        threading.Thread(target=run, name="place", daemon=True).start()
         return True
 
     def silent(self) -> float:
@@ -131,22 +140,6 @@ class _Lane(Generic[T]):
         """Wait no more for what it is at."""
         self._heard.put_aside()
         self.done = queue.SimpleQueue()
-
-
-def _run(
-    place: str,
-    work: Callable[[Report], T],
-    heard: Heard,
-    done: queue.SimpleQueue[tuple[str, T | BaseException]],
-) -> None:
-    if _TELLS:
-        heard.clock = time.pthread_getcpuclockid(threading.get_ident())
-    outcome: T | BaseException
-    try:
-        outcome = work(heard)
-    except BaseException as e:  # noqa: BLE001 - raised by whoever waits for it
-        outcome = e
-    done.put((place, outcome))
 
 
 def in_parallel(
@@ -215,9 +208,7 @@ def where(name: str, _: Report) -> At:
 
 
 class Inner:
-    """Places that lie in one, of which some are counted by themselves: those of which nothing is
-    recognised from where the outer one begins.
-    """
+    """Places in one; those of which nothing is recognised from there are counted by themselves."""
 
     def __init__(self, paths: Iterable[str], found: list[Described]) -> None:
         """paths: those of the places in the outer one."""
@@ -243,9 +234,7 @@ _GLANCE = 3.0
 
 
 class Found(NamedTuple):
-    """What was found in a place: rows, and what the result says of it. unseen: paths in it that
-    could not be read; apart: those of places in it that are counted by themselves.
-    """
+    """unseen: paths that cannot be read; apart: of places in it that are counted by themselves."""
 
     rows: list[msg.OverviewRow]
     told: msg.PlaceLooked
@@ -255,9 +244,7 @@ class Found(NamedTuple):
 
 @dataclass
 class _Asked:
-    """What is wanted of each place. envs: whose verdicts entries are to have; everywhere: those in
-    all of which stale is stale.
-    """
+    """envs: whose verdicts entries get; everywhere: those in all of which stale is stale."""
 
     envs: tuple[str, ...]
     everywhere: tuple[str, ...]
@@ -275,11 +262,10 @@ def overview(session: Session, params: msg.OverviewParams, report: Report) -> ms
     (``reclaim``) say as ``Dead.told`` for each reason of stores.dead what would come free, "trash",
     and "total", where what has several reasons counts once and what is in the trash not.
 
-    Each place is also a finding ``looked`` when it is done, and ``looking`` when it is begun.
-    A place that is another's, or lies in one, is left out: "place-same" and "place-within"; but
-    where nothing of it is recognised from there, it is the other that is counted without it.
-
-    ``older``, ``keep``: as of ``suggest``. Raises as ``session.environments``.
+    Each place is also a finding ``looked`` when it is done, and ``looking`` when it is begun. One
+    that is another's, or lies in one, is left out: "place-same" and "place-within"; but where
+    nothing of it is recognised from there, it is the other that is counted without it. Raises as
+    ``session.environments``.
     """
     names = list(dict.fromkeys(place_of(one) for one in params["places"]))
     return _Overview(session, _asked(session, params), report).of(names)
@@ -324,9 +310,8 @@ class _Overview:
 
     def _outcomes(self, names: list[str]) -> Iterator[tuple[str, Found | Problem]]:
         disk = [name for name in names if scheme_of(name).local]
-        for name, at in in_parallel(
-            [[(name, partial(where, name))] for name in disk], self._report, _GLANCE
-        ):
+        glances = [[(name, partial(where, name))] for name in disk]
+        for name, at in in_parallel(glances, self._report, _GLANCE):
             if isinstance(at, Problem):
                 yield name, at
             else:
@@ -335,11 +320,8 @@ class _Overview:
         disk = [name for name in disk if name in self._at]
         disk.sort(key=lambda name: len(self._at[name].real))
         lanes = [disk, *([name] for name in names if not scheme_of(name).local)]
-        yield from in_parallel(
-            [[(name, partial(self._look, name, len(names))) for name in lane] for lane in lanes],
-            self._report,
-            STALL,
-        )
+        looks = [[(name, partial(self._look, name, len(names))) for name in lane] for lane in lanes]
+        yield from in_parallel(looks, self._report, STALL)
 
     def _look(self, place: str, of: int, report: Report) -> Found:
         looking: msg.Looking = {"place": place, "number": next(self._numbers), "of": of}
@@ -441,9 +423,8 @@ class _Overview:
 
         best: dict[tuple[str, ...], list[Verdict]] = {}
         envs = [asked.known[name] for name in named]
-        for name, said in zip(
-            named, in_each(session.reader, store, found, envs, report), strict=True
-        ):
+        every = in_each(session.reader, store, found, envs, report)
+        for name, said in zip(named, every, strict=True):
             for some in {asked.envs, asked.everywhere}:
                 if name in some:
                     known = best.get(some)

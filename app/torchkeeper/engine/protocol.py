@@ -1,9 +1,5 @@
-"""What an engine can be asked to do: every operation once, with its handler and its traits.
-
-Whoever has to know what an operation is like reads it here: the engine that calls its handler, the
-guard of places that are read-only, what is required of signatures, and whoever waits for the end of
-a request that was cancelled, in the window and on the command line. Standard library only, and
-quick to import: every start of an engine and of the window pays for it.
+"""What an engine can be asked to do: every operation once, with its handler and its traits. Quick
+to import, of the standard library only: every start of an engine and of the window pays for it.
 """
 
 from __future__ import annotations
@@ -35,9 +31,8 @@ class Ends(Enum):
 
 
 class Owned(NamedTuple):
-    """Of which place an operation first tells who else can change it (``operations``). parameter:
-    the name of the parameter that has the place. runs: programs run with what lies there, or in
-    PyTorch's default folder where none is named. only_servers: folders are not looked at.
+    """The ``parameter`` of whose place an operation first tells who else can change it. runs:
+    programs run with what lies there, or in PyTorch's default folder. only_servers: no folders.
     """
 
     parameter: str
@@ -48,10 +43,8 @@ class Owned(NamedTuple):
 class Operation(NamedTuple):
     """An operation and its traits.
 
-    name: as requests have it.
     handler: a module of this package and a function in it, which takes the Session, the parameters
         and a Report, and returns the result. The module is loaded at the first request.
-    ends: what it does when it is cancelled.
     changes: the parameter that names what it changes; "" where it changes nothing, or where its
         parameters do not name that (``prepare``).
     removes: it may take away what lies in folders below that place.
@@ -65,7 +58,6 @@ class Operation(NamedTuple):
     untrashes: it takes out of the trash, so that a purge before it is none to undo any more.
     entry_rows: its rows are entries (``artifacts.entry``).
     placed_rows: its rows are the kind and path of each entry that it puts there.
-    owned: the places of which it tells first who else can change them.
     messages: the module of engine.messages that has its types.
     """
 
@@ -107,8 +99,7 @@ class Operation(NamedTuple):
         return self.compiles and self.fills
 
 
-#: The names of operations, as requests have them; those of the last lines become jobs, and stand in
-#: their history.
+#: The names of operations, as requests have them; those of the last lines become jobs.
 PLACES, LIST, DU, SUM, OVERVIEW, HOLD = "places", "list", "du", "sum", "overview", "hold"
 SHOW, DETAIL, NEEDS, TEXT, FACTORS = "show", "detail", "needs", "text", "factors"
 RUNNABLE, COMPARE, ORIGIN, NAMED, NAMES = "runnable", "compare", "origin", "named", "names"
@@ -212,12 +203,11 @@ TABLE: dict[str, Operation] = {
 
 #: What is done as an operation, of several requests or none: ssh-keygen signs what an engine reads.
 _MADE_UP = {SIGN: Operation(SIGN, "", ends=Ends.BACK, changes="file", bundles=True)}
-_NONE = Operation("", "")
 
 
 def traits(name: str) -> Operation:
     """An operation by its name; one without traits where there is none of that name."""
-    return TABLE.get(name) or _MADE_UP.get(name, _NONE)
+    return TABLE.get(name) or _MADE_UP.get(name, Operation("", ""))
 
 
 def ends(name: str, params: Mapping[str, object]) -> Ends:

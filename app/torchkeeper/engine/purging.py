@@ -1,7 +1,5 @@
 """The operations that remove entries: what of a place is dead, and why, a plan, exactly that plan
-carried out, and undone.
-
-From a folder entries go to its trash, what processes use stays; from a server they go for good.
+carried out, and undone. From a folder entries go to its trash, from a server for good.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized
     from torchkeeper.engine.messages import Dying, Select
     from torchkeeper.engine.messages import dead as msg
-    from torchkeeper.engine.messages.dead import PlanPurgeRow, Reason, SuggestParams, SuggestResult
+    from torchkeeper.engine.messages.dead import SuggestParams
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
@@ -49,39 +47,31 @@ _MAX_PLANS = 4
 def plan_purge(
     session: Session, params: msg.PlanPurgeParams, report: Report
 ) -> msg.PlanPurgeResult:
-    """What removing a selection would take: rows of the entries, and the number of the plan.
-
-    In a folder what processes use is left out, unless ``in_use`` says to take that too;
-    ``in_use.stays`` counts it.
+    """What removing a selection would take: rows of the entries, and the number of the plan. In a
+    folder what processes use is left out, unless ``in_use`` says to take that too.
 
     What no known writer wrote (kind "unknown") goes only where ``unknown`` of the selection says
     so, and its filter names that kind or its rows are chosen. ``unknown`` of the result: how many
-    entries of that kind go, and how many stay that the selection would mean, {goes, stays}.
-    Raises Problem("place-no-cache") of a folder that is mostly such, unless known kinds or rows
-    are named, and as ``chosen_dead``.
+    of that kind go, and how many stay that the selection would mean. Raises
+    Problem("place-no-cache") of a folder that is mostly such, unless known kinds or rows are named,
+    and as ``chosen_dead``.
     """
-    select, insisted = params.get("select", {}), params.get("in_use", False)
-    with session.store(place_of(params["place"]), report) as store:
-        store.check_purgeable()
-        return _planned(session, store, select, insisted, report)
-
-
-def _planned(
-    session: Session, store: Store, select: Select, insisted: bool, report: Report
-) -> msg.PlanPurgeResult:
-    removal = store.removal(insisted)
+    select = params.get("select", {})
     unknown: msg.Unknown = {"goes": 0, "stays": 0}
     left, dead, reasons = partial(tell_left, report), None, []
-    if wanted_of(select):
-        dead = chosen_dead(session, store, select, report)
-        going = removal.add(dead.entries, report, left)
-        _send(map(dead.row, going), report)
-        reasons = [(item, dead.why[number]) for number, item in going.items()]
-    else:
-        for chosen in _chosen(session, store, select, unknown, report):
-            going = removal.add(chosen, report, left)
-            _send((chosen[number].entry.to_json() for number in going), report)
-    size = removal.told()
+    with session.store(place_of(params["place"]), report) as store:
+        store.check_purgeable()
+        removal = store.removal(params.get("in_use", False))
+        if wanted_of(select):
+            dead = chosen_dead(session, store, select, report)
+            going = removal.add(dead.entries, report, left)
+            _send(map(dead.row, going), report)
+            reasons = [(item, dead.why[number]) for number, item in going.items()]
+        else:
+            for chosen in _chosen(session, store, select, unknown, report):
+                going = removal.add(chosen, report, left)
+                _send((chosen[number].entry.to_json() for number in going), report)
+        size, in_use = removal.told(), removal.in_use()
     # A number is never given twice: confirming an old preview must not carry out another.
     number = next(session.numbers)
     session.plans[number] = removal
@@ -95,7 +85,7 @@ def _planned(
         "unknown": unknown,
         "files": size["files"],
         "bytes": size["bytes"],
-        "in_use": removal.in_use(),
+        "in_use": in_use,
     }
     told["disk_bytes" if store.on_disk else "content_bytes"] = size["bytes"]
     if dead is not None:
@@ -186,10 +176,8 @@ def wanted_of(params: Dying) -> Wanted:
     return Wanted(stale, broken, params.get("orphans", False), older, keep)
 
 
-def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestResult:
-    """What of a place is dead, for each reason that was asked for, as of ``Dead.told``. Raises
-    Problem("place-no-cache") of a folder that is mostly a user's own files.
-    """
+def suggest(session: Session, params: SuggestParams, report: Report) -> msg.SuggestResult:
+    """What is dead, for each reason that was asked for. Raises Problem as ``check_is_cache``."""
     wanted = wanted_of(params)
     look = _looked(session, params)
     asked, envs = query.parse(params.get("filter") or ""), tuple(params.get("envs") or ())
@@ -201,7 +189,7 @@ def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestR
                 _judge(session, store, look, params, report)
     check_is_cache(look.place, look.dead.strange)
     dead, may = look.dead, picker(session, {"filter": asked.text})
-    reasons: dict[str, Reason] = {}
+    reasons: dict[str, msg.Reason] = {}
     for reason, one in by_reason(wanted, bool(look.judged)).items():
         report.check()
         if look.rests is None and reason in ("unused", "budget"):
@@ -236,24 +224,20 @@ def unknown_use(place: str) -> Fault:
 
 
 class Going(NamedTuple):
-    """What goes: entries; of each why it does (stores.dead.REASONS) and when it, or what needs
-    it, was last used; and what that rests on.
-    """
+    """Entries that go; why each does (stores.dead.REASONS), when it, or what needs it, was used."""
 
     entries: list[Described]
     why: list[list[str]]
     used: list[float | None]
     rests: str | None
 
-    def row(self, number: int) -> PlanPurgeRow:
+    def row(self, number: int) -> msg.PlanPurgeRow:
         row = self.entries[number].entry.to_json()
         return {**row, "because": self.why[number], "last_used": self.used[number]}
 
 
 def chosen_dead(session: Session, store: Store, select: Select, report: Report) -> Going:
-    """The entries that a selection means which asks for what is dead; its filter says which may go.
-    Raises Problem as ``environments``, and "use-unknown".
-    """
+    """What a selection of the dead means. Raises Problem as ``environments``, and "use-unknown"."""
     wanted = wanted_of(select)
     look = _looked(session, select)
     if look is None:
@@ -319,9 +303,7 @@ def _look_at(
 def with_uses(
     session: Session, store: Store, timed: bool, report: Report
 ) -> tuple[list[Described], list[float | None], str | None]:
-    """All entries of a store, when each was last used, and what that rests on; timed: with the
-    times that a server knows.
-    """
+    """All entries, when each was last used, and what that rests on; timed: as a server knows."""
     items = store.survey(report)
     # First of all: to read a file of somebody else's is to use it.
     times, rests = store.uses(items, report)

@@ -55,9 +55,8 @@ def for_environment(
     report: Report,
     offered: Offered | None = None,
 ) -> Named:
-    """The entries of a bundle, or those of them that are ``offered``, for the environment ``env``
-    of a request; without one, for this machine, under the names that they have. Raises
-    Problem("environment-forgotten").
+    """The entries of a bundle, or those ``offered`` of it, for the environment ``env``; without,
+    for this machine, under the names that they have. Raises Problem("environment-forgotten").
     """
     python = params.get("env")
     here: Env
@@ -93,9 +92,8 @@ def _left_out(
 
 
 def names(_: Session, params: msg.NamesParams, report: Report) -> msg.NamesResult:
-    """A NamesRow for each object in the bundles ``files`` that was built by a command as this
-    environment has. Imports torch where a bundle tells how an object was built. Raises Problem as
-    Bundle.
+    """A NamesRow for each object in bundles that was built by a command as this environment has.
+    Imports torch where one tells how an object was built. Raises Problem as Bundle.
     """
     rows, count = Rows(report), 0
     here: dict[str, str] | None = None

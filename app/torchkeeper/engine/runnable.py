@@ -21,16 +21,13 @@ _MAX_NAMES = 300
 #: Bytes and entries that are read at once.
 _BATCH_BYTES = 16 << 20
 _BATCH = 64
-#: What the ends of names say of files beside pickles: texts that are run or compiled, and what is
-#: loaded as it is.
+#: The ends of the names of texts that are run or compiled, and of what is loaded as it is.
 _SOURCES = (".py", ".cpp", ".c", ".cu", ".h", ".source", ".ttir", ".ttgir", ".llir", ".ptx")
 _OBJECTS = (".so", ".o", ".a", ".cubin", ".hsaco", ".amdgcn", ".gch")
 
 
 def runnable(session: Session, params: RunnableParams, report: Report) -> RunnableResult:
-    """What of ``place``, a folder or a bundle, can run, in the order of KINDS, and what pickles
-    name; what is strange is said by artifacts.named.
-    """
+    """What of a folder or bundle can run, in the order of KINDS, and what pickles name."""
     with session.store(place_of(params["place"]), report) as store:
         return _of(session, store, store.survey(report), report)
 

@@ -1,8 +1,4 @@
-"""What a program's run found in a folder, from its trace and what the folder held before.
-
-``held`` is asked before the program is started and remembers which graphs are there; it reads
-none of them. ``explain_trace`` is asked afterwards.
-"""
+"""What a program's run found in a folder, from its trace and what the folder held before."""
 
 from __future__ import annotations
 
@@ -28,12 +24,7 @@ from torchkeeper.warm.traces import trace as traces
 from torchkeeper.warm.traces.trace import Graph, Trace
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.verdicts import (
-        ExplainTraceParams,
-        ExplainTraceResult,
-        HeldParams,
-        HeldResult,
-    )
+    from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.verdict.probed import AotTold, CauseTold, GraphTold
 
 #: Entries among which the nearest to a miss is looked for: the newest.
@@ -44,9 +35,7 @@ _MAX_ROWS = 60
 
 @dataclass
 class Held:
-    """The keys that a folder held, each with its payloads as paths in it; traces: the files of the
-    folder of the trace.
-    """
+    """The keys that a folder held, with paths of payloads in it; traces: the files of a trace."""
 
     place: str
     fxgraph: dict[str, list[str]] = field(default_factory=dict)
@@ -59,8 +48,8 @@ class Held:
         return key in self.fxgraph or key in self.aotautograd
 
 
-def held(session: Session, params: HeldParams, report: Report) -> HeldResult:
-    """Remember what a folder holds now, and a trace: that will not be taken for the run's."""
+def held(session: Session, params: msg.HeldParams, report: Report) -> msg.HeldResult:
+    """Remember before a run what a folder holds, and a trace: that is not taken for the run's."""
     found = session.before = holding(path_of(params["place"]), report)
     trace = path_of(params["trace"]) if params.get("trace") else ""
     if os.path.isdir(trace):
@@ -98,8 +87,8 @@ def _names(folder: str, folders: bool) -> list[str]:
 
 
 def explain_trace(
-    session: Session, params: ExplainTraceParams, report: Report
-) -> ExplainTraceResult:
+    session: Session, params: msg.ExplainTraceParams, report: Report
+) -> msg.ExplainTraceResult:
     """Findings ``graph`` and ``aot``, each a lookup and how it ended; the result has totals. With
     ``known``, a hit on something else than what was ``held`` before was ``remote``, if such a cache
     was on. Without it nobody knows, and a miss is compared with what a ``place`` holds now, less
@@ -291,13 +280,11 @@ class Near:
 
     def _there(self) -> list[tuple[str, Described]]:
         """The graphs that were there and still are; or those that are in the place now."""
-        if self._among is None:
-            self._among = (
-                self._of_before(self._before)
-                if self._before
-                else explaining.candidates(
-                    self._session, "fxgraph", [self._place], self._made, self._report
-                )
+        if self._among is None and self._before:
+            self._among = self._of_before(self._before)
+        elif self._among is None:
+            self._among = explaining.candidates(
+                self._session, "fxgraph", [self._place], self._made, self._report
             )
         return self._among
 
@@ -307,13 +294,11 @@ class Near:
         except Problem:
             return []
         found: list[tuple[str, Described]] = []
-        items, reader = _items(folder, before), self._session.reader
+        items, reader, report = _items(folder, before), self._session.reader, self._report
         with contextlib.closing(folder.index(self._session.index)) as index:
-            for batch in describe(
-                items, folder, reader, self._report, index=index, budget=Budget()
-            ):
+            for batch in describe(items, folder, reader, report, index=index, budget=Budget()):
                 found += [(before.place, x) for x in batch if not x.entry.problem]
-                self._report.progress(len(found), len(items), "entries")
+                report.progress(len(found), len(items), "entries")
         return found
 
 

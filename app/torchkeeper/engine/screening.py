@@ -50,9 +50,9 @@ def own_names() -> dict[str, str]:
 def screen_of(
     session: Session, params: _Leaving, report: Report, left: Left, target: str, dry: bool = False
 ) -> Screen:
-    """What looks at the entries of a request that go to a target, as ``stores.copying`` calls it.
-    Of a request, ``secrets`` is the choice, or nothing, with which secrets are an end of it, but
-    where it is ``dry``. Findings ``secret={…}`` tell each, and ``leaks={…}`` all.
+    """What looks at the entries of a request that go to a target (as of ``stores.copying``).
+    Without the choice ``secrets`` some are an end of it, but where it is ``dry``. Findings
+    ``secret={…}`` tell each, and ``leaks={…}`` all.
     """
     kinds = remote.KINDS if target == "server" else PORTABLE
     choice = params.get("secrets")
@@ -96,9 +96,7 @@ def _texts(said: object) -> list[str]:
 
 
 def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.LeaksResult:
-    """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
-    findings ``secret={…}``, and the summary. Nothing is changed. Raises Problem("entry-gone").
-    """
+    """What nobody else should read: findings ``secret={…}``. Raises Problem("entry-gone")."""
     with session.store(place_of(params["place"]), report) as store:
         store.be_patient()
         if "path" in params:

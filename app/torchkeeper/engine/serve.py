@@ -1,8 +1,4 @@
-"""The engine: it serves requests from its standard input until that closes.
-
-One thread reads requests and cancels, another works them off one after the other. Where the wire
-leads is in ``engine.wire``, what can be asked in ``engine.operations``.
-"""
+"""The engine: a thread takes requests and cancels from standard input, another works them off."""
 
 from __future__ import annotations
 
@@ -92,8 +88,7 @@ _Asked = tuple[_Request, str, Mapping[str, object]]
 
 
 def main() -> None:
-    # A big folder is some hundred thousand small tuples, none of them garbage: looking through
-    # them again and again would take a fifth of a listing.
+    # A folder is many small tuples, none of them garbage: the search takes a fifth of a listing.
     gc.set_threshold(2_000_000, 10, 10)
     # Paths may be two thousand folders deep, and os.makedirs and shutil.rmtree recurse.
     sys.setrecursionlimit(5000)

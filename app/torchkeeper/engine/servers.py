@@ -1,6 +1,4 @@
-"""What an engine can be asked of servers alone: what more there is to know of some entries, how
-the server is, and how long it keeps what it has.
-"""
+"""What an engine is asked of servers alone: more of some entries, how one is, how long it keeps."""
 
 from __future__ import annotations
 
@@ -36,12 +34,11 @@ def server_of(session: Session, place: str, report: Report) -> Redis:
 
 
 def facts_(session: Session, params: msg.FactsParams, report: Report) -> msg.FactsResult:
-    """The entries ``items``, [[kind, path], …], as rows: what their payloads say, when they
-    expire, and when they were last used.
+    """The entries ``items`` as rows, with what payloads say, when they expire and were last used.
 
-    Without any it only sees whether the server answers. What is gone meanwhile has no row, and
-    kernels of Triton have none whose group file is missing. Of kernels only the JSON is read, of
-    payloads over MAX_BYTES nothing: their problem is "value-large", or "payload-too-large".
+    Without any it only sees whether the server answers. What is gone has no row, nor has a kernel
+    of Triton whose group file is missing. Of kernels only the JSON is read, of payloads over
+    MAX_BYTES nothing: their problem is "value-large", or "payload-too-large".
     """
     with server_of(session, params["place"], report) as store:
         paths = [str(path) for _, path in params["items"][:MAX_ITEMS]]
@@ -73,9 +70,7 @@ def server(session: Session, params: msg.ServerParams, report: Report) -> msg.Se
 
 
 def ttl(session: Session, params: msg.TtlParams, report: Report) -> msg.TtlResult:
-    """Have a selection expire in ``ttl_s`` seconds, or with None never. Raises Problem("ttl-wrong"
-    | "server-read-only"), and as stores.redis.store.
-    """
+    """Raises Problem("ttl-wrong" | "server-read-only"), and as stores.redis.store."""
     from torchkeeper.stores.redis.removing import expire
 
     with server_of(session, params["place"], report) as store:

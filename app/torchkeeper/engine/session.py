@@ -1,6 +1,4 @@
-"""What an engine remembers, and what its operations share: stores, selections and what those
-need, what was left.
-"""
+"""What an engine remembers, and what operations share: stores, selections, and what was left."""
 
 from __future__ import annotations
 
@@ -26,8 +24,6 @@ from torchkeeper.stores.store import Store
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Tally
     from torchkeeper.engine.messages import Select
-
-    # Loaded where it is needed: an engine that lists a folder shall start at once.
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.stores.atomic import AtomicFile
     from torchkeeper.verdict.probed import Env
@@ -120,9 +116,8 @@ def asks_times(store: Store, asked: Query) -> bool:
 
 
 def environments(session: Session, names: Sequence[str] | None, wanted: bool) -> list[Env]:
-    """The environments that a request or a selection names as its ``envs``. Raises
-    Problem("environment-wanted") where some are wanted and none is named, and
-    "environment-forgotten" for one that this engine does not know.
+    """The environments that are named. Raises Problem("environment-wanted") where some are wanted
+    and none is, and "environment-forgotten" for one that this engine does not know.
     """
     if wanted and not names:
         raise Problem("environment-wanted")
@@ -140,9 +135,8 @@ def with_verdicts(
     asked: Query,
     report: Report,
 ) -> Iterator[list[Described]]:
-    """The batches of a store, which are all it has; with verdicts in the environments that a
-    request or a selection names, and then all in one batch: one may depend on any other. Raises as
-    ``environments``.
+    """All batches of a store; with verdicts in the environments that are named, then all in one:
+    one may depend on any other. Raises as ``environments``.
     """
     if not (envs := environments(session, names, query.VERDICT in asked.fields)):
         return iter(batches)
@@ -176,9 +170,7 @@ def chosen_of(
     carried: Carried | None = None,
     items: list[Item] | None = None,
 ) -> list[Described]:
-    """The entries of a store that a selection means. ``carried``: as of ``describe``; ``items``:
-    all that it holds, if known already.
-    """
+    """The entries that a selection means. carried: as of ``describe``; items: all, if known."""
     picks = picker(session, select)
     asked = query.parse(select.get("filter") or "")
     timed = asks_times(store, asked)
@@ -252,9 +244,7 @@ def chosen_with_needed(
 
 
 def entries_among(chosen: Iterable[Described]) -> tuple[list[Described], Tally]:
-    """The entries of a selection, and the rest as ``tally`` counts it: locks, headers and what is
-    not recognised are of no use elsewhere, and nobody misses them in a copy.
-    """
+    """The entries of a selection, and the rest as ``tally`` counts it: of no use elsewhere."""
     entries, stays = list[Described](), list[str]()
     for one in chosen:
         if one.entry.kind in COUNTED_APART:

@@ -1,6 +1,4 @@
-"""Entries in groups: by kind, torch version, age and verdict, without the entries themselves; and
-what a selection takes and what compiling it took, by kind.
-"""
+"""Entries in groups, by kind, torch, age and verdict; and what a selection takes and took."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ Group = tuple[str, str, str, str]
 
 class Sum:
     """Entries in groups: {group: [entries, bytes, seconds of compiling, entries that tell them]}.
-    An AOTAutograd entry tells the seconds of its graphs as well; where these are here, only what it
-    took besides is counted.
+    An AOTAutograd entry tells its graphs' seconds as well: they count once where these are here.
     """
 
     def __init__(self, now: float) -> None:
@@ -41,9 +38,7 @@ class Sum:
         """One entry more. Graphs come before what names them."""
         entry = one.entry
         group = entry.kind, self._torch(entry.torch), self._age(entry.mtime), verdict or ""
-        told = self.groups.get(group)
-        if told is None:
-            told = self.groups[group] = [0, 0, 0.0, 0]
+        told = self.groups.setdefault(group, [0, 0, 0.0, 0])
         told[0] += 1
         told[1] += entry.size
         seconds = entry.compile_s
@@ -78,9 +73,8 @@ class Sum:
 
 
 def add_up(session: Session, params: SumParams, report: Report) -> SumResult:
-    """What the selection ``select`` of a place comes to. Files and bytes are of the entries, but in
-    the row of a kind. A graph that is selected together with what names it counts once. Of a server
-    the values are fetched: its keys tell no times.
+    """What a selection comes to; files and bytes are of the entries, but in the row of a kind. A
+    graph that is selected with what names it counts once. The values of a server are fetched.
     """
     with session.store(place_of(params["place"]), report) as store:
         chosen = chosen_of(session, store, params.get("select", {}), report)

@@ -1,7 +1,5 @@
-"""Who can use the entries of a place: verdicts in environments that were probed before.
-
-The verdict of one entry may depend on others: graphs on the code they name, AOTAutograd entries on
-their graphs. So all entries of a place are judged at once.
+"""Who can use the entries of a place: verdicts in environments that were probed before. All are
+judged at once, as graphs depend on the code they name, and AOTAutograd entries on their graphs.
 """
 
 from __future__ import annotations

@@ -33,9 +33,7 @@ class WireError(ValueError):
 
 
 class Message(NamedTuple):
-    """One line from an engine. ``id`` is None only in ``hello`` and in errors about no request.
-    body: all of it; what is in a result or a finding is of the types of ``engine.messages``.
-    """
+    """One line from an engine. ``id`` is None only in ``hello`` and in errors about no request."""
 
     type: str
     id: int | None
@@ -131,8 +129,7 @@ class _Wrong(NamedTuple):
     what: str
 
 
-#: Checks a value against one type; None where it fits. Made once for each type: an entry of a
-#: hundred thousand is checked in a few microseconds.
+#: Checks a value against a type; None where it fits. Made once a type: it takes microseconds.
 _Check = Callable[[object], _Wrong | None]
 
 

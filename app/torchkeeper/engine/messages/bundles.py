@@ -12,9 +12,7 @@ Builders = Mapping[str, object]
 
 
 class Maker(TypedDict):
-    """Who tells how objects were built. torch: the version that is said to have built them, None
-    where a bundle names none.
-    """
+    """Who tells how objects were built, and by what torch; None where a bundle names none."""
 
     what: Literal["bundle", "environment"]
     torch: str | None
@@ -43,9 +41,7 @@ class Counts(TypedDict):
 
 
 class Outcomes(TypedDict):
-    """How much is new in a folder, there already, other than what has its name there and is kept,
-    and left because it is damaged, refused or cannot be placed.
-    """
+    """How much is new, there already, differs from what is kept there, or is left for a problem."""
 
     new: Counts
     there: Counts
@@ -115,9 +111,7 @@ class _ExportResult(Described, Written):
 
 
 class ExportResult(_ExportResult, total=False):
-    """What is in the bundle ``output``, which has ``size`` bytes. held: it has no name until it is
-    signed.
-    """
+    """What is in a bundle of ``size`` bytes. held: it has no name until it is signed."""
 
     held: bool
 
@@ -146,9 +140,7 @@ class ImportParams(Into, FilesParams, total=False):
 
 
 class ImportResult(Counts):
-    """What was placed, and how many were there already. renamed: how many objects have another name
-    there.
-    """
+    """What was placed, what was there already, and how many objects have another name there."""
 
     exists: int
     renamed: int
@@ -163,9 +155,7 @@ class ImportRow(TypedDict):
 
 
 class CopyParams(OfPlace, Into, total=False):
-    """dry: only say what it would come to. alone: without what the entries need. The others are as
-    of ImportParams and ExportParams.
-    """
+    """dry: only say what it would come to. alone: without what is needed. Else as for a bundle."""
 
     select: Select
     dry: bool
@@ -201,9 +191,8 @@ class _CopyResult(Written):
 
 
 class CopyResult(_CopyResult, total=False):
-    """What was written to a "folder", "bundle" or "server", or would be. kinds, needed, there: only
-    of what is foretold; bytes on the disk for what is new, and what is at ``into`` already, None of
-    a server.
+    """What was written to a "folder", "bundle" or "server". kinds, needed (bytes on the disk for
+    what is new) and there (what is at ``into``, None of a server): only of what is foretold.
     """
 
     kinds: list[KindOutcomes]
@@ -242,9 +231,7 @@ class SignatureResult(TypedDict):
 
 
 class Signed(TypedDict, total=False):
-    """The bundle that is signed. held: it is the one that the engine holds since it was exported,
-    for the name ``output``.
-    """
+    """held: the bundle is what the engine holds since it was exported, for the name ``output``."""
 
     file: str
     held: bool
@@ -282,9 +269,7 @@ class _SignResult(TypedDict):
 
 
 class SignResult(_SignResult, total=False):
-    """What came of signing a bundle, which takes several requests. size: bytes of the signed
-    bundle. before: who had signed it.
-    """
+    """What came of signing, in several requests. size: of the bundle; before: who had signed it."""
 
     size: int
     before: SignatureResult | None

@@ -19,9 +19,7 @@ class CellsResult(TypedDict):
 
 
 class CellsRow(TypedDict):
-    """A cell, and the problem that it is known to have before anything of it is imported. memory:
-    bytes that it may take. seconds: that it may take. target: of a kernel, the GPU.
-    """
+    """A cell. memory: bytes that it may take; seconds: that it may take; target: a kernel's GPU."""
 
     index: int
     recipe: str

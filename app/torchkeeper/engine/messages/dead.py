@@ -30,9 +30,7 @@ class _PlanPurgeResult(Measured):
 
 
 class PlanPurgeResult(_PlanPurgeResult, total=False):
-    """A plan by its number, and how much goes. because: of what goes for being dead, how much for
-    which reason. rests: what last uses rest on.
-    """
+    """A plan, and how much goes; because: for which reason. rests: what last uses rest on."""
 
     because: dict[str, Sized]
     rests: str | None
@@ -46,9 +44,7 @@ class PlanPurgeRow(EntryRow, total=False):
 
 
 class SuggestParams(OfPlace, Dying, total=False):
-    """envs: in all of which stale is stale. filter: which may go. look: the number of an earlier
-    answer, to count anew without looking again.
-    """
+    """envs: in all of which stale is stale. filter: what may go. look: of an earlier answer."""
 
     envs: list[str] | None
     filter: str
@@ -107,9 +103,7 @@ EmptyTrashResult = Amount
 
 
 class RecoverParams(OfPlace, total=False):
-    """insisted: what becomes of what is not believed (``folders.guard.recover``). dry: nothing
-    is done; what would be is told.
-    """
+    """insisted: what becomes of what is not believed (``folders.guard``). dry: only tell."""
 
     insisted: str
     dry: bool
@@ -126,8 +120,6 @@ class _Removed(Tally):
 
 
 class Removed(_Removed, total=False):
-    """How much a purge has removed that ends early, of how much; sure: whether that is certain.
-    trash: of a folder, whether it is in the trash.
-    """
+    """What a purge that ends early has removed, and of how much. sure: certainly; trash: to it."""
 
     trash: bool

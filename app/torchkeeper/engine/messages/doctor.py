@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TypedDict
 
+from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.doctor.shapes import Toolchain
 from torchkeeper.stores.shapes import Users
 from torchkeeper.verdict.probed import Env
@@ -24,13 +25,11 @@ class DiagnoseParams(_DiagnoseParams, total=False):
     only: list[str]
 
 
-class LeftCheck(TypedDict):
-    """A check that could not be made, and why: a problem in code and figures."""
+class LeftCheck(Fault):
+    """A check that could not be made, and why."""
 
     check: str
     place: str
-    code: str
-    params: Mapping[str, object]
 
 
 class DiagnoseResult(TypedDict):
@@ -53,9 +52,7 @@ class _MendParams(TypedDict):
 
 
 class MendParams(_MendParams, total=False):
-    """A fix, and what it is for: ``code`` and ``params`` of the finding. envs: names of
-    environments, for what is stale; plan: the number of what was planned, and is carried out.
-    """
+    """code, params: of the finding. envs: for what is stale. plan: of what is carried out."""
 
     code: str
     params: Mapping[str, object]
@@ -65,10 +62,9 @@ class MendParams(_MendParams, total=False):
 
 
 class MendResult(TypedDict, total=False):
-    """What was done; with ``dry`` what would be, and the number of the plan. failed: how many files
-    could not be changed. receipt: of what went to the trash. in_use: what stays therefore. Of a
-    plan to change files where they are, paths: the first of them; modes: the different ones that
-    they have, in octal; above: the folder on the way to the place that alone is changed.
+    """What was done, or with ``dry`` would be. failed: files that could not be changed. receipt: of
+    what went to the trash. in_use: what stays therefore. Of files changed where they are, paths:
+    the first; modes: theirs, in octal; above: the folder above the place that alone is changed.
     """
 
     plan: int

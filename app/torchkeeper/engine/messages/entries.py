@@ -62,9 +62,7 @@ class LongText(TypedDict):
 
 
 class Detail(TypedDict):
-    """What there is to know of an entry without its long texts. facts: what its payload says.
-    needs: keys, by the facts that name them. factors: how many.
-    """
+    """An entry. facts: what its payload says. needs: keys, by the facts that name them."""
 
     entry: EntryRow
     facts: Mapping[str, object]
@@ -125,9 +123,7 @@ class RunnableKind(TypedDict):
 
 
 class RunnableName(TypedDict):
-    """A class or function that pickles name. strange: PyTorch never writes it. key: that of the
-    first of the entries that name it.
-    """
+    """What pickles name. strange: PyTorch never does. key: of the first entry that names it."""
 
     name: str
     strange: bool
@@ -137,9 +133,7 @@ class RunnableName(TypedDict):
 
 
 class RunnableResult(TypedDict):
-    """What of a place could run. globals: what is strange first. strange: how many entries name
-    such. more: something may be missing, because there was too much or it could not be read.
-    """
+    """globals: strange first; strange: entries that name such; more: too much, or not all read."""
 
     kinds: list[RunnableKind]
     globals: list[RunnableName]
@@ -172,9 +166,7 @@ class CompareResult(TypedDict):
 
 
 class CompareRow(TypedDict):
-    """What becomes of an entry, one of ``stores.folders.placing.OUTCOMES``. path: in the folder;
-    inside: in the bundle. code: why it is left or differs.
-    """
+    """path: in the folder; inside: in the bundle. outcome: of ``placing.OUTCOMES``; code: why."""
 
     file: str
     kind: str
@@ -215,10 +207,7 @@ class NamedResult(TypedDict):
 
 
 NamesParams = OriginParams
-
-
-class NamesResult(TypedDict):
-    count: int
+NamesResult = FactorsResult
 
 
 class NamesRow(TypedDict):

@@ -1,8 +1,4 @@
-"""What an operation says on its way, beside rows and how far it is.
-
-Every finding that arrives is checked against these types: what they ask for, every sender has to
-say. It is loaded when the first finding arrives.
-"""
+"""What an operation says on its way: every finding that arrives is checked against these types."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
@@ -69,9 +65,7 @@ class _Cell(TypedDict):
 
 
 class CellFinding(_Cell, total=False):
-    """A cell and what came of it; log: its last lines. A verification says besides whether it is
-    good, and of each run the seconds, and the ratios to others.
-    """
+    """A cell and what came of it; log: its last lines. A verification tells of several runs."""
 
     recipe: str
     name: str
@@ -138,9 +132,7 @@ class JudgedFinding(TypedDict):
 
 
 class Finding(TypedDict, total=False):
-    """A finding: each has one of these fields, or one and what it belongs to: ``found`` the check
-    that found it, ``log`` the index of the cell that it is of.
-    """
+    """One of these, or one and what it is of: ``found`` a ``check``, ``log`` a cell by index."""
 
     aot: AotTold
     built: BuiltFinding

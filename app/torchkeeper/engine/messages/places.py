@@ -26,9 +26,7 @@ class _PlacesRow(TypedDict):
 
 
 class PlacesRow(_PlacesRow, total=False):
-    """A place (``stores.places.Place``), and where it was looked through what it holds. problem:
-    the code of why it could not be.
-    """
+    """A ``stores.places.Place``, and what it holds, where that was looked at; problem: why not."""
 
     problem: str
     owners: list[Owned] | None
@@ -57,9 +55,8 @@ class ListParams(OfPlace, total=False):
 
 
 class ListResult(Beside, total=False):
-    """What a listing comes to; with ``same`` nothing was listed, and there are no counts. Files,
-    bytes, and how many are broken, unread or orphans are of entries alone, ``apart_…`` of what is
-    counted apart. signature: as of the operation ``signature``.
+    """What a listing comes to; with ``same`` nothing was listed, and there are no counts. All but
+    ``apart_…``, and locks, headers and unknown, is of entries alone.
     """
 
     same: bool
@@ -122,8 +119,8 @@ class _OverviewParams(Dying):
 
 
 class OverviewParams(_OverviewParams, total=False):
-    """envs: those whose verdicts are told. everywhere: those in all of which stale is stale, by
-    default the same. facts: values of servers are fetched.
+    """envs: whose verdicts are told; everywhere: where stale is stale, by default the same. facts:
+    values of servers are fetched.
     """
 
     envs: list[str] | None
@@ -187,10 +184,8 @@ class HoldResult(TypedDict):
     held: int
 
 
-class FactsParams(OfPlace):
+class FactsParams(OfPlace, HoldParams):
     """items: the kind and path of each entry that is asked for."""
-
-    items: list[tuple[str, str]]
 
 
 class FactsResult(TypedDict):

@@ -1,6 +1,4 @@
-"""Operations about environments and processes, with their settings; about verdicts there, and why
-something was compiled.
-"""
+"""Operations about environments and processes, verdicts there, and why something was compiled."""
 
 from typing import TypedDict
 
@@ -28,9 +26,7 @@ class CheckRow(EntryRow):
 
 
 class SharedRow(EntryRow):
-    """An entry with its verdict, where they are ``shared``. said: which of those that ``judged``
-    told, from 0.
-    """
+    """An entry where verdicts are ``shared``; said: which of those that ``judged`` told, from 0."""
 
     said: int
 
@@ -42,9 +38,7 @@ class JudgeParams(OfPlace):
 
 
 class JudgeResult(TypedDict):
-    """How many entries there are of each verdict, "none" for those without one; and of what is
-    stale, how many each version of torch made.
-    """
+    """Entries by verdict, "none" for those without one, and stale ones by the torch they are of."""
 
     verdicts: dict[str, int]
     made_by: dict[str, int]
@@ -63,9 +57,7 @@ class _Asked(TypedDict, total=False):
 
 
 class Wanted(_Asked, total=False):
-    """An entry: kind and path, or how its key begins. place: where it is, if not where the other
-    is.
-    """
+    """An entry: kind and path, or how its key begins; its place, if not that of the other."""
 
     place: str
 
@@ -111,13 +103,10 @@ class ExplainTraceParams(_ExplainTraceParams, total=False):
 
 
 class ExplainTraceResult(TypedDict):
-    """What the lookups of a program came to.
-
-    local, remote, unknown: hits, by where they came from. spent, saved: seconds. files: how many
-    the trace has. compiles: how often a compile began. odd: lines that are no records; cut:
-    records that are not whole; full: not all was read. elsewhere: what was compiled is not in the
-    folder; None where that is not known. looked_at: entries that were looked at, of those that
-    were ``there``.
+    """local, remote, unknown: hits, by where they came from. spent, saved: seconds. files: of the
+    trace. compiles: how often one began. odd: lines that are no records; cut: records that are not
+    whole; full: not all was read. elsewhere: what was compiled is not in the folder; None where
+    nobody knows. looked_at: how many entries were, of those that were ``there``.
     """
 
     graphs: int
