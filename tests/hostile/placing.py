@@ -57,7 +57,7 @@ def imported(arena: Arena, data: bytes, reader: Reader | None = None) -> list[st
         with bundle, signing._opened(str(file)) as opened:
             try:
                 if opened:
-                    parts.check(str(file), opened.stream, opened.members, opened.manifest, Report())
+                    parts.check(str(file), opened, Report())
             except Problem as problem:
                 told(problem)
             tell_refused(bundle, Told())

@@ -34,9 +34,8 @@ def handle_of(path: str, flags: int) -> Iterator[int]:
 
 
 def sync_folder(path: str) -> None:
-    """Have the names in a folder on the disk, as ``os.fsync`` does for what is in a file. Raises
-    OSError; nothing where the file system can do no such thing, or the folder is gone or may not be
-    read.
+    """Have the names in a folder on the disk. Raises OSError, but not where the file system can do
+    no such thing, or the folder is gone or may not be read.
     """
     gone = contextlib.suppress(FileNotFoundError, PermissionError)
     with gone, handle_of(path, os.O_RDONLY | os.O_DIRECTORY) as handle:
@@ -51,14 +50,15 @@ def sync_folder(path: str) -> None:
 PREFIX, SUFFIX = ".torchkeeper-", ".tmp"
 #: Bytes that are copied at once.
 _CHUNK = 1 << 20
+#: How often it is tried to remove a folder, and seconds in between.
+_TRIES = 20
+_BETWEEN = 0.05
 
 
-class AtomicFile:
+class AtomicFile(contextlib.AbstractContextManager["AtomicFile"]):
     """A new file for the path ``output``, in whose folder it is made; ``stream`` writes and reads
-    it. Left without ``commit``, nothing of it stays.
-
-    mode: its permissions; None for those of any new file of the user's. buffering: as of ``open``.
-    Raises OSError where none can be made there.
+    it. Left without ``commit``, nothing of it stays. mode: its permissions; None for those of any
+    new file of the user's. buffering: as of ``open``. Raises OSError where none can be made there.
     """
 
     def __init__(self, output: str, mode: int | None = None, buffering: int = -1) -> None:
@@ -75,9 +75,6 @@ class AtomicFile:
 
     def _opened(self, handle: int) -> IO[bytes]:
         return cast("IO[bytes]", os.fdopen(handle, "w+b", buffering=self._buffering))
-
-    def __enter__(self) -> AtomicFile:
-        return self
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
@@ -160,9 +157,7 @@ class AtomicFile:
 
 @contextlib.contextmanager
 def atomic_write(output: str, mode: int | None = None, replace: bool = True) -> Iterator[IO[bytes]]:
-    """A file that is written meanwhile and appears at the end, unless that is an exception. Raises
-    as ``AtomicFile`` and its ``commit``.
-    """
+    """A file that appears at the end, if that is no exception. Raises as ``AtomicFile.commit``."""
     with AtomicFile(output, mode) as made:
         yield made.stream
         made.commit(replace)
@@ -224,11 +219,6 @@ def _link(handle: int, path: str) -> None:
         # Only with a folder does Python call linkat(2), which can follow the descriptor's link.
         name = os.path.basename(path)
         os.link(_descriptor(handle), name, dst_dir_fd=folder, follow_symlinks=True)
-
-
-#: How often it is tried to remove a folder, and seconds in between.
-_TRIES = 20
-_BETWEEN = 0.05
 
 
 def remove(folder: str) -> bool:

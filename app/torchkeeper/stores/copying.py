@@ -51,11 +51,10 @@ def check_other(source: Store, target: str) -> None:
 def check_target(
     source: Store, target: str, password: str | None, report: Report, replace: bool, dry: bool
 ) -> None:
-    """See whether a copy can be made at all; ``dry``: whether it can be foretold.
-
-    Raises Problem as ``check_other``, "place-not-folder" for what no folder can be made of,
-    "not-a-bundle" for a file that is none and is called otherwise, "output-exists" for one that
-    is not to be replaced, "server-read-only", and as stores.redis.store.Redis.
+    """See whether a copy can be made at all; ``dry``: whether it can be foretold. Raises Problem as
+    ``check_other``, "place-not-folder" for what no folder can be made of, "not-a-bundle" for a file
+    that is none and is called otherwise, "output-exists" for one that is not to be replaced,
+    "server-read-only", and as stores.redis.store.Redis.
     """
     check_other(source, target)
     what = scheme_of(target).becomes(target)
@@ -182,9 +181,7 @@ def plan_copy(
     names: Names | None = None,
     screen: Screen | None = None,
 ) -> Foretold:
-    """What ``copy`` would do, by the same rules; nothing is written. Raises as ``copy``, but for a
-    server that is lost, which is the Problem that it is.
-    """
+    """What ``copy`` would do, unwritten. Raises as ``copy``; for a lost server, its Problem."""
     what = scheme_of(target).becomes(target)
     check_other(source, target)
     source.be_patient()
@@ -205,9 +202,7 @@ def plan_copy(
             done = _publish(source, going, target, password, report, left, screen, dry=True)
             return Foretold(what, done.entries, done.files, done.bytes, done.exists)
 
-        def mark(
-            _: Offered, item: Item, _home: str, _outcome: str, problem: Problem | None
-        ) -> None:
+        def mark(_: Offered, item: Item, _home: str, _how: str, problem: Problem | None) -> None:
             if problem is not None:
                 left(item, problem)
 
@@ -235,10 +230,9 @@ def broke_off(lost: Lost, what: str, target: str) -> Problem:
 
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
-    """The newest payload of each key, in the order given, and what no server takes at all: broken
-    entries, and kinds that have no keys there, of which it is said by whoever puts them. The others
-    go to ``left``. Where no times tell, as in a bundle, the last counts: profiles lie there as they
-    came.
+    """The newest payload of each key, in the order given, and what no server takes, of which
+    whoever puts it tells; the others go to ``left``. Where no times tell, as in a bundle, the last
+    counts.
     """
     best: dict[tuple[str, str], Described] = {}
     for one in filter(_has_one, chosen):
@@ -289,7 +283,7 @@ def _publish(
                     publisher.put(item, offered, seconds.get((item.kind, item.key)))
                     done += item.size
                     progress.reach(done)
-                publisher.finish()
+                publisher.flush()
                 items = publisher.gone()
                 if not items:
                     break
@@ -302,10 +296,8 @@ def _publish(
     return Copied("server", made.entries, made.entries, made.bytes, made.existed)
 
 
-# A copy of a whole cache folder, for a program that may do with it as it likes.
-#
-# Nothing is parsed, and nothing of the original is changed, nor shared with the copy: a program
-# that writes to an object would otherwise write to the original's, too.
+# A copy of a whole cache folder. Nothing is parsed, or shared with the copy: a program that writes
+# to an object would otherwise write to the original's, too.
 
 #: What serves nobody but those who are at work in the original: locks and temporary files; and
 #: precompiled headers, which PyTorch does not look for in the folder that it is told to use.
@@ -328,11 +320,10 @@ def room(items: Iterable[Item]) -> int:
 
 
 def duplicate(source: Folder, items: Iterable[Item], target: str, report: Report) -> None:
-    """Copy the items of a folder to ``target``, which must not exist yet.
-
-    Group files of Triton's kernels name the new folder. A file that has just gone, or that cannot
-    be read, is passed over: a program will miss it in the original, too. Raises Problem("disk-full"
-    | "place-unwritable") and passes Cancelled on; what was copied by then stays.
+    """Copy the items of a folder to ``target``, which must not exist yet. Group files of Triton's
+    kernels name the new folder. A file that has just gone, or that cannot be read, is passed over:
+    a program will miss it in the original, too. Raises Problem("disk-full" | "place-unwritable")
+    and passes Cancelled on; what was copied by then stays.
     """
     files = copied(items)
     progress = Progress(report, sum(file.size for _, file in files))

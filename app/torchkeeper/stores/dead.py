@@ -38,11 +38,9 @@ May = Callable[[Entry], bool]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which entries count as dead: those of any of these.
-
-    stale: that cannot be used by any environment that was asked; the entries have verdicts then.
-    older: not used for more than so many seconds. keep: bytes; those that were used longest ago,
-    until what is left takes no more.
+    """Which entries count as dead: those of any of these. stale: that cannot be used by any
+    environment that was asked; the entries have verdicts then. older: not used for more than so
+    many seconds. keep: bytes; those that were used longest ago, until what is left takes no more.
     """
 
     stale: bool = False
@@ -57,11 +55,9 @@ class Wanted:
 
 
 class Dead:
-    """What is dead among all entries of one place.
-
-    used: when each entry was last used, None where nobody knows. whole: whether everything in the
-    place could be seen. allocated: bytes on the disk count, and a file with several names once;
-    otherwise apparent bytes do.
+    """What is dead among all entries of one place. used: when each was last used, None where nobody
+    knows. whole: whether everything in the place could be seen. allocated: bytes on the disk count,
+    and a file with several names once; otherwise apparent bytes do.
     """
 
     def __init__(
@@ -93,25 +89,21 @@ class Dead:
         self._used = self._last_uses(used)
 
     def chosen(self, wanted: Wanted, may: May = lambda _: True) -> dict[int, list[str]]:
-        """Entries that go, by their number in ``found``, and why. ``may``: those that may go.
-        ``keep`` counts what all the others leave.
-        """
+        """Entries that go, by number in ``found``, and why; ``keep`` counts what others leave."""
         why: dict[int, list[str]] = {}
         if self.strange is not None and self.strange.most:
             return why
-        entries = [one.entry for one in self.found]
-        mine = {n for n, one in enumerate(entries) if one.kind != "unknown" and may(one)}
-        tests: list[tuple[str, Callable[[int], object]]] = []
-        if wanted.stale:
-            tests.append(("stale", lambda n: entries[n].verdict == "stale"))
-        if wanted.broken:
-            tests.append(("broken", lambda n: entries[n].broken or entries[n].verdict == "broken"))
-        if wanted.orphans:
-            tests.append(("orphan", lambda n: entries[n].orphan and not self._is_kept(n)))
-        if (older := wanted.older) is not None:
-            tests.append(("unused", lambda n: self._is_unused(n, older)))
-        for reason, holds in tests:
-            for number in mine:
+        every = [one.entry for one in self.found]
+        mine = {n for n, one in enumerate(every) if one.kind != "unknown" and may(one)}
+        older = inf if wanted.older is None else wanted.older
+        tests: tuple[tuple[str, bool, Callable[[int], object]], ...] = (
+            ("stale", wanted.stale, lambda n: every[n].verdict == "stale"),
+            ("broken", wanted.broken, lambda n: every[n].broken or every[n].verdict == "broken"),
+            ("orphan", wanted.orphans, lambda n: every[n].orphan and not self._is_kept(n)),
+            ("unused", wanted.older is not None, lambda n: self._is_unused(n, older)),
+        )
+        for reason, asked, holds in tests:
+            for number in mine if asked else ():
                 if holds(number):
                     why.setdefault(number, []).append(reason)
         going = set(why)
@@ -199,9 +191,7 @@ class Dead:
         return not times or self._now - max(times) / 1e9 > YOUNG
 
     def _over(self, limit: int, gone: set[int], mine: set[int]) -> list[int]:
-        """The entries that were used longest ago, until what is left takes ``limit`` at most.
-        Nothing goes before what needs it. Code goes with the last that does.
-        """
+        """Those used longest ago, until the rest takes ``limit``; nothing before what needs it."""
         items = [self._item(n) for n in range(len(self.found))]
         room = _Room(items) if self._allocated else _Apparent(items)
         for number in gone:
@@ -249,7 +239,6 @@ class _Room:
                 self._names[name] += 1
 
     def take(self, item: Item) -> None:
-        """Without this one."""
         for file in item.files:
             if file.path in self._seen:
                 self._seen.remove(file.path)

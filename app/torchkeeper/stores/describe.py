@@ -10,27 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from torchkeeper.artifacts import aoti_eager, builds, code
-from torchkeeper.artifacts.entry import (
-    COUNTED_APART,
-    PORTABLE,
-    PUT_OFF,
-    READ,
-    Entry,
-    Problem,
-    too_short,
-)
+from torchkeeper.artifacts import entry as entries
+from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, READ, Entry, Problem
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.items import (
-    CHUNK,
-    MARK,
-    File,
-    Item,
-    is_group,
-    payload_digest,
-    portable_bytes,
-)
+from torchkeeper.stores.items import CHUNK, File, Item, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader, Reading, held
 
@@ -47,7 +32,7 @@ BATCH_BYTES = 16 << 20
 #: Problems that may lie in the moment: a busy machine, permissions, somebody else's memory.
 _PASSING = frozenset({"reader-starved", "reader-crashed", "file-unreadable", "file-hollow"})
 #: Problems of what is read once more when somebody wants all of a place read.
-_ASKED = PUT_OFF | {"reader-stuck"}
+_ASKED = entries.PUT_OFF | {"reader-stuck"}
 #: Bytes from which on a file is hashed only when the rest of its place is listed, and the kinds
 #: whose entries tell nothing about others.
 HEAVY = 64 << 20
@@ -62,10 +47,9 @@ MAX_CHOICES = 32 << 20
 
 @dataclass(slots=True)
 class Described:
-    """An entry, its item, and everything its reader said.
-
-    origin: the item as its own place has it, where that is under other names.
-    unhashed: whether it has no sha256 yet because that is found while it is copied.
+    """An entry, its item, and everything its reader said. origin: the item as its own place has it,
+    where that is under other names. unhashed: whether it has no sha256 yet because that is found
+    while it is copied.
     """
 
     entry: Entry
@@ -78,8 +62,7 @@ class Described:
 @dataclass(frozen=True)
 class Carried:
     """How much of code and kernels is read when they are to be copied, which hashes them anyway.
-
-    facts: whether code is read all the same, because what it is and needs decides what is copied.
+    facts: whether code is read all the same: what it is and needs decides what is copied.
     """
 
     facts: bool = True
@@ -132,8 +115,7 @@ def describe(
     index = index if index and not full else None
     waiting: list[_Loaded] = []
     for loaded in itertools.chain(_batches(items, source, index, carried, budget, report), ([],)):
-        # While the reader is at one batch, the next is loaded; but for one that is large, which is
-        # not to be in memory with another.
+        # While the reader is at one batch, the next is loaded; but a large one is alone in memory.
         heavy = sum(one.size for one in _readings(loaded)) > 2 * BATCH_BYTES
         for batch, coming in ((waiting, loaded), (loaded, [])) if heavy else ((waiting, loaded),):
             facts = iter(reader.facts(_readings(batch), report, full, budget))
@@ -185,7 +167,7 @@ def _batches(
         report.check()
         files = item.files
         single = len(files) == 1 and files[0].regular
-        short = too_short(item.kind, files[0].size) if single else None
+        short = entries.too_short(item.kind, files[0].size) if single else None
         kept = index.get(item) if index and not short and item.kind in READ else None
         if kept and budget is None and {kept.problem, kept.facts.get("problem")} & _ASKED:
             kept = None
@@ -196,7 +178,7 @@ def _batches(
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
         elif item.kind not in READ:
-            one = _load(item, source, report)
+            one = _load(item, source, report, None)
         elif (
             not (last or carried)
             and item.kind in _LATE
@@ -235,9 +217,7 @@ class _Loaded:
     partly: bool = False
 
 
-def _load(
-    item: Item, source: Source, report: Report, budget: Budget | None = None
-) -> _Loaded | None:
+def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
     if item.kind not in READ or not all(file.regular for file in item.files):
         # Links that torch makes are known by where they are; nothing is read through them.
@@ -253,7 +233,7 @@ def _load(
         name = aoti_eager.text_path(item.path).rpartition("/")[2]
         parts.append((name, hashlib.sha256(item.about).hexdigest()))
         contents[name] = item.about
-        files = [file for file in files if file.path != item.path.partition(MARK)[0]]
+        files = _libraries(item)
     for file in files:
         if budget and not budget.hashes(file.size):
             hollow = held(file, source) < file.size
@@ -412,7 +392,6 @@ def _learn(item: Item, facts: Facts, known: _Known) -> None:
 
 
 def _joined(item: Item, facts: Facts, known: _Known) -> _About:
-    """What other entries say about this one."""
     if item.kind == "aotautograd":
         needed = [known.graphs[key] for key in facts.get("fx_keys", ()) if key in known.graphs]
         if needed:
@@ -478,5 +457,4 @@ def homes(item: Item) -> list[str]:
 
 def _libraries(item: Item) -> list[File]:
     """The files of an item but for its list."""
-    listed = item.path.partition(MARK)[0]
-    return [file for file in item.files if file.path != listed]
+    return [file for file in item.files if file.path != item.list_path]

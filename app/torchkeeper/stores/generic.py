@@ -147,10 +147,9 @@ class AsyncCache(Cache[Key, Value]):
 
 
 class OnDiskCache(AsyncCache[Key, Value]):
-    """A cache in a folder, a file for each key. Threads and processes may share it.
-
-    A file's name is the first 32 hex digits of the sha256 of the pickled key; its content is the
-    version's prefix and the pickled value. The lock for it is ``locks/<first 4 digits>.lock``.
+    """A cache in a folder, a file for each key. Threads and processes may share it. A file's name
+    is the first 32 hex digits of the sha256 of the pickled key; its content is the version's prefix
+    and the pickled value. The lock for it is ``locks/<first 4 digits>.lock``.
     """
 
     #: The format; entries of another are removed when they are met.

@@ -25,14 +25,12 @@ CHUNK = 1 << 20
 
 
 class File(NamedTuple):
-    """One file of a store.
+    """One file of a store; a tuple, because a big folder has a million of them.
 
-    path: relative to the place. size and allocated: bytes, apparent and on the disk.
-    mtime_ns: None in bundles. inode: (device, number) where there is one, to count hard links
-    once and to notice that a file was replaced. mode: permission bits. sha256: what a manifest
-    promises, to be checked against the bytes.
-
-    A tuple, because a big folder has a million of them.
+    path: relative to the place. size and allocated: bytes, apparent and on the disk. mtime_ns: None
+    in bundles. inode: (device, number) where there is one, to count hard links once and to notice
+    that a file was replaced. mode: permission bits. sha256: what a manifest promises, to be checked
+    against the bytes.
     """
 
     path: str
@@ -56,11 +54,10 @@ def allocated(files: Iterable[File]) -> int:
 
 @dataclass(slots=True)
 class Item:
-    """The files of one entry, unread.
-
-    about: what a file that lists several entries says of this one, for a reader. sha256: what its
-    files are to come to (payload_digest), where that is not in each of them. torch: the version
-    that a manifest claims it was made for, where the entry itself does not tell.
+    """The files of one entry, unread. about: what a file that lists several entries says of this
+    one, for a reader. sha256: what its files are to come to (payload_digest), where that is not in
+    each of them. torch: the version that a manifest claims it was made for, where the entry itself
+    does not tell.
     """
 
     kind: str
@@ -79,6 +76,11 @@ class Item:
     def size(self) -> int:
         """Apparent bytes of all files."""
         return sum([file[1] for file in self.files])
+
+    @property
+    def list_path(self) -> str:
+        """The path of the list that it is an item of, if it is of one."""
+        return self.path.partition(MARK)[0]
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -111,8 +113,22 @@ def batches(some: Iterable[_Sized], most_bytes: int, most: int) -> Iterator[list
         yield batch
 
 
+class Raw(RawIOBase):
+    """A stream to read from; what derives from it says what there is (``readinto``)."""
+
+    def readable(self) -> bool:
+        return True
+
+
 #: Told of an item that is left, and why.
 Left = Callable[[Item, Problem], None]
+#: Whether a file is what its path says, where that alone does not tell.
+Proven = Callable[[File], bool]
+#: What stands between the path of a list and the digest of an item.
+MARK = "#"
+
+#: The files in a folder of the place.
+FilesIn = Callable[[str], list[File]]
 
 
 class Source(Protocol):
@@ -143,16 +159,8 @@ class Taken:
         return self._items
 
 
-#: Whether a file is what its path says, where that alone does not tell.
-Proven = Callable[[File], bool]
-
-
-def kernel_items(
-    folder: str, files: list[File], proven: Proven = lambda _: True
-) -> list[Item] | None:
-    """The items in a kernel's folder, given all its files; None where it is no kernel's. What else
-    lies there is nobody's that is known.
-    """
+def kernel_items(folder: str, files: list[File], proven: Proven) -> list[Item] | None:
+    """The items in a kernel's folder, given all its files; None where it is no kernel's."""
     key = kernel_folder(folder)
     if key is None:
         return None
@@ -233,9 +241,7 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:
-    """The bytes of a file as they are in every place: Triton's group files, if they can be read,
-    without their folder.
-    """
+    """A file's bytes as in every place: Triton's group files, if readable, without their folder."""
     if is_group(kind, name):
         with contextlib.suppress(ValueError, TypeError, RecursionError):
             return triton.group_for(data, "")
@@ -273,13 +279,6 @@ def payload_digest(parts: list[tuple[str, str]]) -> str:
     if len(parts) == 1:
         return parts[0][1]
     return hashlib.sha256(json.dumps(sorted(parts)).encode()).hexdigest()
-
-
-#: What stands between the path of a list and the digest of an item.
-MARK = "#"
-
-#: The files in a folder of the place.
-FilesIn = Callable[[str], list[File]]
 
 
 def files_in(files: list[File]) -> FilesIn:

@@ -134,10 +134,9 @@ class Living:
 
 @dataclass(frozen=True)
 class Relatives:
-    """What an entry needs, and what needs it; ``missing`` is what it needs and is not there.
-
-    A C++ kernel that is missing is not told: its key is known only where it is built.
-    unread: about how many entries may need it as well, and could not be looked at.
+    """What an entry needs, and what needs it; ``missing`` is what it needs and is not there. A C++
+    kernel that is missing is not told: its key is known only where it is built. unread: about how
+    many entries may need it as well, and could not be looked at.
     """
 
     needs: list[Item]
@@ -160,8 +159,6 @@ def relatives(told: Told, items: Iterable[Item], of: Item) -> Relatives:
             if item.kind == "code" and ("kernel", facts.get("digest")) in digests
         ]
     there = {(item.kind, item.key) for item in found}
-    return Relatives(
-        needs=found,
-        missing=[name for name in wanted if name not in there and name not in digests],
-        needed_by=[item for item, facts in told if not names.isdisjoint(needed(facts))],
-    )
+    missing = [name for name in wanted if name not in there and name not in digests]
+    needed_by = [item for item, facts in told if not names.isdisjoint(needed(facts))]
+    return Relatives(found, missing, needed_by)

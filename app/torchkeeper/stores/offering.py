@@ -7,7 +7,7 @@ listed is seen when they are copied, or before where their digests are asked for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
 from torchkeeper.artifacts import layout
@@ -28,9 +28,8 @@ class FromFolder:
     def __init__(
         self, chosen: Iterable[Described], source: Source, report: Report, left: Left, hashed: bool
     ) -> None:
-        """What is broken, or of this machine only, goes to ``left``. hashed: whether every file is
-        to have its sha256, for a place that does not find it; what has changed since goes to
-        ``left`` then.
+        """What is broken, or of this machine only, goes to ``left``; with ``hashed``, for a place
+        that does not find the sha256 of every file, also what has changed since.
         """
         self._source = Singly(source)
         self._hashed = hashed
@@ -137,15 +136,12 @@ def mega_key(one: Described) -> str:
 
 
 class Named:
-    """Entries of ``offered``, some of them under new names.
-
-    names: the new key of an item, by its path in what is offered; one that no folder could hold is
-    as if it were not there. why: why an item is to be left out, by the same path.
+    """Entries of ``offered``, some of them under new names. names: the new key of an item, by its
+    path in what is offered; one that no folder could hold is as if it were not there. why: why an
+    item is to be left out, by the same path.
     """
 
-    def __init__(
-        self, offered: Offered, names: Mapping[str, str], why: Mapping[str, Problem]
-    ) -> None:
+    def __init__(self, offered: Offered, names: dict[str, str], why: dict[str, Problem]) -> None:
         self._offered, self._why = offered, why
         # By identity: two of a bundle may come to one name, or one to that of another.
         self._origins: dict[int, Item] = {}

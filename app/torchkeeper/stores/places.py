@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A folder or a server, why it is one, and whether it exists.
-
-    reason: the variable that names it, "default", "triton-default", "vllm" for a rank's folder,
-    "ondisk" for a generic cache, or "temporary" for another user's or an older folder beside the
-    default one.
+    """A folder or a server, why it is one, and whether it exists. reason: the variable that names
+    it, "default", "triton-default", "vllm" for a rank's folder, "ondisk" for a generic cache, or
+    "temporary" for another user's or an older folder beside the default one.
     """
 
     path: str
@@ -79,10 +77,8 @@ def _vllm_ranks() -> Iterator[str]:
     root = os.path.expanduser(root)
     if os.path.isabs(root):
         for folder in _folders(os.path.join(root, "torch_compile_cache"), ""):
-            if os.path.basename(folder) == "torch_aot_compile":
-                yield from _folders(folder, "")
-            else:
-                yield from _folders(folder, "rank_")
+            aot = os.path.basename(folder) == "torch_aot_compile"
+            yield from _folders(folder, "" if aot else "rank_")
         yield from _folders(os.path.join(root, "torch_aot_compile"), "")
 
 

@@ -22,12 +22,15 @@ from torchkeeper.stores.items import CHUNK, File, Item, Source
 
 #: Seconds between two messages: what comes sooner nobody can read.
 _EVERY = 0.05
+#: Pieces of CHUNK bytes that are read before the first of them is hashed.
+_AHEAD = 4
+
+#: Writes a piece, which is only valid until it returns.
+Take = Callable[["bytes | memoryview"], object]
 
 
 class Progress:
-    """Counts bytes towards a total and tells a Report: ``progress`` in bytes, and what is copied,
-    ``now={"kind", "key"}``.
-    """
+    """Tells a Report of bytes towards a total (``progress``), and of what is copied (``now``)."""
 
     def __init__(self, report: Report, total: int) -> None:
         self._report, self._total, self._done = report, total, 0
@@ -61,13 +64,6 @@ class Progress:
         if now - self._told > _EVERY:
             self._told = now
             self._report.progress(min(self._done, self._total), self._total, "bytes")
-
-
-#: Pieces of CHUNK bytes that are read before the first of them is hashed.
-_AHEAD = 4
-
-#: Writes a piece, which is only valid until it returns.
-Take = Callable[["bytes | memoryview"], object]
 
 
 class Pouring:

@@ -46,10 +46,9 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Space:
-    """What a file system says of a folder, or of the nearest one above that is there.
-
-    free: bytes this user may still write, or None where it does not tell. why: why the folder
-    cannot be written, or None where it can. exists: whether the folder itself is there.
+    """What a file system says of a folder, or of the nearest one above that is there. free: bytes
+    this user may still write, or None where it does not tell. why: why the folder cannot be
+    written, or None where it can. exists: whether the folder itself is there.
     """
 
     free: int | None
@@ -82,9 +81,7 @@ def needed(sizes: Iterable[int]) -> int:
 
 
 def unwritable(file: str, e: OSError, needed: int) -> Problem:
-    """Why a file could not be written: "output-full" where there is no room for about so many
-    bytes, else "output-unwritable".
-    """
+    """Why a file cannot be written: "output-full", needing so much, or "output-unwritable"."""
     if no_room(e):
         # What a quota leaves is not known; on a disk that others use, too, it may be more by now.
         folder = os.path.dirname(os.path.abspath(file))

@@ -42,14 +42,9 @@ def begin(module: str, env: Mapping[str, str] | None = None) -> subprocess.Popen
     source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     boot = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import main; main()"
     # Isolated and without site: it starts in 0.1 s and sees no installed package.
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", "-c", boot, source],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env=env,
-    )
+    command = [sys.executable, "-I", "-S", "-B", "-c", boot, source]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, cwd="/", env=env)
 
 
 def end(process: subprocess.Popen[bytes], seconds: float | None = None) -> None:
@@ -101,9 +96,7 @@ def variables(data: bytes) -> dict[str, str]:
 
 
 def has_overwritten(pid: int) -> bool:
-    """Whether it has written over what it was started with, as programs do that give themselves a
-    title (setproctitle): then nobody sees its environment any more.
-    """
+    """Whether its environment is written over, as by programs with a title (setproctitle)."""
     data = read(pid, "environ")
     return bool(data) and b"=" not in data.partition(b"\0")[0]
 

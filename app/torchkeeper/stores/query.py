@@ -50,6 +50,15 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": op.lt, ">": op.gt, "<=": op.le, ">=": op.ge, "=": op.eq,
 }  # fmt: skip
 _ATTRIBUTES = {"age": "mtime", "compile": "compile_s"}
+#: States that are not only a verdict; what is broken may show only in what it needs.
+_STATES: dict[str, Mask] = {
+    "orphan": lambda entries: [e.orphan is not None for e in entries],
+    "foreign": lambda entries: [e.owner is not None for e in entries],
+    "broken": lambda entries: [
+        e.verdict == "broken" or (e.problem is not None and e.broken) for e in entries
+    ],
+    "unread": lambda entries: [e.problem in UNREAD for e in entries],
+}
 
 
 class Query(NamedTuple):
@@ -109,9 +118,7 @@ def bytes_in(text: str) -> int:
 
 
 def seconds_in(text: str) -> float:
-    """Seconds of an age as filters have it: 30d, 2w, 12h; without a unit, days. Raises
-    Problem("bad-age").
-    """
+    """Seconds of an age as in filters: 30d, 2w, 12h; days by default. Raises Problem("bad-age")."""
     return _measured("bad-age", text, _AGES)
 
 
@@ -152,17 +159,6 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
     if field == "expires" and value.lower() == "never":
         return lambda entries: [e.expires == 0 for e in entries]
     return _number_term(token, field, operator, value, now)
-
-
-#: States that are not only a verdict; what is broken may show only in what it needs.
-_STATES: dict[str, Mask] = {
-    "orphan": lambda entries: [e.orphan is not None for e in entries],
-    "foreign": lambda entries: [e.owner is not None for e in entries],
-    "broken": lambda entries: [
-        e.verdict == "broken" or (e.problem is not None and e.broken) for e in entries
-    ],
-    "unread": lambda entries: [e.problem in UNREAD for e in entries],
-}
 
 
 def _text_term(token: str, field: str, value: str) -> Mask:

@@ -13,6 +13,7 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -152,7 +153,7 @@ def begin() -> subprocess.Popen[bytes]:
     return processes.begin("torchkeeper.stores.reader_process", {"PYTHONHASHSEED": "random"})
 
 
-class Reader:
+class Reader(AbstractContextManager["Reader"]):
     """A reader process, started when it is first needed and restarted after each death."""
 
     def __init__(self) -> None:
@@ -162,9 +163,6 @@ class Reader:
         self._worked = 0.0
         #: The batch that the reader was sent ahead.
         self._begun: list[Reading] = []
-
-    def __enter__(self) -> Reader:
-        return self
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
@@ -211,9 +209,7 @@ class Reader:
     def _ask(
         self, batch: list[Reading], report: Report, full: bool, budget: Budget | None
     ) -> list[dict[str, object]]:
-        """The answers to a batch; where the reader dies, up to and including the fatal entry, and
-        where there is no time for the rest of it, up to that.
-        """
+        """Answers to a batch, as far as there is time, or up to the entry the reader dies of."""
         begun, self._begun = self._begun, []
         if not begun and not self._sent(batch, full):
             return [{"problem": "reader-crashed"}]
@@ -318,8 +314,7 @@ class Reader:
 def _processor_seconds(pid: int) -> float:
     """What a process has used of the processor; much where that cannot be told."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stream:
-            fields = stream.read().rpartition(b")")[2].split()
+        fields = processes.read(pid, "stat").rpartition(b")")[2].split()
         return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
     except (OSError, ValueError, IndexError):
         return time.monotonic()
@@ -348,12 +343,11 @@ def _checked(answer: Mapping[str, object]) -> Facts:
     widths = checked.get("widths")
     if isinstance(widths, str) and not all(part.isdecimal() for part in widths.split()):
         checked["widths"] = None
-    taken = checked.get("compile_s")
-    if not isinstance(taken, (int, float)) or isinstance(taken, bool):
+    # As JSON has them: a bool is no number.
+    if type(checked.get("compile_s")) not in (int, float):
         checked["compile_s"] = None
-    if "warp" in checked:
-        warp = checked["warp"]
-        checked["warp"] = warp if isinstance(warp, int) and not isinstance(warp, bool) else None
+    if "warp" in checked and type(checked["warp"]) is not int:
+        checked["warp"] = None
     checked["opaque"] = True if checked.get("opaque") else None
     for name in ("fx_keys", "triton_keys", "code_keys", "code_names", "prints"):
         checked[name] = _texts(checked.get(name))

@@ -14,7 +14,7 @@ import hashlib
 import io
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
@@ -24,7 +24,7 @@ from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import FILL, Echoes, Extent, Scanner, texts_of_pickle
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.items import CHUNK, MARK, File, Source, Taken, portable_stream
+from torchkeeper.stores.items import CHUNK, File, Raw, Source, Taken, portable_stream
 from torchkeeper.stores.pouring import unreadable
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
@@ -56,14 +56,14 @@ def joined(patches: Sequence[Patch]) -> list[Patch]:
     return found
 
 
-class Patched:
-    """A source with files that are those of another, patched. files: by path and sha256 of what is
-    asked for, the other's file and its patches, in order and apart. Other files are that source's.
-    """
+#: By path and sha256 of what is asked for: another's file, and its patches, in order and apart.
+_Files = dict[tuple[str, str | None], tuple[File, Sequence[Patch]]]
 
-    def __init__(
-        self, source: Source, files: Mapping[tuple[str, str | None], tuple[File, Sequence[Patch]]]
-    ) -> None:
+
+class Patched:
+    """A source with ``files`` that are those of another, patched. Other files are that source's."""
+
+    def __init__(self, source: Source, files: _Files) -> None:
         self._source, self._files = source, files
 
     def open(self, file: File) -> BinaryIO:
@@ -78,15 +78,12 @@ def patched(stream: BinaryIO, patches: Sequence[Patch]) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_Raw(stream, patches), CHUNK))
 
 
-class _Raw(io.RawIOBase):
+class _Raw(Raw):
     def __init__(self, stream: BinaryIO, patches: Sequence[Patch]) -> None:
         super().__init__()
         self._stream, self._patches = stream, patches
         self._ends = [patch.end for patch in patches]
         self._at = 0
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast(bytearray, buffer)).cast("B")
@@ -94,13 +91,11 @@ class _Raw(io.RawIOBase):
         start, end = self._at, self._at + len(data)
         view[: len(data)] = data
         for number in range(bisect_right(self._ends, start), len(self._patches)):
-            patch = self._patches[number]
-            if patch.start >= end:
+            one = self._patches[number]
+            if one.start >= end:
                 break
-            first, last = max(patch.start, start), min(patch.end, end)
-            view[first - start : last - start] = patch.bytes[
-                first - patch.start : last - patch.start
-            ]
+            first, last = max(one.start, start), min(one.end, end)
+            view[first - start : last - start] = one.bytes[first - one.start : last - one.start]
         self._at = end
         return len(data)
 
@@ -109,8 +104,7 @@ class _Raw(io.RawIOBase):
         super().close()
 
 
-#: The kinds whose payload may be changed: their keys are made of other things. The keys of code and
-#: kernels are made of what they hold.
+#: The kinds whose payload may be changed: their keys are not made of it, as those of code are.
 _REDACTABLE = frozenset({"fxgraph", "aotautograd", "pgo", "precompile", "autotune"})
 #: Those of which each is a pickle.
 _PICKLES = frozenset({"fxgraph", "aotautograd", "pgo", "precompile"})
@@ -144,21 +138,19 @@ class Told:
 
     def to_json(self) -> Leaks:
         """What an engine says of it; the private facts are sorted, the most frequent first."""
-        facts = sorted(self.private.values(), key=lambda one: (one["what"], -one["times"]))
         return {
             "secrets": self.secrets,
             "entries": self.entries,
             "redacted": self.redacted,
             "fixed": self.fixed,
-            "private": facts,
+            "private": sorted(self.private.values(), key=lambda one: (one["what"], -one["times"])),
         }
 
 
 class Screen:
-    """Looks at entries that are to leave, and holds back what should not.
-
-    choice: what is to become of them. own: names of this user and this machine (artifacts.leaks).
-    dry: with no choice, only tell. kinds: those that the target takes.
+    """Looks at entries that are to leave, and holds back what should not. choice: what is to become
+    of them. own: names of this user and this machine (artifacts.leaks). dry: with no choice, only
+    tell. kinds: those that the target takes.
     """
 
     def __init__(
@@ -180,9 +172,7 @@ class Screen:
     def described(
         self, chosen: Sequence[Described], source: Source
     ) -> tuple[list[Described], Source]:
-        """Entries as they may leave, and whence their bytes come. Raises Problem("secrets-found")
-        where some hold secrets and nobody has said what to do.
-        """
+        """Entries as they may leave. Raises Problem("secrets-found") where nobody has chosen."""
         some = [one.item for one in chosen if not (one.entry.broken or one.entry.put_off)]
         made, held = self._screened(some, source)
         found = []
@@ -205,7 +195,11 @@ class Screen:
         items = offered.items()
         made, held = self._screened(items, offered)
         kept = [made.items.get(id(item), item) for item in items if id(item) not in held]
-        return Taken(_distinct(kept), made.source)
+        distinct: dict[tuple[str, ...], Item] = {}
+        for item in kept:  # without those that have become another's equal
+            digests = [file.sha256 or str(id(item)) for file in item.files]
+            distinct.setdefault((item.kind, item.path, *digests), item)
+        return Taken(list(distinct.values()), made.source)
 
     def _screened(self, items: Sequence[Item], source: Source) -> tuple[_Made, set[int]]:
         items = [item for item in items if item.kind in self._kinds]
@@ -226,7 +220,7 @@ class Screen:
             raise Problem(
                 "secrets-found", secrets=told.secrets, entries=told.entries, fixed=told.fixed
             )
-        files: dict[tuple[str, str | None], tuple[File, Sequence[Patch]]] = {}
+        files: _Files = {}
         for one in seen:
             if id(one.item) in held:
                 continue
@@ -246,13 +240,7 @@ class Screen:
         self._report.finding(leaks=self.told.to_json())
         return made, held
 
-    def _redact(
-        self,
-        seen: _Seen,
-        source: Source,
-        files: dict[tuple[str, str | None], tuple[File, Sequence[Patch]]],
-        made: _Made,
-    ) -> None:
+    def _redact(self, seen: _Seen, source: Source, files: _Files, made: _Made) -> None:
         """Raises Problem("entry-vanished" | "redaction-breaks")."""
         item = seen.item
         old = item.files[0]
@@ -299,7 +287,7 @@ class Screen:
                         leaks = self._scan(item, name, stream, facts, file.size if file else 0)
                     if leaks:
                         seen = found.setdefault(id(item), _Seen(item))
-                        self._note(seen, file, name, leaks, source, values)
+                        values |= dict.fromkeys(self._note(seen, file, name, leaks, source))
         echoes = Echoes(values)
         for item in items if echoes else ():
             with self._searching(item):
@@ -338,14 +326,9 @@ class Screen:
         return list(leaks.values())
 
     def _note(
-        self,
-        seen: _Seen,
-        file: File | None,
-        name: str,
-        leaks: list[Leak],
-        source: Source,
-        values: dict[bytes, None],
-    ) -> None:
+        self, seen: _Seen, file: File | None, name: str, leaks: list[Leak], source: Source
+    ) -> list[bytes]:
+        """Remember what was found in a file; returns the secrets themselves."""
         item = seen.item
         fixed = _is_fixed(item, file) or len(leaks) >= _MAX_LEAKS
         data = _whole(file, source) if file and not fixed and item.kind in _PICKLES else None
@@ -355,8 +338,6 @@ class Screen:
         grouped: dict[tuple[str, str, bytes], list[Leak]] = {}
         for leak in leaks:
             value = texts[leak.start : leak.end] if texts else b""
-            if value:
-                values.setdefault(value)
             grouped.setdefault((leak.what, leak.name, value), []).append(leak)
             if file:
                 patch = Patch(leak.start, FILL * (leak.end - leak.start))
@@ -364,6 +345,7 @@ class Screen:
         for some in grouped.values():
             self._tell(item, name, some[0], len(some), fixed)
         seen.fixed = seen.fixed or fixed
+        return [value for _, _, value in grouped if value]
 
     def _listen(self, item: Item, source: Source, echoes: Echoes, found: dict[int, _Seen]) -> None:
         """Find what is known to be secret where nothing around it says so."""
@@ -448,15 +430,6 @@ def _where(item: Item, file: str, offset: int) -> Where:
     return {"kind": item.kind, "key": item.key, "path": item.path, "file": file, "offset": offset}
 
 
-def _distinct(items: list[Item]) -> list[Item]:
-    """Items without those that have become another's equal."""
-    found: dict[tuple[str, ...], Item] = {}
-    for item in items:
-        digests = [file.sha256 or str(id(item)) for file in item.files]
-        found.setdefault((item.kind, item.path, *digests), item)
-    return list(found.values())
-
-
 def _within(leaks: Iterable[Leak], extents: Sequence[Extent]) -> list[Leak]:
     """Secrets without what comes after the text that they are in: opcodes may look like text."""
     found = []
@@ -468,13 +441,12 @@ def _within(leaks: Iterable[Leak], extents: Sequence[Extent]) -> list[Leak]:
 
 
 def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, BinaryIO]]:
-    """What of an item goes to another place: each file, its name, and its bytes as they are there.
-    None for what is no file: a key that somebody chose, and the text of an item of a list. Raises
-    OSError.
+    """What of an item goes to another place: each file, its name, and its bytes there; None for
+    what is no file: a key that somebody chose, and the text of an item of a list. Raises OSError.
     """
     if item.kind == "pgo":
         yield None, "key", io.BytesIO(item.key.encode("utf-8", "surrogatepass"))
-    listed = item.path.partition(MARK)[0]
+    listed = item.list_path
     if item.about:
         yield None, listed.rpartition("/")[2], io.BytesIO(item.about)
     for file in item.files:

@@ -91,9 +91,8 @@ class Using(TypedDict):
 
 
 class InUse(TypedDict):
-    """What uses a folder (``folders.in_use.InUse``).
-
-    count: of all its processes, of which not all are named. all: any entry may be needed.
+    """What uses a folder (``folders.in_use.InUse``), in all ``count``. all: any entry may be
+    needed.
     """
 
     processes: list[Using]
@@ -129,10 +128,7 @@ class _Done(Amount):
 
 
 class Done(_Done, total=False):
-    """What a purge or an undo did.
-
-    receipt: for undo, None where there is none. failed: of a server, how much was not removed.
-    """
+    """What a purge or an undo did. receipt: for undo. failed: of a server, how much stays."""
 
     failed: int
 
@@ -167,10 +163,8 @@ class _Beside(TypedDict):
 
 
 class Beside(_Beside, Strays, Claims, total=False):
-    """What is said of a place besides its entries.
-
-    format: of what is no folder. made_in: where all of it was made; that, and what follows
-    (``artifacts.builds.Claims``), of a bundle.
+    """What is said of a place besides its entries. format: of what is no folder. made_in: where all
+    of it was made; that, and what follows (``artifacts.builds.Claims``), of a bundle.
     """
 
     owners: list[Owned] | None

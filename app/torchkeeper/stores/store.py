@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
 
 Batches = Iterator[list[Described]]
+#: Entries, and whence their bytes come.
+Going = tuple[Sequence[Described], Source]
+#: When each of some items was last used, and on what that rests.
+Uses = tuple[list[float | None] | None, str | None]
+#: Entries with all that is known of them.
+InFull = Iterator[tuple[Described, Relatives]]
 
 
 class Lost(Exception):
     """A server that entries come from or go to was lost, and did not come back in time; unlike a
-    Problem or an OSError of a single entry, that ends all.
-
-    problem: what was wrong at last. arrived: how many of ``total`` entries are in the target,
-    counting those that were there before. waited: whether it was waited for in vain.
+    Problem or an OSError of a single entry, that ends all. problem: what was wrong at last.
+    arrived: how many of ``total`` entries are in the target, counting those that were there before.
+    waited: whether it was waited for in vain.
     """
 
     def __init__(self, problem: Problem, waited: bool = False) -> None:
@@ -187,9 +192,7 @@ class Store(Source):
         self, items: Iterable[Item], reader: Reader, report: Report, full: bool = False,
         budget: Budget | None = None,
     ) -> Batches:  # fmt: skip
-        """The entries of some items in batches, as stores.describe.describe gives them. budget:
-        what reading others of the place before has left.
-        """
+        """The entries of some items, as ``describe``. budget: what reading others has left."""
         return describe(items, self, reader, report, full, budget=budget or Budget())
 
     def index(self, file: str | None) -> Index | None:
@@ -256,9 +259,7 @@ class Store(Source):
         """Batches; wanted: with when entries go, and when they were last used, if it knows that."""
         return iter(batches)
 
-    def uses(
-        self, items: Sequence[Item], report: Report
-    ) -> tuple[list[float | None] | None, str | None]:
+    def uses(self, items: Sequence[Item], report: Report) -> Uses:
         """When each item was last used, None where ``timed`` entries tell; and on what that rests
         (folders.folder.RESTS), None where nobody knows.
         """
@@ -323,10 +324,8 @@ class Store(Source):
             if index:
                 index.close()
 
-    def in_full(
-        self, key: str, memory: Memory, report: Report
-    ) -> Iterator[tuple[Described, Relatives]]:
-        """The entries of ``items_of_key``, with all that is known of them."""
+    def in_full(self, key: str, memory: Memory, report: Report) -> InFull:
+        """The entries of ``items_of_key``."""
         items = self.survey(report)
         chosen = self._of_key(items, key)
         # The others are read too, briefly: a kernel's name is in the graph it belongs to.
@@ -376,8 +375,6 @@ class Store(Source):
 
         return Taken([one.item for one in portable(chosen, left)], self)
 
-    def for_bundle(
-        self, chosen: Sequence[Described], left: Left
-    ) -> tuple[Sequence[Described], Source]:
+    def for_bundle(self, chosen: Sequence[Described], left: Left) -> Going:
         """What can go into a bundle, and whence its bytes come."""
         return chosen, self

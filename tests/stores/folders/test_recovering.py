@@ -311,13 +311,13 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
 
 def test_what_is_at_work_inside_is_left_alone(tmp_path: Path) -> None:
     inside = Journal(str(tmp_path / "sub"), "import")
-    theirs = Path(journal.temporary_file(str(tmp_path / "sub/x"), inside.id))
+    theirs = Path(inside.temporary_file(str(tmp_path / "sub/x")))
     write(theirs)
     inside.note(["new", f"x/{theirs.name}"])
     cut = begin(tmp_path, "import")
-    lost = Path(journal.temporary_file(str(tmp_path / "y/z"), cut.id))
+    lost = Path(cut.temporary_file(str(tmp_path / "y/z")))
     write(lost)
-    folder = Path(journal.temporary_folder(str(tmp_path / "y"), cut.id))
+    folder = Path(cut.temporary_folder(str(tmp_path / "y")))
     write(folder / "k.json")
     assert recover(str(tmp_path), Report())
     assert theirs.exists()

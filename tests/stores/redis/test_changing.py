@@ -176,7 +176,8 @@ def test_what_another_has_put_there_is_not_counted_as_ours(
             return replies
 
         monkeypatch.setattr(store.connection, "many", many)
-        done = publisher.finish()
+        publisher.flush()
+        done = publisher.done
     assert (done.entries, done.existed) == (1, 1)
 
 
@@ -266,13 +267,15 @@ def test_a_folder_is_published_as_pytorch_published_it(server: Server, kept_291:
         publisher = Publisher(store, Report(), left)
         for item, compile_s in graphs:
             publisher.put(item, folder, compile_s)
-        done = publisher.finish()
+        publisher.flush()
+        done = publisher.done
         assert (done.entries, done.existed, left) == (11, 0, [])
         assert contents(server) == {k: v for k, v in dump().items() if "pgo" not in k}
         again = Publisher(store, Report(), left)
         for item, _ in graphs:
             again.put(item, folder, None)  # another time is no other payload
-        assert (again.finish().entries, again.done.existed, left) == (0, 11, [])
+        again.flush()
+        assert (again.done.entries, again.done.existed, left) == (0, 11, [])
 
 
 class Memory:
@@ -295,7 +298,8 @@ def put(store: Redis, left: Kept, *entries: tuple[Item, Memory]) -> publishing.P
     publisher = Publisher(store, Report(), left)
     for item, source in entries:
         publisher.put(item, source, 1.0)
-    return publisher.finish()
+    publisher.flush()
+    return publisher.done
 
 
 def test_nothing_is_overwritten(server: Server) -> None:
@@ -326,7 +330,8 @@ def test_kinds_that_no_redis_holds(server: Server, kept_291: Path) -> None:
         others = [one for one in folder_entries(kept_291) if one[0].kind in ("code", "lock")]
         for item, compile_s in others:
             publisher.put(item, folder, compile_s)
-        assert publisher.finish().entries == 0
+        publisher.flush()
+        assert publisher.done.entries == 0
     assert {code for _, code in left} == {"kind-not-in-redis"}
     assert len(left) == len(others) > 5
 
@@ -338,7 +343,8 @@ def test_a_kernel_goes_there_and_back(server: Server, kernels: Path) -> None:
         publisher = Publisher(store, Report(), none_left)
         for item in items:
             publisher.put(item, folder, None)
-        assert publisher.finish().entries == len(items) > 1
+        publisher.flush()
+        assert publisher.done.entries == len(items) > 1
         groups = [value for key, value in contents(server).items() if "__grp__" in key]
         assert groups
         assert all(isinstance(json.loads(value)["child_paths"], list) for value in groups)
@@ -356,7 +362,8 @@ def test_a_kernel_goes_there_and_back(server: Server, kernels: Path) -> None:
         again = Publisher(store, Report(), none_left)
         for item in items:
             again.put(item, folder, None)
-        assert (again.finish().entries, again.done.existed) == (0, len(items))
+        again.flush()
+        assert (again.done.entries, again.done.existed) == (0, len(items))
 
 
 def test_a_server_without_room_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -400,14 +407,16 @@ def test_a_broken_connection_is_made_anew(tmp_path: Path) -> None:
         late.start()
         publisher.put(*second, 1.0)
         publisher.put(*third, 1.0)
-        assert publisher.finish().entries == 3
+        publisher.flush()
+        assert publisher.done.entries == 3
         late.join()
         assert set(contents(mortal)) == {fx_key(2), fx_key(3)}
         # It had not saved the first, which does not count until it is there again.
         assert publisher.gone() == [first]
         assert publisher.done.entries == 2
         publisher.put(first, source, 1.0)
-        assert publisher.finish().entries == 3
+        publisher.flush()
+        assert publisher.done.entries == 3
         assert publisher.gone() == []
         assert set(contents(mortal)) == {fx_key(1), fx_key(2), fx_key(3)}
 
@@ -419,7 +428,7 @@ def test_a_server_that_stays_away_is_lost(tmp_path: Path, monkeypatch: pytest.Mo
         publisher.put(*graph(1, b"one"), 1.0)
         mortal.kill()
         with pytest.raises(Lost) as caught:
-            publisher.finish()
+            publisher.flush()
     assert caught.value.problem.code == "server-refused"
     assert caught.value.problem.params["server"] == mortal.url
 

@@ -220,7 +220,8 @@ def test_a_user_who_may_use_some_keys_only(full: Server) -> None:
         taken = next(key for key in dump() if "autograd" in key).split("::")[1][:-3]
         file = File(f"aotautograd/{taken}/x", 4)
         publisher.put(Item("aotautograd", taken, file.path, [file]), Four(), 1.0)
-        done = publisher.finish()
+        publisher.flush()
+        done = publisher.done
         assert (done.entries, done.existed) == (0, 7)
         assert left == [(file.path, "server-forbids")]
 

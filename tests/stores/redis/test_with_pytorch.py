@@ -101,7 +101,7 @@ def test_triton_reads_what_is_published_and_writes_what_is_listed(
         publisher = Publisher(store, Report(), none_left)
         for item in items:
             publisher.put(item, folder, None)
-        publisher.finish()
+        publisher.flush()
         said = said_by(
             torch_python,
             TRITON,

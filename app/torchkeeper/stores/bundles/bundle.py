@@ -36,7 +36,7 @@ BOMB_RATIO = 100
 #: Of a member in front of its bytes: a magic number, flags, and the lengths of two texts after it.
 _LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 #: What a manifest promises of a mega-cache, by kind, key, sha256 and name.
-_Promised = dict[tuple[str, str, str, str], manifest.Listed]
+_Listed = dict[tuple[str, str, str, str], manifest.Listed]
 #: Bytes of a name that one of ours may have.
 _MAX_NAME = 2048
 
@@ -168,7 +168,7 @@ class Bundle(Store):
         said = manifest.begin(whole)
         del whole
         self.made_in, self.native = said.made_in, said.native
-        promised: _Promised = {}
+        promised: _Listed = {}
         more = set(members) - parts.OUR_OWN
         for entry in said.entries:
             report.check()
@@ -207,9 +207,7 @@ class Bundle(Store):
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
     def _member_start(self, name: str, offset: int) -> int:
-        """Where in the file the bytes of a stored member start whose header is at an offset. Raises
-        Problem("bundle-damaged") where the header is not that of a member of this name.
-        """
+        """Where a stored member starts. Raises Problem("bundle-damaged") for another's header."""
         try:
             header = os.pread(self._file.fileno(), 30 + _MAX_NAME, offset)
             magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
@@ -291,9 +289,7 @@ class Bundle(Store):
             return None
         return {**self.native, "cpu_flags": None} if built.elsewhere else self.native
 
-    def _take_mega_cache(
-        self, stream: BinaryIO, report: Report, promised: _Promised | None
-    ) -> None:
+    def _take_mega_cache(self, stream: BinaryIO, report: Report, promised: _Listed | None) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         known_paths = {item.path for item in self._items}
         try:
@@ -343,10 +339,8 @@ class Told:
     """What a bundle says, for a bundle that is made of it."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self.origin: Native | None = None
-        if bundle.native is not None:
-            self.origin = {**bundle.native, "commands": []}
-        self._bundle = bundle
+        self._bundle, native = bundle, bundle.native
+        self.origin: Native | None = None if native is None else {**native, "commands": []}
 
     def made(self, item: Item, _: Source) -> parts.Made | None:
         built = self._bundle.built.get(item.path)
@@ -377,10 +371,8 @@ def claims(bundle: Bundle) -> Claims:
     }
 
 
-def _known(artifacts: Sequence[Artifact], promised: _Promised) -> dict[tuple[str, str, int], str]:
-    """The sha256 that a manifest promises of artifacts, by kind, key and size, where no other has
-    the same name. Whoever reads one of them compares it.
-    """
+def _known(artifacts: Sequence[Artifact], promised: _Listed) -> dict[tuple[str, str, int], str]:
+    """The sha256 promised of artifacts of one name, by kind, key and size; readers compare it."""
     counts = Counter((artifact.type, artifact.key) for artifact in artifacts)
     names = Counter((kind, key) for kind, key, _, _ in promised)
     return {
@@ -391,7 +383,6 @@ def _known(artifacts: Sequence[Artifact], promised: _Promised) -> dict[tuple[str
 
 
 def _pieces(stream: BinaryIO, artifact: Artifact, report: Report) -> Iterator[bytes]:
-    """The bytes of an artifact, as far as they are asked for."""
     stream.seek(artifact.offset)
     left = artifact.size
     while left and (data := stream.read(min(CHUNK, left))):

@@ -49,9 +49,7 @@ _Value = TypeVar("_Value")
 
 @dataclass
 class Exported:
-    """What went into a bundle; objects and described: as of ``parts.Record``; size: of all of
-    it. held: the file, where it is not to appear yet.
-    """
+    """What went into a bundle, of ``size`` in all. held: the file, where it does not appear yet."""
 
     entries: int = 0
     files: int = 0
@@ -192,7 +190,7 @@ def _write(
                     left(one.item, problem)
                 else:
                     built = record.add(one.item, source, files)
-                    exported.add(one, _listed(one, sha256, files, built))
+                    exported.add(one, _listed(one, sha256, tuple(files), built))
         exported.objects, exported.described = record.objects, record.described
         made = _manifest(taken, exported.listed, record, digest)
         with archive.open(info(manifest.NAME), "w") as member:
@@ -265,8 +263,6 @@ def _mega_cache(
 
 
 class _Reading:
-    """Reads what goes into a bundle, once."""
-
     def __init__(self, source: Source, pouring: Pouring) -> None:
         self._source, self._pouring = source, pouring
 
@@ -302,12 +298,8 @@ def bundled(kind: str, path: str) -> str:
     return manifest.FILES + (path if kind == "aoti_eager" else layout.canonical(path))
 
 
-def _files(
-    one: Described, reading: _Reading, members: Members
-) -> tuple[str, tuple[ListedFile, ...]]:
-    """Write the files of an entry; returns its sha256, and them as the manifest lists them. Raises
-    Problem as ``_Reading.pour``, also when some of them are written.
-    """
+def _files(one: Described, reading: _Reading, members: Members) -> tuple[str, list[ListedFile]]:
+    """Write an entry's files; its sha256, and they as listed. Raises as ``_Reading.pour``."""
     parts, listed = [], []
     for file in one.item.files:
         path = bundled(one.item.kind, file.path)
@@ -317,14 +309,12 @@ def _files(
     sha256 = payload_digest(parts)
     if not one.unhashed and sha256 != one.entry.sha256:
         raise Problem("entry-changed")
-    listed.sort(key=lambda file: file.path)
-    return sha256, tuple(listed)
+    return sha256, sorted(listed, key=lambda file: file.path)
 
 
 def common_origin(made_in: Iterable[MadeIn | None]) -> MadeIn | None:
-    """The environment the FX graphs say they were made in; None where they do not tell or agree.
-    torch decides: of entries by several torch versions nothing is said. Other facts that differ are
-    None.
+    """The environment the FX graphs say they were made in; None where they do not tell, or name
+    several versions of torch. Other facts that differ are None.
     """
     said = [one for one in made_in if one]
     versions = {one["torch"] for one in said}
@@ -359,12 +349,10 @@ class OfKind(NamedTuple):
 
 @dataclass(frozen=True)
 class Planned:
-    """What would go into a bundle.
-
-    bytes: of the entries; size: of the whole bundle, which the disk needs while it is written.
-    kinds: in the order of KINDS. torches, devices: how many entries were made by and for which, the
-    most first; None is not among them. made_in: as the bundle will say. objects, described: as of
-    ``parts.Record``.
+    """What would go into a bundle. bytes: of the entries; size: of the whole bundle, which the disk
+    needs while it is written. kinds: in the order of KINDS. torches, devices: how many entries were
+    made by and for which, the most first; None is not among them. made_in: as the bundle will say.
+    objects, described: as of ``parts.Record``.
     """
 
     entries: int

@@ -19,7 +19,7 @@ from torchkeeper.artifacts.builds import Build, Native, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, instruction_sets, key_of
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, MARK, File, Item, Source, digest_of
+from torchkeeper.stores.items import CHUNK, MARK, File, Item, Raw, Source, digest_of
 from torchkeeper.stores.pouring import Progress, Take
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: A member that may come to more than zipfile's limit for small numbers has room for large ones.
 MAY_BE_BIG = 1 << 30
+#: What zipfile raises for a damaged or unsupported member.
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
 Filled = TypeVar("Filled")
 
@@ -118,18 +120,11 @@ def _members_header(made: zipfile.ZipInfo, roomy: bool) -> bytes:
     return made.FileHeader(roomy)
 
 
-#: What zipfile raises for a damaged or unsupported member.
-ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
-
-
-class Slice(io.RawIOBase):
+class Slice(Raw):
     """A part of a file, as a stream of its own."""
 
     def __init__(self, file: BinaryIO, offset: int, size: int) -> None:
         self._file, self._offset, self._size, self._at = file, offset, size, 0
-
-    def readable(self) -> bool:
-        return True
 
     def seekable(self) -> bool:
         return True
@@ -147,14 +142,11 @@ class Slice(io.RawIOBase):
         return got
 
 
-class Member(io.RawIOBase):
+class Member(Raw):
     """A member of a zip whose damage is an OSError, as that of a file is."""
 
     def __init__(self, member: IO[bytes]) -> None:
         self._member = member
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         try:
@@ -179,20 +171,25 @@ OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
 _LINE, _LARGE = 46, 20
 
 
+class Opened(NamedTuple):
+    """A bundle of a manifest, open for reading."""
+
+    stream: BinaryIO
+    members: Mapping[str, zipfile.ZipInfo]
+    manifest: bytes
+    signature: bytes | None
+
+
 def check(
-    path: str,
-    stream: BinaryIO,
-    members: Mapping[str, zipfile.ZipInfo],
-    listed: bytes,
-    report: Report,
-    files: bool = False,
+    path: str, opened: Opened, report: Report, files: bool = False
 ) -> tuple[list[zipfile.ZipInfo], int]:
     """The members as they would be written, in their order, and where the last one ends.
 
-    listed: the manifest. files: whether files are read, too, and their sha256 compared; the
-    mega-cache always is. Raises Problem("bundle-altered", file=…, part=…), where part names the
-    entry that is another, Problem("bundle-more", file=…, part=…), and as ``manifest.begin``.
+    files: whether files are read, too, and their sha256 compared; the mega-cache always is. Raises
+    Problem("bundle-altered", file=…, part=…), where part names the entry that is another,
+    Problem("bundle-more", file=…, part=…), and as ``manifest.begin``.
     """
+    stream, members, listed, _ = opened
     promised, mega_cache = _promised(path, listed, report)
     sizes = (one.file_size for name, one in members.items()
              if name == manifest.MEGA_CACHE or (files and name in promised))  # fmt: skip
@@ -297,9 +294,7 @@ class _Tail(BytesIO):
 
 
 def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, int] | None:
-    """A member as it is written here, and how long its header is; None where the header
-    that is there is another. Small members and large ones have different ones.
-    """
+    """A member as it is written here, and how long its header is; None where another is there."""
     for roomy in (False, True):
         made = info(one.filename)
         made.CRC, made.file_size, made.compress_size = one.CRC, one.file_size, one.file_size
@@ -378,9 +373,7 @@ def _object(item: Item) -> File | None:
 
 
 class Made(NamedTuple):
-    """How an object was built: the portable text of the command, None of an eager kernel's
-    library; and ``elsewhere`` as of Build.
-    """
+    """How an object was built. command: None of a kernel's library; elsewhere: as of Build."""
 
     command: str | None
     elsewhere: bool
@@ -461,9 +454,8 @@ def environment(builders: object) -> Environment | None:
 
 @dataclass
 class Record:
-    """What a manifest will say of the objects of a bundle.
-
-    objects: how many entries hold one; described: of how many it is known how they were built.
+    """What a manifest will say of the objects of a bundle. objects: how many entries hold one;
+    described: of how many it is known how they were built.
     """
 
     makers: Makers | None = None

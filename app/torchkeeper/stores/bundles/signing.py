@@ -16,8 +16,8 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from typing import IO, BinaryIO, NamedTuple
+from collections.abc import Iterator
+from typing import IO, BinaryIO
 
 from torchkeeper.artifacts import manifest, megacache, sshsig
 from torchkeeper.artifacts.entry import Problem
@@ -38,13 +38,6 @@ _PATIENCE = 30
 _ABOUT = 4096
 
 
-class _Opened(NamedTuple):
-    stream: BinaryIO
-    members: Mapping[str, zipfile.ZipInfo]
-    manifest: bytes
-    signature: bytes | None
-
-
 def signature_of(path: str, signers: str | None, report: Report) -> Signature:
     """Who signed a bundle. signers: a file of allowed signers as of ssh-keygen(1), which need not
     be there, or None.
@@ -62,7 +55,7 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
         except ValueError as e:
             raise Problem("signature-wrong", file=path, why=str(e)) from e
         status, signer = _asked(path, opened, signers)
-        parts.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
+        parts.check(path, opened, report, files=True)
         return Signature(status, signer, sshsig.line_of(blob), sshsig.fingerprint(blob), digest)
 
 
@@ -78,9 +71,7 @@ def check(bundle: Bundle, signers: str, report: Report) -> None:
 
 
 def check_unaltered(bundle: Bundle, report: Report) -> None:
-    """Of a bundle that is signed, by whomever: Problem("bundle-changed") where its file is another
-    one by now, and as ``signature_of``.
-    """
+    """Of a signed bundle: raise as ``signature_of``, and Problem("bundle-changed") as ``check``."""
     if bundle.signed:
         _same(bundle, signature_of(bundle.path, None, report))
 
@@ -98,7 +89,7 @@ def copy_manifest(path: str, target: str, report: Report) -> str:
     with _opened(path) as opened:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
-        parts.check(path, opened.stream, opened.members, opened.manifest, report, files=True)
+        parts.check(path, opened, report, files=True)
         # In a folder of its own, which goes when it is signed.
         with open(target, "xb") as out:
             out.write(opened.manifest)
@@ -124,13 +115,18 @@ def attach(
             raise Problem("not-a-bundle", file=path)
         if hashlib.sha256(opened.manifest).hexdigest() != digest:
             raise Problem("bundle-changed", file=target)
-        members, end = parts.check(path, opened.stream, opened.members, opened.manifest, report)
+        members, end = parts.check(path, opened, report)
         if members[-1].filename == manifest.SIGNATURE:
             end = members.pop().header_offset
         remove_leftovers(os.path.dirname(target) or ".", report)
         try:
             with AtomicFile(target, os.fstat(opened.stream.fileno()).st_mode & 0o777) as made:
-                _write(made.stream, opened.stream, end, members, signature, report)
+                _copy(made.stream, opened.stream, end, Progress(report, end))
+                added = info(manifest.SIGNATURE)
+                added.CRC, added.file_size = binascii.crc32(signature), len(signature)
+                added.compress_size, added.header_offset = added.file_size, end
+                made.stream.write(added.FileHeader(False) + signature)
+                made.stream.write(parts.directory([*members, added], made.stream.tell()))
                 made.commit(replace)
         except FileExistsError:
             raise Problem("output-exists", file=target) from None
@@ -138,16 +134,7 @@ def attach(
             raise unwritable(target, e, end + _ABOUT + len(signature)) from e
 
 
-def _write(
-    out: IO[bytes],
-    stream: BinaryIO,
-    end: int,
-    kept: list[zipfile.ZipInfo],
-    signature: bytes,
-    report: Report,
-) -> None:
-    """Write what a bundle has until ``end``, and its signature."""
-    done = Progress(report, end)
+def _copy(out: IO[bytes], stream: BinaryIO, end: int, done: Progress) -> None:
     stream.seek(0)
     past = 0
     while past < end and (data := stream.read(min(CHUNK, end - past))):
@@ -155,15 +142,10 @@ def _write(
         past += len(data)
         done.reach(past)
     done.end()
-    made = info(manifest.SIGNATURE)
-    made.CRC, made.file_size = binascii.crc32(signature), len(signature)
-    made.compress_size, made.header_offset = made.file_size, end
-    out.write(made.FileHeader(False) + signature)
-    out.write(parts.directory([*kept, made], out.tell()))
 
 
 @contextlib.contextmanager
-def _opened(path: str) -> Iterator[_Opened | None]:
+def _opened(path: str) -> Iterator[parts.Opened | None]:
     """A bundle's manifest and signature; None for a mega-cache."""
     with open_file(path) as stream:
         head = stream.read(12)
@@ -194,10 +176,10 @@ def _opened(path: str) -> Iterator[_Opened | None]:
             raise
         except ZIP_ERRORS as e:
             raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
-        yield _Opened(stream, members, whole, signature)
+        yield parts.Opened(stream, members, whole, signature)
 
 
-def _asked(path: str, opened: _Opened, signers: str | None) -> tuple[str, str | None]:
+def _asked(path: str, opened: parts.Opened, signers: str | None) -> tuple[str, str | None]:
     """The status of a signature and its signer, as ssh-keygen sees them."""
     program = shutil.which("ssh-keygen")
     if program is None:

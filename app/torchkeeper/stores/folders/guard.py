@@ -73,6 +73,8 @@ _KNOWN = frozenset({"import", "purge", "undo", "empty"})
 #: What becomes of a journal that is not believed, if that is wished.
 BELIEVE, FORGET = "believe", "forget"
 _ID = re.compile(r"[0-9a-f]{6}")
+#: Seconds to wait for another one to finish.
+PATIENCE = 10.0
 
 
 def recover(root: str, report: Report, keep: bool = True, insisted: str = "") -> list[Recovered]:
@@ -260,10 +262,6 @@ def _remove_above(root: str, cut: CutOff) -> None:
         if isinstance(path, str) and (path == root or root.startswith(f"{path.rstrip('/')}/")):
             with contextlib.suppress(OSError):
                 os.rmdir(path)
-
-
-#: Seconds to wait for another one to finish.
-PATIENCE = 10.0
 
 
 @contextlib.contextmanager

@@ -18,27 +18,12 @@ from typing import TYPE_CHECKING, TypeVar
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import handle_of, no_room, sync_folder
-from torchkeeper.stores.folders import merging
+from torchkeeper.stores.folders import merging, placing
 from torchkeeper.stores.folders.guard import changing
-from torchkeeper.stores.folders.journal import (
-    Journal,
-    remaining,
-    settle,
-    stamp_of,
-    take_back,
-    temporary_file,
-    temporary_folder,
-)
+from torchkeeper.stores.folders.journal import Journal, remaining, settle, stamp_of, take_back
 from torchkeeper.stores.folders.locks import in_use, waited_for
 from torchkeeper.stores.folders.merging import Listed
-from torchkeeper.stores.folders.placing import (
-    Plan,
-    Target,
-    check_whole,
-    deliver,
-    in_order,
-    missing_folders,
-)
+from torchkeeper.stores.folders.placing import Plan, Target
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.pouring import Pouring, Progress, whole
@@ -53,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Files that wait for each other, and bytes of them, at most; and how many are synced at a time.
 _FILES, _BYTES, _AT_ONCE = 64, 64 << 20, 8
+Offer = TypeVar("Offer", bound=Offered)
+Placed = Callable[[Item, str], None]
 
 
 @dataclass
@@ -80,7 +67,7 @@ class Arriving:
 
     def make_folders(self, path: str) -> None:
         """Make a folder and what is missing above it; links are refused."""
-        for folder in reversed(missing_folders(path, self._root)):
+        for folder in reversed(placing.missing_folders(path, self._root)):
             where = self._relative(folder)
             self._journal.note(["folder", where])
             try:
@@ -95,13 +82,13 @@ class Arriving:
 
     def temporary(self, folder: str) -> str:
         """The path of a file that is about to be written into a folder."""
-        path = temporary_file(folder, self._journal.id)
+        path = self._journal.temporary_file(folder)
         self._journal.note(["new", self._relative(path)])
         return path
 
     def temporary_folder(self, folder: str) -> str:
         """A new folder in a folder, for a kernel."""
-        path = temporary_folder(folder, self._journal.id)
+        path = self._journal.temporary_folder(folder)
         self._journal.note(["new", self._relative(path)])
         os.mkdir(path)
         return path
@@ -155,8 +142,7 @@ class Arriving:
             names = self._relative(temporary), self._relative(path)
             aside = None
             if path in one.replaced:
-                aside = temporary_file(os.path.dirname(path), self._journal.id)
-                aside = self._relative(aside)
+                aside = self._relative(self._journal.temporary_file(os.path.dirname(path)))
             found.append(["file", *names, stamp_of(temporary), aside])
         return found
 
@@ -209,8 +195,7 @@ class Arriving:
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(_AT_ONCE)
-        for _ in self._pool.map(sync, paths):
-            pass
+        list(self._pool.map(sync, paths))
 
     def _relative(self, path: str) -> str:
         return os.path.relpath(path, self._root)
@@ -221,17 +206,10 @@ def _sync_file(path: str) -> None:
         os.fsync(handle)
 
 
-Offer = TypeVar("Offer", bound=Offered)
-Placed = Callable[[Item, str], None]
-
-
 @dataclass
-class Imported:
+class Imported(placing.Counts):
     """What was placed, and what was there already."""
 
-    entries: int = 0
-    files: int = 0
-    bytes: int = 0
     exists: int = 0
 
 
@@ -255,7 +233,7 @@ def import_bundles(
     here = os.path.realpath(place)
     above: list[str] = []
     try:
-        for folder in reversed(missing_folders(here)):
+        for folder in reversed(placing.missing_folders(here)):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(folder)
                 above.append(folder)
@@ -264,10 +242,9 @@ def import_bundles(
             journal = Journal(root, "import", report, above=above)
             try:
                 return _import(bundles, root, journal, report, left, placed)
-            except Lost:
-                raise
-            except BaseException:
-                _take_back(root, journal, report)
+            except BaseException as e:
+                if not isinstance(e, Lost):
+                    _take_back(root, journal, report)
                 raise
     except OSError as e:
         if no_room(e):
@@ -310,41 +287,38 @@ def _import(
     left: Callable[[Offer, Item, Problem], None],
     placed: Placed | None,
 ) -> Imported:
-    ordered = [in_order(offered) for offered in bundles]
+    ordered = [placing.in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
     target = Target(root, [item for items in ordered for item, _ in items])
-    placing = _Placing(target, journal, Pouring(progress), placed, report)
+    placer = _Placer(target, journal, Pouring(progress), placed, report)
     past = 0
     try:
         for offered, items in zip(bundles, ordered, strict=True):
-            placing.left = functools.partial(left, offered)
+            placer.left = functools.partial(left, offered)
             for item, problem in items:
                 progress.begin(item)
                 if problem is None:
-                    placing.place(item, offered)
+                    placer.place(item, offered)
                 else:
-                    placing.left(item, problem)
+                    placer.left(item, problem)
                 past += item.size
                 progress.reach(past)
-            placing.arrive()
+            placer.arrive()
     except Lost as lost:
-        placing.arrive()
+        placer.arrive()
         _settle(root, journal)
-        lost.arrived = placing.done.entries + placing.done.exists
+        lost.arrived = placer.done.entries + placer.done.exists
         lost.total = sum(map(len, ordered))
         raise
     finally:
-        placing.arriving.close()
+        placer.arriving.close()
     _settle(root, journal)
     progress.end()
-    return placing.done
+    return placer.done
 
 
-class _Placing:
-    """Places one entry after the other; most get their names when some have come together.
-
-    left: hears of what cannot be placed.
-    """
+class _Placer:
+    """Places entries; most get their names together. left: hears of what cannot be placed."""
 
     def __init__(
         self, target: Target, journal: Journal, pour: Pouring, placed: Placed | None, report: Report
@@ -357,9 +331,7 @@ class _Placing:
         self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
 
     def place(self, item: Item, offered: Offered) -> None:
-        """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
-        OSError for what concerns all.
-        """
+        """Place one, or have it left. Raises OSError, and Lost after taking back what it wrote."""
         mark = len(self._journal.steps)
         try:
             plan = self._target.plan(item, offered, self._pouring)
@@ -401,9 +373,7 @@ class _Placing:
         return waited
 
     def arrive(self) -> None:
-        """Give what was written its names. Raises OSError, and Problem as ``merging.put`` where an
-        item of a list waits.
-        """
+        """Give what was written its names. Raises OSError, and Problem as ``merging.put``."""
         waiting, self._waiting = self._waiting, []
         late = self.arriving.arrive()
         for plan, item, offered, written in waiting:
@@ -436,7 +406,7 @@ class _Placing:
             digests.append(digest)
             written.files.append((path, target))
             written.size += file.size
-        check_whole(plan, item, digests)
+        placing.check_whole(plan, item, digests)
         return written
 
     def _beside(
@@ -464,13 +434,9 @@ def _names(
     return [*(path for _, path in files), *filter(None, (folder, listed and listed[0]))]
 
 
-def _write(
-    path: str, offered: Offered, item: Item, file: File, pouring: Pouring, group_folder: str
-) -> str:
-    """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
-    as ``deliver``, and OSError for what concerns the target.
-    """
+def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, folder: str) -> str:
+    """Write and check one file where nothing is; its sha256. Raises OSError, and as ``deliver``."""
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, mode), "wb", buffering=0) as out:
-        return deliver(offered, item, file, pouring, whole(out), group_folder)
+        return placing.deliver(offered, item, file, pour, whole(out), folder)

@@ -42,12 +42,13 @@ if TYPE_CHECKING:
 
 #: A file or folder whatever its path: device and inode.
 _Identity = tuple[int, int]
+#: Processes that are told of by name.
+_MAX_TOLD = 200
+_VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
 
 
 class OtherMounts:
-    """Looks into processes that have other mounts than this one, for one folder: files and folders
-    are told apart by device and inode, through ``/proc/<pid>/root``.
-    """
+    """Looks into processes with other mounts, by device and inode, through ``/proc/<pid>/root``."""
 
     def __init__(self, root: str, items: Sequence[Item]) -> None:
         self._root, self._items = root, items
@@ -111,17 +112,11 @@ def _line(path: str, stop: str = "/") -> Iterator[_Identity]:
         path = os.path.dirname(path.rstrip("/"))
 
 
-#: Processes that are told of by name.
-_MAX_TOLD = 200
-_VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
-
-
 @dataclass(frozen=True)
 class User:
-    """A process that uses the folder.
-
-    why: "mapped", "open" or "environment", the first that holds. paths: the files below the folder
-    that it has open or mapped, relative to it. holds_all: it may need any entry next.
+    """A process that uses the folder. why: "mapped", "open" or "environment", the first that holds.
+    paths: the files below the folder that it has open or mapped, relative to it. holds_all: it may
+    need any entry next.
     """
 
     pid: int
@@ -133,11 +128,9 @@ class User:
 
 @dataclass(frozen=True)
 class InUse:
-    """What uses a folder.
-
-    hidden: how many processes could not be looked into, being another user's.
-    sees: "all" processes, only one's "own" where the others are not even listed (hidepid), or
-    "none" where the system does not tell (no /proc).
+    """What uses a folder. hidden: how many processes could not be looked into, being another
+    user's. sees: "all" processes, only one's "own" where the others are not even listed (hidepid),
+    or "none" where the system does not tell (no /proc).
     """
 
     processes: list[User] = field(default_factory=list)
@@ -219,15 +212,12 @@ def _ancestors() -> Iterator[int]:
     while pid > 0:
         yield pid
         try:
-            with open(f"{PROC}/{pid}/stat", "rb") as stream:
-                pid = int(stream.read().rpartition(b")")[2].split()[1])
+            pid = int(processes.read(pid, "stat").rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             return
 
 
 class _Look:
-    """Looks into one process after the other, for one folder."""
-
     def __init__(self, root: str, items: Sequence[Item]) -> None:
         self._root = root
         self._others = OtherMounts(root, items)

@@ -90,10 +90,8 @@ class Index:
 
     def _load(self) -> None:
         assert self._db
-        rows = self._db.execute(
-            "SELECT kind, path, signature, sha256, problem, facts FROM entries WHERE place = ?",
-            (_key(self._place),),
-        ).fetchall()
+        asked = "SELECT kind, path, signature, sha256, problem, facts FROM entries WHERE place = ?"
+        rows = self._db.execute(asked, (_key(self._place),)).fetchall()
         # One parse of all is several times as fast as one parse each.
         facts: list[Any] = json.loads("[" + ",".join(row[5] for row in rows) + "]")
         for (kind, path, mark, sha256, problem, _), about in zip(rows, facts, strict=True):
@@ -102,9 +100,7 @@ class Index:
             self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", about))
 
     def get(self, item: Item) -> Known | None:
-        """What is kept of an item, if its files are still the same; told once: a big folder has
-        half a million of them, and whoever asks keeps what it needs.
-        """
+        """What is kept of an item, if its files are the same; once, as there may be a million."""
         self._opened()
         known = self._known.pop((item.kind, _key(item.path)), None)
         return known if known and known.signature == signature(item) else None
@@ -129,18 +125,17 @@ class Index:
         if not self._db:
             return
         place = _key(self._place)
-        rows = [
-            (place, i.kind, _key(i.path), k.signature, k.sha256, k.problem, _facts(k.facts))
-            for i, k in self._new
-        ]
+        rows = []
+        for item, (mark, sha256, problem, facts) in self._new:
+            # Most of what could be known is not.
+            known = json.dumps({name: x for name, x in facts.items() if x not in (None, [])})
+            rows.append((place, item.kind, _key(item.path), mark, sha256, problem, known))
         self._new = []
         try:
             with self._db:
                 self._db.executemany("REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-                self._db.executemany(
-                    "DELETE FROM entries WHERE place = ? AND kind = ? AND path = ?",
-                    [(place, kind, path) for kind, path in gone],
-                )
+                forget = "DELETE FROM entries WHERE place = ? AND kind = ? AND path = ?"
+                self._db.executemany(forget, [(place, kind, path) for kind, path in gone])
                 self._db.execute("REPLACE INTO places VALUES (?, ?)", (place, time.time()))
         except sqlite3.Error:
             self._disconnect()
@@ -157,11 +152,6 @@ class Index:
         if db:
             with contextlib.suppress(sqlite3.Error):
                 db.close()
-
-
-def _facts(facts: Facts) -> str:
-    """What is known, as JSON; most of what could be known is not."""
-    return json.dumps({name: value for name, value in facts.items() if value not in (None, [])})
 
 
 def _key(text: str) -> str:

@@ -18,7 +18,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = 32
 
 
-class Inside:
+class Inside(contextlib.AbstractContextManager["Inside"]):
     """A folder by its handle, whose methods do as those of ``os``. Every one raises OSError, also
     where a link is on the way, and ValueError for a path that is none below it.
     """
@@ -28,9 +28,6 @@ class Inside:
         self._handle = os.open(root, _FOLDER)
         self._open: dict[str, int] = {}
         self._lock = threading.Lock()
-
-    def __enter__(self) -> Inside:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._forget()
@@ -119,8 +116,7 @@ class Inside:
                 below = above[len(name) :].lstrip("/")
                 links = [one for one in folders if not _is_folder(one, handle)]
                 here = "/".join(filter(None, (path, below)))
-                real = [one for one in folders if one not in links]
-                yield here, real, [*files, *links], handle
+                yield here, [one for one in folders if one not in links], [*files, *links], handle
 
     def remove_tree(self, path: str) -> None:
         """Remove a folder with all in it. Raises OSError for what stays, after trying the rest."""

@@ -77,10 +77,9 @@ def keep(root: str, nonce: str, first: bytes, journal: os.stat_result) -> None:
                 _clean(handle, root, _identity(journal))
                 _proof_write(handle, f"{_of(root)}-{nonce}.json", text)
             sync_folder(folder)
+            return
         except OSError as e:
             failed = failed or e
-        else:
-            return
     raise failed or FileNotFoundError("There is no home folder")
 
 
@@ -91,8 +90,7 @@ def holds(root: str, nonce: object, first: bytes, journal: os.stat_result) -> bo
     digest = hashlib.sha256(first).hexdigest()
     for folder in _folders():
         with contextlib.suppress(OSError, ValueError, RecursionError), _opened(folder) as handle:
-            names = [name for name in os.listdir(handle) if name.endswith(f"-{nonce}.json")]
-            for name in names:
+            for name in [name for name in os.listdir(handle) if name.endswith(f"-{nonce}.json")]:
                 said = json.loads(_read(handle, name))
                 if isinstance(said, dict) and said.get("first") == digest:
                     now = said.get("boot") == locks.boot() != ""
@@ -248,6 +246,14 @@ class Journal:
                        **here(), **about}  # fmt: skip
         self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{self.id}.jsonl")
         self._handle: int | None = None
+
+    def temporary_file(self, folder: str) -> str:
+        """A path in a folder for a file until it is whole."""
+        return os.path.join(folder, f"{_FILE}{self.id}{secrets.token_hex(3)}.tmp")
+
+    def temporary_folder(self, folder: str) -> str:
+        """A path in a folder for a kernel until it is whole."""
+        return os.path.join(folder, f"{_FOLDER}{self.id}{secrets.token_hex(3)}")
 
     def open(self) -> int:
         """Begin it, if it is not begun: it is on the disk before anything happens."""
@@ -447,16 +453,6 @@ _FILE, _FOLDER = ".torchkeeper-", "tmp.torchkeeper-"
 _TEMPORARY = re.compile(r"\.torchkeeper-[0-9a-f]{12}\.tmp|tmp\.torchkeeper-[0-9a-f]{12}")
 
 
-def temporary_file(folder: str, operation: str) -> str:
-    """A path in a folder for a file until it is whole; operation: the id of its journal."""
-    return os.path.join(folder, f"{_FILE}{operation}{secrets.token_hex(3)}.tmp")
-
-
-def temporary_folder(folder: str, operation: str) -> str:
-    """A path in a folder for a kernel until it is whole."""
-    return os.path.join(folder, f"{_FOLDER}{operation}{secrets.token_hex(3)}")
-
-
 def is_temporary(name: str, operation: str) -> bool:
     """Whether an operation gave a file or a folder this name until it was to get another."""
     begins = (f"{_FILE}{operation}", f"{_FOLDER}{operation}")
@@ -558,14 +554,11 @@ def _take_new(inside: Inside, path: object) -> None:
 
 
 def _take_folder(inside: Inside, path: object) -> None:
-    """Remove a folder, if nothing is in it."""
     with contextlib.suppress(OSError):
         inside.remove_folder(_path(path))
 
 
-def _take_file(
-    inside: Inside, _temporary: object, path: object, stamp: object, aside: object
-) -> int:
+def _take_file(inside: Inside, _new: object, path: object, stamp: object, aside: object) -> int:
     """Take a file away from its name, and give that back to what had it."""
     here = _path(path)
     gone = _unlink(inside, here, stamp)
@@ -580,7 +573,7 @@ def _take_file(
 
 
 def _take_kernel(
-    inside: Inside, _temporary: object, path: object, stamp: object, files: dict[str, object]
+    inside: Inside, _new: object, path: object, stamp: object, files: dict[str, object]
 ) -> int:
     """Take away the files of a kernel, those that say that the others are there first."""
     folder = _path(path)

@@ -110,10 +110,8 @@ def taken(handle: int) -> bool:
     """Whether somebody else holds a lock; ours it is otherwise, where there is such a thing."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as e:
+        return isinstance(e, BlockingIOError)
     return False
 
 

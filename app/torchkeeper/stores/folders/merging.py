@@ -54,23 +54,20 @@ def listed(path: str) -> list[Listed]:
         raise Problem("list-unreadable", path=path, why="It is no list of kernels") from e
 
 
-def lacks(
-    path: str, there: Sequence[Listed], item: Listed, exists: Exists = os.path.exists
-) -> bool:
-    """Whether an item is to be put into the list at a path, whose items are ``there``.
-
-    Not where it is in it. One for the same inputs whose library is gone makes way. Raises
-    Problem("key-taken") where that is another kernel, and ("list-spoilt") where the list names a
-    library that is gone, of other inputs: PyTorch would then take none of it.
+def lacks(path: str, there: Sequence[Listed], new: Listed, exists: Exists = os.path.exists) -> bool:
+    """Whether an item is to be put into the list at a path, whose items are ``there``. Not where it
+    is in it. One for the same inputs whose library is gone makes way. Raises Problem("key-taken")
+    where that is another kernel, and ("list-spoilt") where the list names a library that is gone,
+    of other inputs: PyTorch would then take none of it.
     """
-    mine = aoti_eager.digest(item)
+    mine = aoti_eager.digest(new)
     lacking = True
     for other in there:
         named = other.get("kernel_path")
         # PyTorch joins the two in this way, too.
         found = isinstance(named, str) and exists(os.path.join(os.path.dirname(path), named))
         if aoti_eager.digest(other) == mine:
-            if named == item["kernel_path"]:
+            if named == new["kernel_path"]:
                 lacking = False
             elif found:
                 raise Problem("key-taken", path=path)
@@ -101,8 +98,7 @@ def put(path: str, item: Listed, note: Callable[[list[Listed]], object] | None =
 
 def take(path: str, items: Sequence[Listed], back: Sequence[Listed] = ()) -> list[Listed]:
     """Take items off the list at a path, which goes with the last, and put others ``back`` that are
-    not on it; returns those that were on it. Raises Problem as ``listed`` and ``_locked``, and
-    OSError.
+    not on it; returns those that were. Raises OSError, and Problem as ``listed`` and ``_locked``.
     """
     with _locked(path):
         there = listed(path)
@@ -165,10 +161,9 @@ def _is_ours(handle: int, lock: str) -> bool:
     """Whether an open lock could be taken, and is still the one of that name."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        now, mine = os.stat(lock, follow_symlinks=False), os.fstat(handle)
+        return os.path.samestat(os.lstat(lock), os.fstat(handle))
     except (BlockingIOError, FileNotFoundError):
         return False
     except OSError as e:
         # A file system without locks, such as some NFS: go on unguarded, as PyTorch would.
         return e.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-    return (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)

@@ -27,8 +27,7 @@ TORCHINDUCTOR_CACHE_DIR names (``_HEADER_DIR`` in torch/_inductor/codecache.py):
 everybody may write to: there nobody has meant it. Elsewhere a group may well share a cache.
 ``mine`` is whether this user can change the modes.
 
-Where others cannot get to a folder, because they may not pass one above it, they
-cannot write to it either.
+Where others cannot get to a folder, they cannot write to it either.
 """
 
 from __future__ import annotations
@@ -59,13 +58,15 @@ _HEADER, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
 _VERSION = 2
 _USER, _GROUP_OF_FILE, _GROUP, _MASK = 0x02, 0x04, 0x08, 0x10
 _WRITE = 2
+#: Links that are followed on the way to a place, as the kernel does (MAXSYMLINKS).
+_HOPS = 40
+#: Lists of who may write that are looked at in a place, and owners that are named.
+_LISTS, _NAMED = 500, 5
 
 
 class Who(NamedTuple):
-    """Somebody who is neither this user nor root.
-
-    kind: "all", "group" or "user". number: the id of the group or user, else 0. name: None where
-    the system knows none for that id.
+    """Somebody who is neither this user nor root. kind: "all", "group" or "user". number: the id of
+    the group or user, else 0. name: None where the system knows none for that id.
     """
 
     kind: str
@@ -184,19 +185,11 @@ def has_list(path: str) -> bool:
     return True
 
 
-#: Links that are followed on the way to a place, as the kernel does (MAXSYMLINKS).
-_HOPS = 40
-#: Lists of who may write that are looked at in a place, and owners that are named.
-_LISTS, _NAMED = 500, 5
-
-
 class Seen:
-    """What a walk has seen in a place that is another user's, or that others may write to.
-
-    foreign: the owners of files, links and folders, by their paths in the place.
-    """
+    """What a walk has seen in a place that is another user's, or that others may write to."""
 
     def __init__(self, root: str) -> None:
+        #: The owners of files, links and folders, by their paths in the place.
         self.foreign: dict[str, int] = {}
         self.accounts = Accounts()
         #: By who may write: folders, files, and the first of them.
@@ -384,8 +377,7 @@ class _Place:
 
     def _among(self, path: str) -> str:
         """The innermost folder above another where everybody may make what they want; or ""."""
-        above = os.path.dirname(path)
-        found = [folder for folder, status in self._doors(above)
+        found = [folder for folder, status in self._doors(os.path.dirname(path))
                  if status.st_mode & stat.S_IWOTH and not self._closed(folder)]  # fmt: skip
         return found[-1] if found else ""
 
@@ -470,9 +462,7 @@ def of_program_files(paths: Iterable[str]) -> list[Writer]:
     for one in paths:
         for path, who, owned in _Place(one, accounts).changers():
             found[path, who] = found.get((path, who), False) or owned
-    return [
-        {"path": path, "who": who.to_json(), "owned": owned} for (path, who), owned in found.items()
-    ]
+    return [{"path": at, "who": who.to_json(), "owned": own} for (at, who), own in found.items()]
 
 
 def _is_default(place: str) -> bool:

@@ -11,26 +11,20 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, beside, builds, layout, proofs, triton
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.merging import Listed
-from torchkeeper.stores.items import (
-    CHUNK,
-    MARK,
-    File,
-    Item,
-    Offered,
-    is_group,
-    payload_digest,
-    portable_bytes,
-)
+from torchkeeper.stores.items import CHUNK, Offered, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import Named
 from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged
 from torchkeeper.stores.preconditions import needed
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.items import File, Item
 
 #: Payloads that name others come last, so that torch never finds one whose needs are missing.
 ORDER = (
@@ -42,14 +36,11 @@ _INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What placing one entry comes to.
-
-    home: its path in the folder. todo: the files to be written, in this order, with their full
-    paths; none where everything is there. replaced: those paths that hold something broken.
-    folder: that of a kernel, whose group files name it, else "". whole: nothing of the kernel is
-    there, so that its folder can appear at once. there: the digests of the files that are there,
-    by name. listed: what is to be put into which list, after the files: the full path of that and
-    the item, None for nothing.
+    """What placing one entry comes to. home: its path in the folder. todo: the files to be written,
+    in order, with their full paths. replaced: those paths that hold something broken. folder: that
+    of a kernel, whose group files name it, else "". whole: nothing of the kernel is there, so that
+    its folder can appear at once. there: the digests of the files that are there, by name. listed:
+    the full path of a list, and what is put into it after the files.
     """
 
     home: str
@@ -70,10 +61,7 @@ def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
     items = sorted(offered.items(), key=lambda item: ORDER.index(item.kind))
     last = {item.path: item for item in items if item.kind == "pgo"}
-    return [
-        (item, None if last.get(item.path, item) is item else Problem("superseded"))
-        for item in items
-    ]
+    return [(x, None if last.get(x.path, x) is x else Problem("superseded")) for x in items]
 
 
 class Target:
@@ -88,12 +76,10 @@ class Target:
         self._listed: dict[str, list[Listed]] = {}
 
     def plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
-        """What is to be done for an entry.
-
-        Raises Problem("key-taken" | "link-in-place"), as ``deliver`` for what is offered, as
-        ``aoti_eager.checked`` and ``merging.lacks`` for what goes into a list, and why it must not
-        be placed (``Named.why_not``) where it is not there, and OSError for what cannot be read in
-        the folder.
+        """What is to be done for an entry. Raises Problem("key-taken" | "link-in-place"), as
+        ``deliver`` for what is offered, as ``aoti_eager.checked`` and ``merging.lacks`` for what
+        goes into a list, and why it must not be placed (``Named.why_not``) where it is not there,
+        and OSError for what cannot be read in the folder.
         """
         plan = self._plan(item, offered, pouring)
         why = offered.why_not(item) if plan.new and isinstance(offered, Named) else None
@@ -142,7 +128,7 @@ class Target:
         deliver(offered, item, file, pouring, lambda data: text.append(bytes(data)))
         library = [one.path for one in item.files if one is not file]
         made = aoti_eager.checked(b"".join(text), item.path, library).item
-        path = os.path.join(self.root, inner + item.path.partition(MARK)[0])
+        path = os.path.join(self.root, inner + item.list_path)
         missing_folders(os.path.dirname(path), self.root)
         there = merging.listed(path)
         for one in self._listed.get(path, ()):
@@ -271,12 +257,10 @@ def _digest_at(path: str, kind: str, pouring: Pouring) -> str | None:
 def deliver(
     offered: Offered, item: Item, file: File, pouring: Pouring, take: Take, folder: str = ""
 ) -> str:
-    """Give the bytes of a file to ``take`` as they are to be written; returns the sha256 that
-    they have in every place.
-
-    Raises Problem("size-wrong" | "payload-unreadable" | "entry-changed") and as
-    ``pouring.unreadable``; "checksum-wrong" after the last byte, and "payload-unreadable" for what
-    would be taken there for a file of the user's own.
+    """Give the bytes of a file to ``take`` as they are to be written; returns the sha256 that they
+    have in every place. Raises Problem("size-wrong" | "payload-unreadable" | "entry-changed") and
+    as ``pouring.unreadable``; "checksum-wrong" after the last byte, and "payload-unreadable" for
+    what would be taken there for a file of the user's own.
     """
     group: list[bytes] = []
     head = bytearray()
@@ -308,9 +292,7 @@ def deliver(
 
 
 def check_whole(plan: Plan, item: Item, digests: Sequence[str]) -> None:
-    """Compare an entry with what was promised of all its files, when what a plan says is
-    delivered: ``digests`` are those of its ``todo``. Raises Problem("entry-changed").
-    """
+    """Hold the digests of a ``todo`` against what is promised. Raises Problem("entry-changed")."""
     if plan.todo and item.sha256:
         parts = [(file.name, digest) for (file, _), digest in zip(plan.todo, digests, strict=True)]
         if payload_digest([*plan.there, *parts]) != item.sha256:
@@ -327,9 +309,7 @@ def _promised(offered: Offered, item: Item, file: File, target: str, pouring: Po
 
 
 def missing_folders(path: str, root: str | None = None) -> list[str]:
-    """A folder and those above it that are not there, the lowest first. Below ``root``, links are
-    refused: raises Problem("link-in-place").
-    """
+    """What is missing of a path, lowest first. A link below ``root``: Problem("link-in-place")."""
     missing = []
     while not os.path.lexists(path):
         missing.append(path)
@@ -421,10 +401,15 @@ def compare(
                 try:
                     if problem is None:
                         plan = target.plan(item, bundle, pouring)
-                        plan = _checked(plan, item, bundle, pouring)
+                        todo = [file for file, _ in plan.todo]
+                        sound = [deliver(bundle, item, x, pouring, drop, plan.folder) for x in todo]
+                        check_whole(plan, item, sound)
                 except Problem as e:
                     problem = e
-                outcome = _outcome(plan, problem)
+                if problem is None:
+                    outcome = "new" if plan.new else "there"
+                else:
+                    outcome = "differs" if problem.code == "key-taken" else "left"
                 if outcome == "new":
                     target.claim(plan)
                     found[-1].needed += needed(file.size for file, _ in plan.todo)
@@ -436,16 +421,3 @@ def compare(
         raise Problem("place-unreadable", place=place, why=e.strerror or str(e)) from e
     progress.end()
     return found
-
-
-def _checked(plan: Plan, item: Item, offered: Offered, pouring: Pouring) -> Plan:
-    """The plan, once what it would write has proven sound. Raises Problem as ``deliver``."""
-    digests = [deliver(offered, item, file, pouring, drop, plan.folder) for file, _ in plan.todo]
-    check_whole(plan, item, digests)
-    return plan
-
-
-def _outcome(plan: Plan, problem: Problem | None) -> str:
-    if problem is not None:
-        return "differs" if problem.code == "key-taken" else "left"
-    return "new" if plan.new else "there"

@@ -31,20 +31,11 @@ from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.walking import Root, file_at
-from torchkeeper.stores.items import (
-    MARK,
-    File,
-    Item,
-    Left,
-    allocated,
-    files_in,
-    group,
-    is_group,
-    taken_apart,
-)
+from torchkeeper.stores.items import File, Item, allocated, files_in, group, is_group, taken_apart
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount, Tally
+    from torchkeeper.stores.items import Left
     from torchkeeper.stores.shapes import Done, Last, ReceiptRow, Trash
 
 _RECEIPT = "receipt.json"
@@ -54,6 +45,7 @@ FILES = "files"
 #: What the name of a receipt begins with that is being removed.
 _REMOVING = "removing-"
 _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
+Back = Callable[[list[Item]], None]
 
 
 @dataclass(frozen=True)
@@ -259,9 +251,7 @@ def made(said: Mapping[str, object]) -> float | None:
 def totals(place: str) -> Trash:
     """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
     found = in_trash(place)
-    last = next(
-        (one for one in reversed(found) if one.files or any(map(one.counts.get, COUNTS))), None
-    )
+    last = next((x for x in reversed(found) if x.files or any(map(x.counts.get, COUNTS))), None)
     every: Tally = tally(())
     for receipt in found:
         for name in COUNTS:
@@ -269,13 +259,9 @@ def totals(place: str) -> Trash:
     undone: Last | None = None
     if last is not None:
         undone = {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made}
-    return {
-        "receipts": len(found),
-        **every,
-        "files": sum(receipt.files for receipt in found),
-        **measured(sum(receipt.bytes for receipt in found), on_disk=True),
-        "last": undone,
-    }
+    files = sum(receipt.files for receipt in found)
+    size = measured(sum(receipt.bytes for receipt in found), on_disk=True)
+    return {"receipts": len(found), **every, "files": files, **size, "last": undone}
 
 
 def size(root: str, report: Report) -> Amount:
@@ -377,7 +363,7 @@ def parted(root: str, items: Iterable[Item]) -> list[Item]:
     lists: dict[str, list[Listed]] = {}
     for item in every:
         if (one := listed_of(item)) is not None:
-            lists.setdefault(list_of(item), []).append(one)
+            lists.setdefault(item.list_path, []).append(one)
     kept: dict[str, set[str]] = {}
     for path, going in lists.items():
         try:
@@ -389,7 +375,7 @@ def parted(root: str, items: Iterable[Item]) -> list[Item]:
         if left:
             kept[path] = {path, *(_stem(path, json.loads(text)) for text in left)}
     for number, item in enumerate(every):
-        if listed_of(item) is not None and (stays := kept.get(list_of(item))):
+        if listed_of(item) is not None and (stays := kept.get(item.list_path)):
             files = [file for file in item.files if not {file.path, _begin(file.path)} & stays]
             every[number] = replace(item, files=files)
     return every
@@ -407,15 +393,9 @@ def _stem(path: str, one: Listed) -> str:
     return _begin(library or "")
 
 
-def list_of(item: Item) -> str:
-    """The path of the list that an item is of."""
-    return item.path.partition(MARK)[0]
-
-
 def goes_alone(item: Item) -> bool:
     """Whether an item is to be taken off its list, which stays: as ``parted`` has made it."""
-    listed = list_of(item)
-    return listed_of(item) is not None and all(file.path != listed for file in item.files)
+    return listed_of(item) is not None and all(x.path != item.list_path for x in item.files)
 
 
 def withdraw(root: str, item: Item, trash: str | None) -> bool:
@@ -423,7 +403,7 @@ def withdraw(root: str, item: Item, trash: str | None) -> bool:
     is first, so that it is never lost. Whether it was on the list, or there is none. Raises Problem
     as ``merging.take``, and OSError.
     """
-    path, one = list_of(item), listed_of(item)
+    path, one = item.list_path, listed_of(item)
     here = os.path.join(root, path)
     if not os.path.lexists(here):
         return True
@@ -454,9 +434,6 @@ def give_back(root: str, path: str, trash: str) -> bool:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(aside)
     return not left
-
-
-Back = Callable[[list[Item]], None]
 
 
 @dataclass

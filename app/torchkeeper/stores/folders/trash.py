@@ -35,10 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """Exactly what a purge will take.
-
-    insisted: what processes use goes too (stores/folders/in_use.py).
-    """
+    """Exactly what a purge will take; insisted: also what processes use (folders.in_use)."""
 
     root: str
     items: list[Item]
@@ -149,7 +146,7 @@ class _Purging:
         for number, item in enumerate(items):
             report.check()
             report.progress(number, len(items), "entries")
-            gone = _purge_item(self._root, item, self._bin, self._now, self._left)
+            gone = _purge_one(self._root, item, self._bin, self._now, self._left)
             if gone is None:
                 continue
             self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
@@ -224,23 +221,18 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
         raise
 
 
-def _purge_item(
-    root: str, item: Item, bin_: str | None, now: bool, left: Left
-) -> list[File] | None:
+def _purge_one(root: str, item: Item, bin_: str | None, now: bool, left: Left) -> list[File] | None:
     """Take the files of an entry, all of them if they are what was planned, else none: None."""
     # The lock of a list that stays is taken when the item comes off it.
-    listed = os.path.join(root, receipts.list_of(item))
-    but = lock_of(listed) if receipts.goes_alone(item) else None
+    but = lock_of(os.path.join(root, item.list_path)) if receipts.goes_alone(item) else None
     with holding(root, item.kind, item.key, item.path, but) as free:
         if free:
-            return _take_files(root, item, bin_, now, left)
+            return _take_each(root, item, bin_, now, left)
     left(item, Problem("in-use"))
     return None
 
 
-def _take_files(
-    root: str, item: Item, bin_: str | None, now: bool, left: Left
-) -> list[File] | None:
+def _take_each(root: str, item: Item, bin_: str | None, now: bool, left: Left) -> list[File] | None:
     gone: list[File] = []
     try:
         for file in item.files:
@@ -290,7 +282,7 @@ def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
             os.rename(os.path.join(bin_, FILES, file.path), os.path.join(root, file.path))
     if receipts.goes_alone(item):
         with contextlib.suppress(OSError, Problem):
-            receipts.give_back(root, receipts.list_of(item), os.path.join(bin_, FILES))
+            receipts.give_back(root, item.list_path, os.path.join(bin_, FILES))
 
 
 def _move(path: str, target: str, now: bool) -> None:
@@ -366,9 +358,7 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
 
 
 def empty(place: str, report: Report) -> Purged:
-    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
-    something stays; it cannot be put back then.
-    """
+    """Remove the trash for good. Raises Problem("trash-unremovable", why=…) if something stays."""
     root = Root(place).root
     done = Purged()
     with changing(root, report):

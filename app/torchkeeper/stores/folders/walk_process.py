@@ -87,10 +87,9 @@ def main() -> None:
         for folder in json.loads(line):
             try:
                 folders, files, found = scan(root, folder, _packed)
-            except FileNotFoundError:
-                said.append((folder, [], [], None, []))
             except OSError as e:
-                said.append((folder, [], [], e.strerror or str(e), []))
+                why = None if isinstance(e, FileNotFoundError) else e.strerror or str(e)
+                said.append((folder, [], [], why, []))
             else:
                 said.append((folder, folders, [name for name, _ in files], None, found))
                 packed += [data for _, data in files]

@@ -17,6 +17,8 @@ from torchkeeper.stores.redis import SCHEMES
 DEFAULT_PORT = 6379
 #: How a certificate can be treated, in redis-py's words.
 CERT_REQS = ("required", "optional", "none")
+#: As FALSE_STRINGS in redis/connection.py.
+_FALSE = ("0", "f", "false", "n", "no")
 
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _TLS = (*_FILES, "ssl_cert_reqs", "ssl_check_hostname")
@@ -31,11 +33,9 @@ _IGNORED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A server and a database in it. Holds no password; its text is the place's name.
-
-    host and port: of TCP and TLS; path: of a unix socket, "" for the others.
-    ca_certs, certfile, keyfile: files, or "" for the system's CAs and no client certificate.
-    cert_reqs: one of CERT_REQS.
+    """A server and a database in it. Holds no password; its text is the place's name. host and
+    port: of TCP and TLS; path: of a unix socket, "" for the others. ca_certs, certfile, keyfile:
+    files, or "" for the system's CAs and no client certificate. cert_reqs: one of CERT_REQS.
     """
 
     scheme: str
@@ -123,10 +123,6 @@ def parse(text: str) -> Parsed:
     if address.keyfile and not address.certfile:
         raise _wrong("It needs the certificate, ssl_certfile", "ssl_keyfile")
     return Parsed(address, password)
-
-
-#: As FALSE_STRINGS in redis/connection.py.
-_FALSE = ("0", "f", "false", "n", "no")
 
 
 def _wrong(why: str, option: str = "") -> Problem:

@@ -29,8 +29,7 @@ from torchkeeper.stores.store import Lost
 
 #: Bytes of a line: a simple string, an error, a number, or the head of what follows.
 MAX_LINE = 64 << 10
-#: Bytes of a text, several times what is ever asked for at once; of a whole answer; and its parts,
-#: those of lists in it included.
+#: Bytes of a text, more than is ever asked for; of an answer; and its parts, in lists too.
 MAX_TEXT, MAX_ANSWER, MAX_PARTS = 128 << 20, 256 << 20, 1 << 20
 #: Lists in lists. No command that is used answers with more than two.
 _DEPTH = 4
@@ -49,10 +48,7 @@ class Malformed(Exception):
 
 
 class Bounds:
-    """Follows what arrives, a piece after the other.
-
-    answers: how many whole ones have arrived. most: bytes of one, fewer where less is asked for.
-    """
+    """Follows what arrives, piece by piece. answers: how many are whole. most: bytes of one."""
 
     def __init__(self) -> None:
         self.answers = 0
@@ -175,12 +171,6 @@ _TICK = 0.1
 _BUFFER = 256 << 10
 
 Argument = bytes | str | int
-
-
-class Refusal(Exception):
-    """An error the server gave as an answer, such as ``WRONGTYPE …``."""
-
-
 #: What an answer of the server's means, and how it begins then.
 _ANSWERS: dict[str, tuple[str, ...]] = {
     "password-needed": ("NOAUTH",),
@@ -201,6 +191,10 @@ _ANSWERS: dict[str, tuple[str, ...]] = {
     "server-cannot-save": ("MISCONF",),
     "server-busy": ("BUSY",),
 }
+
+
+class Refusal(Exception):
+    """An error the server gave as an answer, such as ``WRONGTYPE …``."""
 
 
 def problem_of(answer: str, server: str) -> Problem:
@@ -265,9 +259,7 @@ class Connection:
     "server-lost", "server-timeout", "server-not-redis", "server-unbounded".
     """
 
-    def __init__(
-        self, address: Address, password: str | None, check: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, address: Address, password: str | None, check: Callable[[], None]) -> None:
         self.address, self._server, self._check = address, str(address), check
         self._socket: socket.socket | None = None
         self._welcome = True

@@ -19,23 +19,12 @@ from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.items import CHUNK, File, Item, in_order
+from torchkeeper.stores.items import CHUNK, File, Item, Raw, in_order
 from torchkeeper.stores.redis import address as addresses
+from torchkeeper.stores.redis import connecting
 from torchkeeper.stores.redis import kernels as kernels_
 from torchkeeper.stores.redis.address import Address
-from torchkeeper.stores.redis.connecting import (
-    PASSING,
-    Connection,
-    Endless,
-    Patience,
-    Refusal,
-    can_be_key,
-    encoded,
-    forbids_key,
-    pack,
-    patiently,
-    problem_of,
-)
+from torchkeeper.stores.redis.connecting import Connection, Refusal, encoded, pack, problem_of
 
 #: The fewest places of a table of keys seen; a power of two.
 _LEAST = 1 << 12
@@ -104,6 +93,8 @@ _INFO, _VALUE = 1 << 20, 200
 PIECE = 8 << 20
 #: Seconds between two messages about how far a scan is.
 _EVERY = 0.05
+#: When an item expires and was last used, as Entry has it.
+Times = tuple[float | None, float | None]
 
 
 #: The length of a value that is none, but a list or the like; of one that the user may not see.
@@ -118,7 +109,6 @@ def _file(path: str, length: int) -> File:
 
 class RedisItem(Item):
     """A payload in a Redis, of which there may be a million: only its redis key and its length.
-
     ``key`` and ``files`` are made when somebody asks; they have no slot of their own that is set,
     so that asking ends in ``__getattr__``.
     """
@@ -150,9 +140,8 @@ class RedisItem(Item):
 
 class Database:
     """A database of a Redis server, connected to. place: a URL, or an Address. password: where the
-    URL has none; without one, that which the environment gives for this very server.
-
-    Raises when made: Problem "address-wrong", "server-cluster", and those of Connection.
+    URL has none; without one, that which the environment gives for this very server. Raises when
+    made: Problem "address-wrong", "server-cluster", and those of Connection.
     """
 
     def __init__(self, place: str | Address, report: Report, password: str | None = None) -> None:
@@ -171,14 +160,12 @@ class Database:
         self.anonymous = not password
         self._report = report
         #: How Triton's keys look in this environment.
-        self.triton = remote.TritonKeys(
-            os.environ.get("TRITON_REDIS_KEY_FORMAT") or remote.TRITON_FORMAT
-        )
+        form = os.environ.get("TRITON_REDIS_KEY_FORMAT")
+        self.triton = remote.TritonKeys(form or remote.TRITON_FORMAT)
         #: Keys of others in the same database, as the last survey counted them.
         self.others = 0
         #: How many of those may be of Triton, in another format.
         self.kernels_maybe = 0
-        #: How many items the last survey found, once that is known.
         self.total: int | None = None
         #: Whether to bear it when the connection breaks: a copy does, who looks is told at once.
         #: What cannot be borne is then a stores.store.Lost.
@@ -230,10 +217,8 @@ class Database:
         self.reconnected += 1
 
     def again(self, work: Callable[[], T]) -> T:
-        """Do something that may be done twice: on a new connection where the old one breaks, if
-        ``patient``. Raises as Connection and ``connecting.patiently``.
-        """
-        return patiently(self._report, work, self.reconnect) if self.patient else work()
+        """Do it as ``connecting.patiently``, if ``patient``. Raises as that, and as Connection."""
+        return connecting.patiently(self._report, work, self.reconnect) if self.patient else work()
 
     def items(self, report: Report) -> list[Item]:
         return in_order(self.stream(report))
@@ -261,7 +246,7 @@ class Database:
         # begun anew gives them all in another order.
         seen = Seen()
         untold: list[tuple[str, str]] = []
-        patience: Patience | None = None
+        patience: connecting.Patience | None = None
         while True:
             try:
                 # One of its own, because values are fetched while answers are still to come.
@@ -269,9 +254,9 @@ class Database:
                     yield from self._scan(connection, report, seen, untold)
                 return
             except Problem as problem:
-                if not self.patient or problem.code not in PASSING:
+                if not self.patient or problem.code not in connecting.PASSING:
                     raise
-                patience = patience or Patience(report)
+                patience = patience or connecting.Patience(report)
                 patience.spend(problem)
 
     #: A scan that cannot go on raises.
@@ -282,7 +267,7 @@ class Database:
 
     def items_at(self, paths: Sequence[str], report: Report) -> list[Item]:
         """Those of the items at some paths that are there. Raises as ``stream``."""
-        paths = [path for path in paths if can_be_key(path)]
+        paths = [path for path in paths if connecting.can_be_key(path)]
         mine = [(path, found) for path in paths if (found := remote.locate(path))]
         commands = [pack("STRLEN", encoded(path)) for path, _ in mine]
         lengths = self.again(lambda: self.connection.many(commands))
@@ -303,7 +288,7 @@ class Database:
         """
         about = connection.ask("DBSIZE")
         total = about if isinstance(about, int) else None
-        endless = Endless(self.place, len(seen))
+        endless = connecting.Endless(self.place, len(seen))
         seen.expect(total or 0)
         told = 0.0
         looked = 0
@@ -379,14 +364,13 @@ class Database:
         """The length of a value that has none. Raises where that is not for its own sake."""
         if isinstance(reply, Refusal) and str(reply).startswith("WRONGTYPE"):
             return WRONG_TYPE
-        if isinstance(reply, Refusal) and forbids_key(str(reply)):
+        if isinstance(reply, Refusal) and connecting.forbids_key(str(reply)):
             return FORBIDDEN
         raise problem_of(str(reply), self.place)
 
     def open(self, file: File) -> BinaryIO:
-        """The payload of a key of PyTorch's, or the content of a file of Triton's. Raises
-        FileNotFoundError where the key is gone, and OSError where its value is not what its key
-        promises.
+        """The payload of a key of PyTorch's, or the content of a file of Triton's. Raises OSError
+        where the value is not what its key promises, FileNotFoundError where that is gone.
         """
         found = remote.locate(file.path)
         wrapped = found is not None and found.kind not in ("unknown", "autotune")
@@ -439,9 +423,8 @@ class Database:
         return reply
 
 
-class _Pieces(io.RawIOBase):
+class _Pieces(Raw):
     """A large value as a stream, fetched as it is read; the payload in it where it is ``wrapped``.
-
     Whatever is wrong with the value is an OSError, at its end at the latest.
     """
 
@@ -451,9 +434,6 @@ class _Pieces(io.RawIOBase):
         self._fetched = 0
         self._ready = memoryview(b"")
         self._fetch()
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready and self._fetched < self._file.size:
@@ -489,10 +469,6 @@ def info(connection: Connection, *sections: str) -> dict[str, str]:
                 if colon and not name.startswith("#"):
                     fields[name] = value[:_VALUE]
     return fields
-
-
-#: When an item expires and was last used, as Entry has it.
-Times = tuple[float | None, float | None]
 
 
 def times(store: Database, items: Sequence[Item]) -> list[Times]:

@@ -56,9 +56,7 @@ def named(keys: remote.TritonKeys, item: Item) -> Described:
     """What the names of a kernel's files tell."""
     names = [_name(keys, file) for file in item.files]
     one = unread(item)
-    problem = one.entry.problem
-    if not problem and triton.unfinished(names):
-        problem = "triton-incomplete"
+    problem = one.entry.problem or ("triton-incomplete" if triton.unfinished(names) else None)
     entry = one.entry._replace(name=triton.name_of(names), problem=problem, orphan=None)
     return replace(one, entry=entry)
 
@@ -114,9 +112,7 @@ def _files(paths: list[str], lengths: Iterable[object]) -> list[File]:
 
 
 def _scanned(store: Server, key: str, report: Report) -> Item | None:
-    """A kernel by a scan of the server for its key; nothing else comes over the wire. Raises
-    Problem("server-endless") where there are more files than any kernel has.
-    """
+    """A kernel by a scan for its key. Raises Problem("server-endless") for too many files."""
     pattern = store.triton.key("\0", "\1") or ""
     escaped = re.sub(r"([*?\[\]\\])", r"\\\1", pattern).replace("\0", key).replace("\1", "*")
     cursor, mine = b"0", set[str]()
@@ -154,9 +150,7 @@ def described(
                 contents[name] = remote.group_from_redis(reply) if _is_group(name) else reply
         one = named(store.triton, item)
         [facts] = reader.facts([Reading("triton", [name for _, name in files], contents)], report)
-        entry = one.entry._replace(
-            name=facts.get("name") or one.entry.name,
-            device=facts.get("device"),
-            problem=one.entry.problem or facts.get("problem"),
-        )
+        called = facts.get("name") or one.entry.name
+        problem = one.entry.problem or facts.get("problem")
+        entry = one.entry._replace(name=called, device=facts.get("device"), problem=problem)
         yield [Described(entry, item, facts)]

@@ -24,7 +24,7 @@ from torchkeeper.stores.offering import portable as portable_ones
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader
 from torchkeeper.stores.redis.connecting import Refusal, encoded, forbids_key, pack, problem_of
 from torchkeeper.stores.redis.database import PIECE, Database
-from torchkeeper.stores.store import Memory
+from torchkeeper.stores.store import InFull, Memory
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -37,15 +37,19 @@ BATCH = 256
 SPOOL = 32 << 20
 #: A kernel has several values, which are fetched together as far as this.
 MAX_KERNEL = 96 << 20
+#: Values over this hold payloads that no reader is given.
+MAX_READ = MAX_PAYLOAD // 3 * 4
+_OURS = frozenset({
+    "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
+    "value-too-large", "value-forbidden", "name-refused", "redis-only", "server-forbids",
+})  # fmt: skip
 
 
 @dataclass
 class Fetched:
-    """An item of a Redis with its bytes, as another place would have it.
-
-    item: as a folder lists it, its files with their sha256. origin: as the Redis lists it.
-    compile_s: what the value says beside the payload, or None.
-    It is a Source of its item's files until the next one is asked for.
+    """An item of a Redis with its bytes, as another place would have it. item: as a folder lists
+    it, its files with their sha256. origin: as the Redis lists it. compile_s: what the value says
+    beside the payload, or None. It is a Source of its item's files until the next one is asked for.
     """
 
     item: Item
@@ -115,12 +119,6 @@ def portable(
             yield one
             if one.spooled:
                 one.spooled.close()
-
-
-_OURS = frozenset({
-    "entry-gone", "value-wrong-type", "value-not-json", "value-not-base64", "value-without-data",
-    "value-too-large", "value-forbidden", "name-refused", "redis-only", "server-forbids",
-})  # fmt: skip
 
 
 def _values(store: Database, batch: list[Item]) -> Iterator[object]:
@@ -218,10 +216,6 @@ def _spooled(store: Database, item: Item, report: Report, describing: bool) -> F
     return Fetched(found, item, compile_s, spooled=spool)
 
 
-#: Values over this hold payloads that no reader is given.
-MAX_READ = MAX_PAYLOAD // 3 * 4
-
-
 def described(
     store: Database,
     items: Iterable[Item],
@@ -256,11 +250,8 @@ def described(
         found, bad = bad, []
         for one in batch:
             origin, compile_s = origins.pop(id(one.item))
-            entry = one.entry._replace(
-                path=origin.path,
-                size=origin.size,
-                compile_s=one.entry.compile_s if compile_s is None else compile_s,
-            )
+            seconds = one.entry.compile_s if compile_s is None else compile_s
+            entry = one.entry._replace(path=origin.path, size=origin.size, compile_s=seconds)
             found.append(replace(one, entry=entry, origin=origin))
         yield found
     if bad:
@@ -352,12 +343,9 @@ def related(
     entries might need this one besides, and were not looked at in time: the server's whole rest
     where not even its keys could be gone through.
     """
-    named = memory.named
-    if not isinstance(named, Named) or named.place != store.place:
-        memory.named = named = Named(store.place)
-    search = _Search(memory, store, of, report, named)
-    keys = {name: remote.redis_key(*name) for name in wanted}
-    needs = store.items_at([key for key in keys.values() if key], report)
+    search = _Search(memory, store, of, report)
+    keys = [key for name in wanted if (key := remote.redis_key(*name))]
+    needs = store.items_at(keys, report)
     kernels = {name for name in wanted if name[0] == "triton"}
     if kernels or of.kind in _NEEDERS:
         search.run(kernels)
@@ -365,20 +353,17 @@ def related(
     there = {(item.kind, item.key) for item in needs}
     # Whether a kernel is there can only be said once all keys were seen.
     known = wanted if search.whole else [name for name in wanted if name not in kernels]
-    return Relatives(
-        needs=needs,
-        missing=[name for name in known if name not in there and name[0] != "kernel"],
-        needed_by=search.found,
-        unread=search.unread,
-    )
+    missing = [name for name in known if name not in there and name[0] != "kernel"]
+    return Relatives(needs, missing, search.found, search.unread)
 
 
 class _Search:
     """Goes through a server once for what needs an item."""
 
-    def __init__(
-        self, memory: Memory, store: Database, of: Item, report: Report, named: Named
-    ) -> None:
+    def __init__(self, memory: Memory, store: Database, of: Item, report: Report) -> None:
+        named = memory.named
+        if not isinstance(named, Named) or named.place != store.place:
+            memory.named = named = Named(store.place)
         self._memory, self._store, self._report, self._named = memory, store, report, named
         self._names = known_as(of, {})
         self._needers = _NEEDERS.get(of.kind, frozenset())
@@ -430,12 +415,8 @@ class _Search:
                     self.found.append(item)
 
 
-def in_full(
-    memory: Memory, store: Database, key: str, report: Report
-) -> Iterator[tuple[Described, Relatives]]:
-    """The entries of a key, or of the only one that begins so, with all that is known of them.
-    Raises Problem("key-unknown" | "key-ambiguous").
-    """
+def in_full(memory: Memory, store: Database, key: str, report: Report) -> InFull:
+    """As ``Store.in_full``. Raises Problem("key-unknown" | "key-ambiguous")."""
     for item in of_key(store, key, report):
         # The graphs that it names tell what it is called.
         brief = [x for some in described(store, [item], memory.reader, report) for x in some]

@@ -27,6 +27,10 @@ LARGE = 8 << 20
 _STEP = 3 << 20
 #: Entries that are looked for at once.
 _LOOK = 2000
+_OURS = frozenset({
+    "key-taken", "kind-not-in-redis", "value-too-large", "server-out-of-memory", "entry-changed",
+    "server-forbids", "value-wrong-type",
+})  # fmt: skip
 
 
 @dataclass
@@ -48,7 +52,7 @@ class _Waiting:
 
 
 class Publisher:
-    """Puts items into a Redis, several at a time; ``finish`` sends what still waits.
+    """Puts items into a Redis, several at a time; ``flush`` sends what still waits.
 
     left: told of items that cannot go: "key-taken" (another payload is there),
     "kind-not-in-redis", "value-too-large", "server-out-of-memory", "file-unreadable".
@@ -126,12 +130,8 @@ class Publisher:
         if len(self._waiting) >= BATCH or self._bytes >= BATCH_BYTES:
             self.flush()
 
-    def finish(self) -> Published:
-        """Send what waits; what was done in all."""
-        self.flush()
-        return self.done
-
     def flush(self) -> None:
+        """Send what waits."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         if waiting:
             sent: set[int] = set()
@@ -139,7 +139,7 @@ class Publisher:
 
     def gone(self) -> list[Item]:
         """What was there and is not any more, because the server was started anew and had not saved
-        it: to be put once more, before ``finish``. It does not count as done until then.
+        it: to be put once more, before ``flush``. It does not count as done until then.
         """
         if self._store.reconnected == self._connections:
             return []
@@ -181,14 +181,12 @@ class Publisher:
         keys = [encoded(part.redis_key) for part in waiting]
         # Asked first, so that what is there need not be sent; NX is for who comes between.
         lengths = connection.many([pack("STRLEN", key) for key in keys])
-        absent = [n for n, length in enumerate(lengths) if length == 0]
-        replies: list[object] = [b"OK"] * len(absent)
+        new = [n for n, length in enumerate(lengths) if length == 0]
+        replies: list[object] = [b"OK"] * len(new)
         if not self._dry:
-            sent.update(absent)
-            replies = connection.many(
-                [pack("SET", keys[n], waiting[n].value, "NX") for n in absent]
-            )
-        answers = dict(zip(absent, replies, strict=True))
+            sent.update(new)
+            replies = connection.many([pack("SET", keys[n], waiting[n].value, "NX") for n in new])
+        answers = dict(zip(new, replies, strict=True))
         results: dict[tuple[str, str], tuple[Item, Problem | None, int]] = {}
         for number, part in enumerate(waiting):
             answer = answers.get(number, lengths[number])
@@ -237,20 +235,18 @@ class Publisher:
         ours = remote.decode(part.kind, part.value).payload
         return remote.decode(part.kind, there).payload == ours
 
-    def _put_large(
-        self, item: Item, source: Source, redis_key: str, before: bytes, after: bytes
-    ) -> None:
-        file, key = item.files[0], encoded(redis_key)
+    def _put_large(self, item: Item, source: Source, key: str, before: bytes, after: bytes) -> None:
+        file, name = item.files[0], encoded(key)
         connection = self._store.connection
-        taken = Problem("key-taken", path=redis_key[:200])
-        if connection.ask("STRLEN", key):
-            self._tell(item, None if self._holds(key, source, item) else taken, 0)
+        taken = Problem("key-taken", path=key[:200])
+        if connection.ask("STRLEN", name):
+            self._tell(item, None if self._holds(name, source, item) else taken, 0)
             return
         if self._dry:
             self._tell(item, None, file.size)
             return
         total = len(before) + (file.size + 2) // 3 * 4 + len(after)
-        head = b"*4\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n%b" % (len(key), key, total, before)
+        head = b"*4\r\n$3\r\nSET\r\n$%d\r\n%b\r\n$%d\r\n%b" % (len(name), name, total, before)
         try:
             with source.open(file) as stream:
                 connection.send(head)
@@ -271,7 +267,7 @@ class Publisher:
         if isinstance(answer, Refusal):
             self._tell(item, problem_of(str(answer), self._store.place), 0)
         elif answer is None:
-            self._tell(item, None if self._holds(key, source, item) else taken, 0)
+            self._tell(item, None if self._holds(name, source, item) else taken, 0)
         else:
             self._tell(item, None, file.size)
 
@@ -290,12 +286,6 @@ class Publisher:
         with source.open(item.files[0]) as stream:
             ours = digest_of(stream, self._report)
         return not decoder.end().problem and digest.hexdigest() == ours
-
-
-_OURS = frozenset({
-    "key-taken", "kind-not-in-redis", "value-too-large", "server-out-of-memory", "entry-changed",
-    "server-forbids", "value-wrong-type",
-})  # fmt: skip
 
 
 def _longest(store: Database) -> int:

@@ -136,14 +136,12 @@ def _open_to_all(reply: object) -> bool | None:
 
 @dataclass
 class Server:
-    """The page of a server. None stands for what it did not say.
-
-    used_memory, max_memory: bytes; max_memory is 0 where there is no limit. evicted, hits, misses:
-    counts since its start. keys: in this database. expiring: how many of them have an expiry.
-    role: "master" or "slave". quiet: whether looking leaves idle times as they are.
-    forbidden: the commands it would not answer. meanings: codes of MEANINGS. changes: for each of
-    CHANGES None where it is allowed, or the code of the problem that it ends with. owners: who else
-    can write to it (redis.server).
+    """The page of a server. None stands for what it did not say. used_memory, max_memory: bytes;
+    max_memory is 0 where there is no limit. evicted, hits, misses: counts since its start. keys: in
+    this database. expiring: how many of them have an expiry. role: "master" or "slave". quiet:
+    whether looking leaves idle times as they are. forbidden: the commands it would not answer.
+    meanings: codes of MEANINGS. changes: for each of CHANGES None where it is allowed, or the code
+    of the problem that it ends with. owners: who else can write to it (redis.server).
     """
 
     version: str | None = None
@@ -232,10 +230,9 @@ def look(store: Database) -> Server:
     if store.read_only:
         page.changes = dict.fromkeys(CHANGES, "server-read-only")
     else:
-        replies = store.connection.many(CHANGES.values())
         page.changes = {
             name: problem_of(str(reply), store.place).code if isinstance(reply, Refusal) else None
-            for name, reply in zip(CHANGES, replies, strict=True)
+            for name, reply in zip(CHANGES, store.connection.many(CHANGES.values()), strict=True)
         }
     page.meanings = [meaning for meaning, meant in MEANINGS.items() if meant(page)]
     page.owners = found(store)

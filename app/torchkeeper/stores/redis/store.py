@@ -6,7 +6,7 @@ What reads values, changes keys or looks for relatives is loaded where it is ask
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
@@ -14,12 +14,12 @@ from torchkeeper.artifacts.remote import redis_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described, unread
-from torchkeeper.stores.items import Item, Left, Offered, Source
+from torchkeeper.stores.items import Item, Left, Offered
 from torchkeeper.stores.needs import Living, Relatives, needed
 from torchkeeper.stores.reader import Budget, Reader
 from torchkeeper.stores.redis.database import Database, info, knows_use, timed
 from torchkeeper.stores.redis.kernels import named
-from torchkeeper.stores.store import Batches, Memory, Removal, Store
+from torchkeeper.stores.store import Batches, Going, InFull, Memory, Removal, Store, Uses
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
@@ -89,9 +89,7 @@ class Redis(Database, Store):
     def timed(self, batches: Iterable[list[Described]], wanted: bool) -> Batches:
         return (timed(self, batch) for batch in batches) if wanted else iter(batches)
 
-    def uses(
-        self, items: Sequence[Item], report: Report
-    ) -> tuple[list[float | None] | None, str | None]:
+    def uses(self, items: Sequence[Item], report: Report) -> Uses:
         return None, self._knows_use()
 
     def owners(self) -> list[Owned] | None:
@@ -124,9 +122,7 @@ class Redis(Database, Store):
 
         return list(of_key(self, key, report))
 
-    def in_full(
-        self, key: str, memory: Memory, report: Report
-    ) -> Iterator[tuple[Described, Relatives]]:
+    def in_full(self, key: str, memory: Memory, report: Report) -> InFull:
         from torchkeeper.stores.redis.payloads import in_full
 
         for one, related in in_full(memory, self, key, report):
@@ -179,9 +175,7 @@ class Redis(Database, Store):
 
         return FromServer(chosen, self, left, to_server)
 
-    def for_bundle(
-        self, chosen: Sequence[Described], left: Left
-    ) -> tuple[Sequence[Described], Source]:
+    def for_bundle(self, chosen: Sequence[Described], left: Left) -> Going:
         from torchkeeper.stores.redis.payloads import FromServer
 
         offered = FromServer(chosen, self, left)
