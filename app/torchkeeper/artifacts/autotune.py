@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def facts(data: bytes, full: bool, file: str = "") -> Facts:
-    """name: the chosen configuration; device where recorded. Raises ValueError if not JSON. file:
-    its name, which tells a text that AutoHeuristic collected.
-    """
+    """name: the configuration; device where recorded. Raises as json.loads. file: its name."""
     if file.endswith(".txt"):
         return {"name": f"measurements for {file.removesuffix('.txt')}"}
     config = json.loads(data)
@@ -29,11 +27,7 @@ def facts(data: bytes, full: bool, file: str = "") -> Facts:
         raise TypeError("not a JSON object")
     if isinstance(config.get("system"), dict) and isinstance(config.get("cache"), dict):
         return _choices(config["system"], config["cache"], full)
-    blocks = [
-        f"{key}={value}"
-        for key, value in sorted(config.items())
-        if key.isupper() and isinstance(value, int)
-    ]
+    blocks = [f"{k}={v}" for k, v in sorted(config.items()) if k.isupper() and isinstance(v, int)]
     extra = [f"{k}={config[k]}" for k in ("num_warps", "num_stages")
              if isinstance(config.get(k), int)]  # fmt: skip
     triton_hash = config.get("triton_cache_hash")
@@ -52,11 +46,10 @@ def _choices(system: Mapping[str, object], cache: Mapping[str, object], full: bo
     said = device if isinstance(device, dict) else {}
     versions = version if isinstance(version, dict) else {}
     gpu = said.get("name") if isinstance(said.get("name"), str) else None
-    backend = next((name for name in ("cuda", "hip") if versions.get(name)), None)
     ops = {op: _leaves(about, 3) for op, about in list(cache.items())[:1000]}
     found: Facts = {
         "name": f"GEMM choices for {gpu or 'a system without a GPU'}",
-        "device": backend,
+        "device": next((name for name in ("cuda", "hip") if versions.get(name)), None),
         "gpu": gpu,
         "versions": {name: v[:80] for name, v in versions.items() if isinstance(v, str)},
         "choices": sum(ops.values()),

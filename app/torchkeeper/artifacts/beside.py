@@ -165,9 +165,7 @@ _DUMPED = re.compile(
 #: Lists of CUTLASS's operations, its own cache, and the links through which torch imports it.
 _CUTLASS = re.compile(r"configs_[0-9a-f]{8}\.json")
 _CUTLASS_DB, _CUTLASS_LINKS = "compiled_cache.db", "torch_cutlass"
-_LINKED = frozenset(
-    {"cutlass", "cutlass_library", "cutlass_cppgen", "pycute", "cuda", "scipy", "pydot"}
-)
+_LINKED = ("cutlass", "cutlass_library", "cutlass_cppgen", "pycute", "cuda", "scipy", "pydot")
 _CUTEDSL = re.compile(r"cutedsl_compile_cache/([0-9a-f]{64})\.o")
 _MEASURED = re.compile(r"autoheuristic/[\w.()-]{1,100}/(\w{1,100})\.txt", re.ASCII)
 #: What vLLM finds out about a model's classes, and which GPUs reach each other.
@@ -198,10 +196,7 @@ def is_known_link(path: str) -> bool:
 
 
 def locate(path: str, parts: list[str]) -> tuple[str, str, str] | None:
-    """The kind, key and common path of such a file, or None. A module's graphs for whoever debugs
-    it, what a model's library was built with, Halide's and CuTe's builds, inputs that were dumped,
-    CUTLASS's caches, and what AutoHeuristic learned from.
-    """
+    """The kind, key and common path of what torch or vLLM uses only where it is; else None."""
     folder, name = parts[0], parts[-1]
     if len(parts) == 1:
         if _CUTLASS.fullmatch(path):

@@ -1,5 +1,4 @@
-"""What a bundle says of how its built objects were made, all of it to be doubted. Also whether one
-is whole.
+"""What a bundle says of how its built objects were made, to be doubted; and whether one is whole.
 
 PyTorch names a built object after its source and the whole command that built it, paths of torch
 and of Python among it. So that another environment can find the name that it will look for, a
@@ -61,9 +60,8 @@ class Kernels(TypedDict):
 
 
 class Claims(Kernels):
-    """What a bundle says of its objects, unproven, and of its kernels of which it is told how they
-    were built. objects: how many entries hold something built; built: of how many of these it is
-    told how.
+    """What a bundle says of its objects, unproven, and of kernels of which it is told how they were
+    built. objects: how many entries hold something built; built: of how many it is told how.
     """
 
     native: Builder | None
@@ -74,9 +72,8 @@ class Claims(Kernels):
 class Build(NamedTuple):
     """How one object was made. source, object: their paths in the zip. command: which of the
     manifest's commands, None of an eager kernel, whose source is the text of its item
-    (artifacts.aoti_eager). elsewhere: whether it records more instruction sets than the CPU has
-    that the manifest speaks of, as where machines share a cache: of the CPU that it was built on,
-    then, nothing is said.
+    (artifacts.aoti_eager). elsewhere: whether it records more instruction sets than the manifest's
+    CPU has, as where machines share a cache: of the CPU that built it nothing is said then.
     """
 
     source: str

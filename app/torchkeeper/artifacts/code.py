@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 #: Bits that a vector has on some CPU (torch/_inductor/cpu_vec_isa.py).
 _WIDTHS = (128, 256, 512)
 _MARKS = ("at::vec::", "_mm256_", "_mm512_", "_tile_", "amx")
-#: So many elements of a type are taken into so many vectors at once (CppVecKernel._get_load_line
-#: in torch/_inductor/codegen/cpp.py).
+#: Elements of a type taken into so many vectors (CppVecKernel._get_load_line in codegen/cpp.py).
 _LOAD = re.compile(
     r"Vec(?:torizedN?|Mask)<(?:\w{1,9}::)?(\w{1,40})(?:,\s?(\d{1,3}))?>::(?:loadu|from)\("
     r"[^;\n]{0,1000}, static_cast<int64_t>\((\d{1,5})L?\)\);"
@@ -115,9 +114,8 @@ def widths(source: str) -> str | None:
         for step, body in zip(map(int, loops[::2]), loops[1::2], strict=True):
             if step > 1:
                 possible &= {step * 32, step * 16} if short else {step * 32}
-                possible &= {step * 32 // max(int(n or 1), 1) for n in _FLOATS.findall(body)} or (
-                    possible
-                )
+                floats = {step * 32 // max(int(n or 1), 1) for n in _FLOATS.findall(body)}
+                possible &= floats or possible
     for lanes in map(int, _SIMD.findall(source)):
         possible &= {lanes * 32}
     for kind, count, elements in _LOAD.findall(source):
@@ -138,9 +136,8 @@ def instructions(data: bytes) -> str | None:
 
 def instruction_sets(data: bytes) -> frozenset[str] | None:
     """All instruction sets that a built object was told it may use, as Linux calls them in
-    /proc/cpuinfo, less those that only hand-written code uses; None where it does not say, or is
-    not for x86. A CPU that has all of them runs it. Others than ``instructions`` are among them,
-    such as popcnt.
+    /proc/cpuinfo, such as popcnt, less those that only hand-written code uses; None where it does
+    not say, or is not for x86. A CPU that has all of them runs it.
     """
     found = _told(data, _sets)
     return None if found is None else frozenset(found)
@@ -189,7 +186,6 @@ def _used(options: list[str]) -> set[str] | None:
         if option.startswith("-march="):
             level = _LEVELS.get(option[7:])
             arm = _ARM.match(option)
-            # What “native” meant is a CPU, and then all that it has and has not.
             known = level is not None or arm is not None or "-mno-avx512er" in options
             known = known or any(other.startswith("-mno-") for other in options)
             found |= set(level or ()) | set(arm[1].split("+")[1:] if arm else ())
@@ -237,31 +233,22 @@ def key_of(text: str, command: str = "") -> str:
     return "c" + payload_name(hashlib.sha256(named.encode("utf-8", "replace")).hexdigest())
 
 
-def triton_sources(module: str) -> list[str]:
-    """The keys of the Triton sources that a generated Python module has compiled. PyTorch writes
-    the text of each to a file of its own (define_kernel in torch/_inductor/codegen/triton.py,
-    PyCodeCache.load). Raises ValueError or SyntaxError for a text that is no literal.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes that are none
-        texts = [ast.literal_eval(match[1]) for match in _TRITON_TEXT.finditer(module)]
-    return [key_of(text) for text in dict.fromkeys(texts)]
-
-
 def for_rocm(text: str) -> bool:
-    """Whether the Triton kernels of a text are for a GPU of AMD's, which torch calls "cuda"
-    (DeviceProperties.create in torch/_inductor/runtime/hints.py).
-    """
+    """Whether Triton kernels of a text are for AMD's GPUs, "cuda" to torch (runtime/hints.py)."""
     return any(match[1] == "hip" for match in _BACKEND.finditer(text))
 
 
 def names(module: str) -> tuple[list[str], bool]:
     """The keys of the Triton sources a module names; and whether with ``kernels`` that is all. It
-    is not where the text is none that PythonWrapperCodegen writes, or names something in a way that
-    is not known here.
+    is not where PythonWrapperCodegen does not write such a text, or names are not as known here.
     """
     try:
-        found = triton_sources(module)
+        # PyTorch writes the text of each to a file of its own (define_kernel in
+        # torch/_inductor/codegen/triton.py, PyCodeCache.load).
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that are none
+            texts = [ast.literal_eval(match[1]) for match in _TRITON_TEXT.finditer(module)]
+        found = [key_of(text) for text in dict.fromkeys(texts)]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return [], False
     every = len(_TRITON_TEXT.findall(module)) == module.count(" = async_compile.triton(")
@@ -274,10 +261,8 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
 
     role: "module", "triton" or "kernel" for what is written for FX graphs alone; code_names: the
     keys of the sources that a module names; hashes: of what vLLM made a key; instructions: those
-    for vectors that what was built of it may use (vectors.instructions); requires: all sets of
-    instructions that it may use, in order (vectors.instruction_sets). Either is None where one of
-    several objects does not tell.
-
+    for vectors that what was built of it may use (``instructions``); requires: all sets that it may
+    use, in order (``instruction_sets``). Either is None where one of several objects does not tell.
     texts: the source files and built objects by name, each possibly cut.
     """
     found: Facts = {"name": None, "device": None, "kernels": []}
@@ -308,9 +293,7 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
 
 
 def needed_by(objects: list[bytes]) -> Facts:
-    """What objects that are loaded together may use: instructions and requires, as of ``facts``.
-    What is behind a cut (MAX_OBJECT) may say more.
-    """
+    """instructions and requires, as of ``facts``, of objects loaded together; None for cut ones."""
     whole = all(len(data) < MAX_OBJECT for data in objects)
     used = [instructions(data) if whole else None for data in objects]
     sets = [instruction_sets(data) if whole else None for data in objects]
@@ -322,9 +305,8 @@ def needed_by(objects: list[bytes]) -> Facts:
 
 
 def _hashes(factors: bytes) -> dict[str, str]:
-    """What vLLM's key was made of: ``code``, ``compiler``, ``config``, each as a hash. A list that
-    was cut or is none of vLLM's tells nothing (VllmBackend.__call__ in
-    vllm/compilation/backends.py).
+    """The hashes that vLLM's key is made of (VllmBackend.__call__ in vllm/compilation/backends.py);
+    none of a list that was cut or is not vLLM's.
     """
     try:
         said = json.loads(factors)

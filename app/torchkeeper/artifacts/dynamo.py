@@ -44,8 +44,7 @@ def precompiled(data: bytes, full: bool) -> Facts:
         "graphs": len(backends) if isinstance(backends, dict) else None,
     }
     if full:
-        python_codes = [inert.fields(code.get("python_code")) for code in codes[:500]]
-        found["functions"] = [_said(code) for code in python_codes]
+        found["functions"] = [_said(inert.fields(code.get("python_code"))) for code in codes[:500]]
         found["modules"] = _modules(inert.fields(dynamo.get("source_info")))
     return found
 
@@ -57,14 +56,10 @@ def _said(code: Mapping[str, object]) -> str:
 
 
 def _modules(source_info: Mapping[str, object]) -> list[str]:
-    """The modules that a function was traced through."""
     traced = source_info.get("inlined_sources")
-    names = {
-        name
-        for source in (traced if isinstance(traced, (set, frozenset, list)) else ())
-        if (name := inert.text(inert.fields(source).get("module")))
-    }
-    return sorted(names)[:500]
+    sources = traced if isinstance(traced, (set, frozenset, list)) else ()
+    names = {inert.text(inert.fields(source).get("module")) for source in sources}
+    return sorted(filter(None, names))[:500]
 
 
 def _list(value: Any) -> list[Any]:

@@ -55,10 +55,7 @@ def too_short(kind: str, size: int) -> str | None:
 
 
 def tally(kinds: Iterable[str]) -> Tally:
-    """How many entries there are among what has these kinds, and what else, counted apart. The
-    result is ``{entries, locks, headers, unknown}``, as every count on the wire, in JSON and on a
-    screen has it.
-    """
+    """How many entries are among what has these kinds, and what else, counted apart, by COUNTS."""
     return counted(Counter(kinds))
 
 
@@ -76,9 +73,8 @@ def tallied(count: int, kind: str = "") -> Tally:
 
 
 def holds(kinds: Mapping[str, tuple[int, int]]) -> Held:
-    """What a place holds that has so many of each kind, and their content in bytes. The result is
-    ``tally``, ``measured`` of the entries alone, and ``apart_bytes``, the content of what is
-    counted apart.
+    """What a place holds that has so many of each kind, and their content in bytes: ``tally``,
+    ``measured`` of the entries alone, and ``apart_bytes``, the content of what is counted apart.
     """
     counts = counted({kind: count for kind, (count, _) in kinds.items()})
     apart = sum(size for kind, (_, size) in kinds.items() if kind in COUNTED_APART)
@@ -87,9 +83,8 @@ def holds(kinds: Mapping[str, tuple[int, int]]) -> Held:
 
 
 def measured(count: int, *, on_disk: bool) -> Measured:
-    """So many bytes by what they are: content, which is what files hold and a copy carries, or room
-    on the disk, of all that is named, a file with several names once. Content is told of what a
-    place holds and what is copied, room of what comes free.
+    """So many bytes by what they are: content, which a place holds and a copy carries, or room on
+    the disk that comes free, of a file with several names once.
     """
     if on_disk:
         return {"bytes": count, "disk_bytes": count}
@@ -97,9 +92,7 @@ def measured(count: int, *, on_disk: bool) -> Measured:
 
 
 class Problem(Exception):
-    """Something the user should know of: a code and what it is about, never prose. The words for a
-    code are in ``torchkeeper.client.words.problems``, on the side that talks to people.
-    """
+    """Something the user should know of: a code, for which ``client.words.problems`` has words."""
 
     def __init__(self, code: str, **params: str | int | float | None) -> None:
         super().__init__(code, params)

@@ -26,7 +26,6 @@ NAMED = "/named"
 #: Bytes of an entry from which on running out of memory is no sign of damage.
 LARGE = 32 << 20
 
-
 #: What reads the kinds that have one file, of which nothing but the bytes tells.
 _READERS = {"fxgraph": fxgraph.facts, "aotautograd": fxgraph.aot_facts, "pgo": dynamo.profile}
 

@@ -25,8 +25,7 @@ _FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
 #: Key factors of one graph: some 650, and one for each input.
 MAX_FACTORS = 20_000
 #: Characters of a hash that tell factors apart, and inputs of which they are kept.
-_PRINT = 10
-_MAX_PRINTS = 100
+_PRINT, _MAX_PRINTS = 10, 100
 #: Factors that a program's own graph decides, whatever its settings; or the beginning of those.
 _OF_GRAPH = (
     "gm", "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]",
@@ -136,10 +135,9 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
         },
     }
     if full:
-        given = [value for _, name, value in factors if name.startswith("example_inputs[")]
         facts["function"] = " at ".join(found) if found else None
         facts["ops"] = main_ops(source, graph or runnable, 40)
-        facts["inputs"] = given
+        facts["inputs"] = [v for _, name, v in factors if name.startswith("example_inputs[")]
         facts["guards"] = inert.text(state.get("guards_expr"))
         facts["graph"] = graph or runnable
         facts["source"] = source
@@ -209,9 +207,7 @@ def aot_facts(data: bytes, full: bool) -> Facts:
 
 
 def key_factors(lines: Any) -> list[tuple[str, str, str]]:
-    """(hash, name, value) of every line in ``_fx_graph_cache_debug_lines``. Source:
-    FxGraphCachePickler.debug_lines in torch/_inductor/codecache.py.
-    """
+    """(hash, name, value) of all FxGraphCachePickler.debug_lines (torch/_inductor/codecache.py)."""
     matches = map(_FACTOR.match, inert.texts(lines, MAX_FACTORS))
     return [(match[1], match[2], match[3]) for match in matches if match]
 
@@ -254,9 +250,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def function(graph: str) -> tuple[str, str] | None:
-    """The user's function a graph came from, and ``file:line``, or None. From the ``# File: … in
-    …`` comments that torch/fx/graph.py writes into readable graphs.
-    """
+    """The user's function of a graph and ``file:line``, as torch/fx/graph.py comments, or None."""
     for match in _FILE.finditer(graph):
         path, line, name = match[1], match[2], match[3]
         if name not in _WRAPPERS and "/site-packages/torch/" not in path:

@@ -95,8 +95,7 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self._classes: dict[tuple[str, str], type[Inert]] = {}
-        #: Whether ``getattr`` was called, and with nothing but what has a class that is named; None
-        #: while it was not.
+        #: Whether ``getattr`` was called with nothing but what has a named class; None: not called.
         self._got_of_named: bool | None = None
 
     @property
@@ -162,9 +161,7 @@ def _has_text(value: object) -> bool:
 
 
 def load(data: bytes) -> Any:
-    """The object graph of a pickle, with Inert for every instance. Raises pickle.UnpicklingError,
-    EOFError, ValueError and whatever else a bad pickle provokes; callers catch Exception.
-    """
+    """The object graph of a pickle, Inert for each instance. Raises whatever a bad one provokes."""
     unpickler = _Unpickler(io.BytesIO(data))
     try:
         return unpickler.load()
@@ -215,9 +212,7 @@ class Loaded(NamedTuple):
 
 def class_name(obj: Any) -> str:
     """The class an inert object stands for, or the type's own name."""
-    if isinstance(obj, Inert):
-        return type(obj).qualname
-    return type(obj).__name__
+    return type(obj).qualname if isinstance(obj, Inert) else type(obj).__name__
 
 
 def fields(obj: Any) -> Mapping[str, Any]:
@@ -253,9 +248,7 @@ def texts(value: Any, limit: int = 1000) -> list[str]:
     """The strings in a list, tuple or set, or in an inert OrderedSet; at most ``limit``."""
     if isinstance(value, Inert):
         inner: Any = value.args[0] if value.args else value.items
-        if isinstance(inner, Inert):
-            return []
-        return texts(inner, limit)
+        return [] if isinstance(inner, Inert) else texts(inner, limit)
     if isinstance(value, (list, tuple, set, frozenset)):
         return [item for item in list(value)[:limit] if isinstance(item, str)]
     return []

@@ -80,8 +80,7 @@ _ARTIFACT = re.compile(beside.PIECE, re.ASCII)
 VLLM = "vllm"
 #: What vLLM calls the folder of one of its processes.
 RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
-#: Where vLLM has what it writes for a part of a model, or, in older versions, for all of it; and a
-#: model that it had compiled ahead.
+#: Where vLLM writes for a part of a model, in older versions for all of it; one compiled ahead.
 _VLLM_FOLDER = re.compile(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?(?:[^/]+/)?"
     rf"{RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?",
@@ -143,9 +142,7 @@ def is_graph_key(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # of one entry it is asked several times
 def payload_name(sha256_hex: str) -> str:
-    """The file name PyTorch gives a payload: base32 of its SHA-256 without the padding. Source:
-    COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py.
-    """
+    """Base32 of its SHA-256, as by COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py."""
     return base64.b32encode(bytes.fromhex(sha256_hex))[:51].decode().lower()
 
 
@@ -179,9 +176,7 @@ def _is_only(pieces: Iterable[bytes]) -> bool:
 
 
 def locate(path: str, above: str = "") -> Located:
-    """What the file at ``path`` (relative, ``/`` between parts) is. Never fails. above: where the
-    place lies in a folder of vLLM's (``among``).
-    """
+    """What the file at a relative POSIX ``path`` is. Never fails. above: the place's ``among``."""
     found = _locate(path)
     if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
         # Each rank has files of the same names.
@@ -196,9 +191,7 @@ def inner_cache(path: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """Where a file would lie in a cache of PyTorch or Triton alone. Raises
-    Problem("part-of-artifact") for what is of use only where it is.
-    """
+    """Where it lies in a plain cache. Raises Problem("part-of-artifact") for what has to stay."""
     inner = inner_cache(path)
     alone = path[len(inner) :]
     parts = alone.split("/")
@@ -220,8 +213,7 @@ def _locate(path: str) -> Located | None:
     if beside.BISECTED.fullmatch(path):
         return Located("lock", parts[0], parts[0])
     if beside.TEMPORARY.fullmatch(parts[0]):
-        # The cache of a compile without caches, whose kernels are below ``triton``: all of it goes
-        # when its program ends.
+        # Of a compile without caches, kernels are below ``triton``: all goes when its program ends.
         found = _locate("/".join(parts[1:]))
         if found and (found.kind != "triton" or parts[1] == "triton"):
             return Located("lock", parts[0], parts[0])
@@ -232,9 +224,7 @@ def _locate(path: str) -> Located | None:
 
 
 def kernel_folder(folder: str) -> str | None:
-    """The key of a folder that Triton has a kernel in, which of its files are the kernel's is told
-    by them all (``triton.own``). "" where a whole kernel is being written.
-    """
+    """The key of a folder with a Triton kernel, "" while a whole one is being written, or None."""
     inside = folder[len(inner_cache(folder + "/")) :]
     if beside.BUNDLED.fullmatch(inside):
         return ""

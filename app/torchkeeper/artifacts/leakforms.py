@@ -134,8 +134,7 @@ def _url(data: bytes, at: int, _end: int) -> Iterator[Leak | Fact]:
         start -= 1
     while start < at and not chr(data[start]).isalpha():
         start += 1  # a digit in front is the length of a text in a pickle, or nothing at all
-    match = _URL.match(data, start)
-    if match is None:
+    if (match := _URL.match(data, start)) is None:
         return
     scheme, password = match[1].lower(), match[3]
     web = scheme in _WEB
@@ -204,19 +203,13 @@ def _kept(data: bytes, first: int, at: int, last: int) -> tuple[int, int, tuple[
 
 def _set(data: bytes, start: int, end: int) -> tuple[int, int] | None:
     """Where the value is that is given to a name, as in a source, in JSON, or in an environment."""
-    match = _SET.match(data, end)
-    if match is None:
+    if (match := _SET.match(data, end)) is None:
         return None
     if quote := match[2]:
         behind = data.find(quote, match.end(), match.end() + MAX_VALUE)
         return (match.end(), behind) if behind > match.end() else None
-    plain = match[0] == b"="
-    before = data[start - 1 : start]
-    if not plain or not (
-        data[start:end].isupper()
-        or before in (b"?", b"&", b";")
-        or data[start : start + 2] == b"--"
-    ):
+    given = data[start - 1 : start] in (b"?", b"&", b";") or data[start : start + 2] == b"--"
+    if match[0] != b"=" or not (given or data[start:end].isupper()):
         return None
     bare = _BARE.match(data, match.end())
     return bare.span() if bare else None

@@ -126,15 +126,11 @@ def _grams(grams: Sequence[bytes], waiting: dict[bytes, bool]) -> _Grams:
 
 
 #: How far after a fixed text a match may end, and how far before it it may begin, in bytes.
-AHEAD = 2 * MAX_VALUE
-BEHIND = 512
+AHEAD, BEHIND = 2 * MAX_VALUE, 512
 
-#: Where less than this part of what is searched is text, as in tensors and objects, only what is
-#: near a run of letters is: one byte of so many is asked, so many letters make a run, and so many
-#: bytes are near.
-_MOSTLY = 0.5
-_EACH = 61
-_RUN = b"\1" * 12
+#: Where less than this part of what is searched is text, only what is near a run of letters is: one
+#: byte of so many is asked, so many letters make a run, and so many bytes are near.
+_MOSTLY, _EACH, _RUN = 0.5, 61, b"\1" * 12
 #: What is smaller is searched in any case.
 _SMALL = 256 << 10
 _NEAR = 4 << 10
@@ -144,9 +140,7 @@ _LONGEST = 64
 
 
 class Scanner:
-    """Finds what is in one stream. own: names of this user and this machine, and whether each is a
-    "user" or a "host": private facts, wherever they stand.
-    """
+    """Finds what is in one stream. own: "user" or "host" by each name of this user and machine."""
 
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
         self._own, self._sieve = _looked_for(tuple(sorted((own or {}).items())))
@@ -243,9 +237,7 @@ FILL = b"x"
 
 
 class Echo(NamedTuple):
-    """Where a secret stands, the bytes to stand there instead, as many, and in which form it was:
-    "plain", "quoted", "escaped", "hex" or "base64".
-    """
+    """Where a secret stands, as many bytes to stand there instead, and the form that it has."""
 
     start: int
     instead: bytes
@@ -402,12 +394,6 @@ class Extent(NamedTuple):
     end: int
 
 
-def _is_pickle(data: bytes, start: int, end: int) -> bool:
-    """Whether bytes begin and end as a pickle that says its protocol, which all do since 2."""
-    begins = end - start > 3 and data[start] == _PROTO and 2 <= data[start + 1] <= 5
-    return begins and data[end - 1] == _STOP
-
-
 def texts_of_pickle(data: bytes, check: Callable[[], None]) -> Iterator[Extent]:
     """The texts of a pickle, in order, and after one that is a pickle itself those in it. Ends
     where the bytes are no pickle any more. ``check`` is called now and then.
@@ -418,7 +404,10 @@ def texts_of_pickle(data: bytes, check: Callable[[], None]) -> Iterator[Extent]:
         inner: list[Extent] = []
         for extent in _flat(data, at, end, check):
             yield extent
-            if len(open_) + len(inner) < _MAX_DEPTH * 1000 and _is_pickle(data, *extent):
+            first, last = extent.start, extent.end - 1
+            # A pickle says its protocol, which all do since 2.
+            begins = last - first > 2 and data[first] == _PROTO and 2 <= data[first + 1] <= 5
+            if begins and data[last] == _STOP and len(open_) + len(inner) < _MAX_DEPTH * 1000:
                 inner.append(extent)
         open_ += reversed(inner)
 

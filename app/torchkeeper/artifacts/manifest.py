@@ -35,8 +35,7 @@ MEGA_CACHE = "mega-cache.bin"
 FILES = "files/"
 #: Bytes of a manifest, which is some 50 MB for 100,000 entries; of one that is packed fewer, for it
 #: may unpack to more than its file is worth.
-MAX_SIZE = 512 << 20
-MAX_PACKED = 64 << 20
+MAX_SIZE, MAX_PACKED = 512 << 20, 64 << 20
 #: Bytes of it parsed at once, which may take thirty times as much memory; and those of one entry,
 #: first what most have, which then have not to be looked for.
 _AT_ONCE = 8 << 20
@@ -61,8 +60,7 @@ class ListedFile:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """An entry the manifest promises. ``files`` is empty for payloads in the mega-cache. built: how
-    its object was made, where that is known. name: that of a payload's file where the manifest
-    tells it, or "".
+    its object was made, if known. name: that of a payload's file if the manifest tells it, or "".
     """
 
     kind: str

@@ -133,9 +133,7 @@ def hidden(command: Sequence[str]) -> list[str]:
 
 
 def without_logins(text: str) -> str:
-    """A text without the passwords in what looks like an address with one, mistyped or not:
-    ``HTTP:/x:…@host``, ``:…@host``, ``redis://:…``.
-    """
+    """A text without the passwords in what looks like an address with one, mistyped or not."""
     text = _QUERY.sub(r"\1…", text)
     plain = hidden = text.translate(_WIDE)
     if "@" in plain:

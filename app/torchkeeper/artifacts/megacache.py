@@ -140,9 +140,8 @@ def _text_size(text: str) -> int:
 
 
 class Writer:
-    """Writes a mega-cache to the end of a stream that can be read, sought and truncated. Counts,
-    sizes and the checksum stand before what they describe, so they are filled in afterwards:
-    payloads are streamed, however large.
+    """Writes a mega-cache to the end of a stream that can be read, sought and truncated. Payloads
+    are streamed; counts, sizes and the checksum, which stand before them, are filled in afterwards.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

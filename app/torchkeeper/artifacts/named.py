@@ -21,12 +21,8 @@ from torchkeeper.artifacts import inert
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
-#: Pickles in one another are read so deep; so many in all, one after the other in one text, and so
-#: many objects are looked through.
-_MAX_DEPTH = 6
-_MAX_PICKLES = 500
-_MAX_FOLLOWING = 8
-_MAX_OBJECTS = 300_000
+#: Pickles are read so deep in one another, so many in all and in a row; and so many objects.
+_MAX_DEPTH, _MAX_PICKLES, _MAX_FOLLOWING, _MAX_OBJECTS = 6, 500, 8, 300_000
 #: Names that are told of one entry.
 MAX_TOLD = 500
 
@@ -71,8 +67,7 @@ _KNOWN = frozenset({
     "triton.runtime.autotuner.Config",
     *(f"triton.language.core.{name}" for name in ("constexpr", "dtype", "tensor", "pointer_type")),
 })  # fmt: skip
-#: What a Triton kernel holds, for later: methods, and types that its arguments are annotated with.
-#: No pickle calls one.
+#: What a Triton kernel holds, and no pickle calls: methods, and types that annotate its arguments.
 _HELD_ONLY = frozenset({
     "torch._inductor.runtime.autotune_cache.AutotuneCache.save",
     "triton.runtime.jit.JITFunction.create_binder",
@@ -96,8 +91,7 @@ _MODULES = re.compile(
     r"|sympy\.(?:core|functions|logic|sets)(?:\.\w+)*"
 )
 _CLASS = re.compile(r"_?[A-Z]\w*(?:\.[A-Z]\w*)*")
-#: Classes that start a program, write a file or load a library when they are made, which some
-#: modules of PyTorch have in them, too.
+#: Classes, some of them in PyTorch's modules, that start a program, write or load when made.
 _ACTING = re.compile(
     r"Popen|Process|Thread|Pool|Executor|Path|File|Builder|Compiler|Loader|Library|DLL|CodeCache"
     r"|Worker|Server|Socket|Lock"
@@ -183,8 +177,7 @@ def _texts(obj: Any, budget: int) -> tuple[list[bytes], int]:
             continue
         seen.add(id(one))
         if isinstance(one, dict):
-            waiting += one.keys()
-            waiting += one.values()
+            waiting += [*one, *one.values()]
         elif isinstance(one, inert.Inert):
             waiting += [one.args, one.items, one.state]
         else:

@@ -85,8 +85,7 @@ _HEADS: dict[str, Callable[[bytes], object]] = {
     r"gpu_p2p_access_cache_for_[0-9,]+\.json": _begins(r'\s*\{\s*(?:"\d+->\d+"|\}?\s*$)'),
     # write_kernel_autotune_defs_header (codegen/wrapper.py).
     r"tmp[a-z0-9_]{8}\.py": _begins(r"\s*import torch\n.*\bAlgorithmSelectorCache\b"),
-    # A profile (torch/_dynamo/pgo.py) and a precompiled function (package.py): whatever PyTorch
-    # would unpickle there.
+    # A profile (torch/_dynamo/pgo.py), a precompiled function (package.py): what PyTorch unpickles.
     rf"dynamo/{beside.PROFILE}(?:\.tmp)?": _begins_or_torn(*_PICKLE),
     rf"dynamo/{beside.HEX64}/(?:entry|dynamo|backends)": _begins_or_torn(*_PICKLE),
     # What could not be fused, by the names of its nodes (write_text in codecache.py).
@@ -140,9 +139,7 @@ _DUMPED = re.compile(rf"((?:.*/)?{beside.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re
 
 
 def wanted(path: str) -> list[Proof]:
-    """What may tell of a file, of which one is enough; nothing where its path tells all. path: one
-    that ``layout.locate`` knows.
-    """
+    """What may tell of a path that ``layout.locate`` knows: one is enough, none where it does."""
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):
@@ -172,8 +169,6 @@ def wanted(path: str) -> list[Proof]:
 
 
 def fits(path: str, head: bytes) -> bool:
-    """Whether a file that begins so may be what its path says, for all that it tells itself. head:
-    its first ``HEAD`` bytes, or all where it has fewer.
-    """
+    """Whether a file may be what its path says, by its first ``HEAD`` bytes, or all that it has."""
     telling = [proof.head for proof in wanted(path) if proof.head and not proof.name]
     return not telling or any(tells(head) for tells in telling)

@@ -57,8 +57,7 @@ class Remote(NamedTuple):
 
 class Value(NamedTuple):
     """A value as it was read: the payload, or why there is none, as a code for
-    ``client.words.problems``. compile_s: seconds that compiling took, or None where that is not
-    said.
+    ``client.words.problems``. compile_s: seconds that compiling took, None where that is not said.
     """
 
     payload: bytes | None
@@ -135,8 +134,7 @@ def locate(redis_key: str) -> Remote | None:
 
 def redis_key(kind: str, key: str) -> str | None:
     """Where PyTorch looks for a payload, or None for kinds and keys that no Redis holds. A PGO key
-    may be given as it is in the name of a file. Autotune results have one only under the key that
-    they have in a Redis.
+    may be as in the name of a file; an autotune result's has to be the one that it has in a Redis.
     """
     if kind != "autotune" and kind not in _IDS:
         return None
@@ -149,14 +147,10 @@ def redis_key(kind: str, key: str) -> str | None:
 
 
 def decode(kind: str, value: bytes) -> Value:
-    """The payload in a value of PyTorch's. Never raises for bad content. Problems:
-    "value-too-large", "value-not-json", "value-without-data", "value-not-base64".
-    """
+    """The payload in a value of PyTorch's, or its problem. Never raises for bad content."""
     if len(value) > MAX_VALUE:
         return Value(None, problem="value-too-large")
     plain = None if kind == "autotune" else _PLAIN.fullmatch(value)
-    data: object
-    taken: object
     if plain:
         data, taken = plain[1], int(plain[2]) if plain[2] else None
     else:
@@ -281,6 +275,4 @@ def group_from_redis(data: bytes) -> bytes:
 def group_for_redis(data: bytes) -> bytes:
     """A Triton group file as RemoteCacheManager.put_group writes it: names without a folder."""
     _, names = _group(data)
-    if not isinstance(names, dict):
-        return data
-    return json.dumps({"child_paths": sorted(names)}).encode()
+    return json.dumps({"child_paths": sorted(names)}).encode() if isinstance(names, dict) else data

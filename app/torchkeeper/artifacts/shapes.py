@@ -83,8 +83,7 @@ class EntryRow(TypedDict):
 
 # What was found in entries that nobody else should read, as types of JSON.
 
-#: What is to become of secrets: they go along, are replaced, or the entries that they are in stay.
-#: With None some are an end of it.
+#: What becomes of secrets: they go along, are replaced, or entries stay. With None some end it.
 Secrets = Literal["allow", "redact", "leave"]
 
 
@@ -109,9 +108,7 @@ class Secret(Where):
 
 
 class Private(Where):
-    """What one may not want to tell, as of ``leakforms.Fact``, and where it was found first.
-    entries, times: in how many entries it is, and how often.
-    """
+    """A ``leakforms.Fact``, where it was found first, in how many entries it is, and how often."""
 
     what: str
     value: str
@@ -140,9 +137,8 @@ JOINING = frozenset({"kernels", "digest", "fx_keys", "triton_keys", "code_key", 
 class Facts(TypedDict, total=False):
     """What an entry tells; each kind has some of it, and with ``full`` also its texts. problem: a
     code; why: what was wrong. strange: what its pickle names that PyTorch never does. The rest is
-    told where it is read: ``fxgraph``, ``code``, ``triton``, ``dynamo``, ``autotune``,
-    ``aoti_eager``, ``ondisk``, ``named``. What is an object here nobody has checked when it comes
-    from a reader: whoever takes it looks at it.
+    told where it is read, in the module of the kind, or in ``named``. What is an object here nobody
+    has checked when it comes from a reader: whoever takes it looks at it.
     """
 
     problem: str | None

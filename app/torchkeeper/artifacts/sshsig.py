@@ -42,8 +42,7 @@ def looks_like(data: bytes) -> bool:
 
 def public_key(signature: bytes) -> bytes:
     """The public key that a signature names. Raises ValueError(why)."""
-    match = _ARMOUR.fullmatch(signature)
-    if match is None:
+    if (match := _ARMOUR.fullmatch(signature)) is None:
         raise ValueError("It is no signature of OpenSSH")
     try:
         data = base64.b64decode(match[1].replace(b"\r", b"").replace(b"\n", b""), validate=True)

@@ -49,9 +49,8 @@ _MAX_FOUND, _MAX_TEXT = 200, 33 << 10
 class Assigned:
     """A place in a source that sets a setting. name: of the setting, CHIEF where several variables
     mean the same. line: from 1. how: one of HOWS. value: as the variable would have it, None for
-    none, without a password; computed: what it comes to does not stand there. top: it is done
-    whenever the module is run or imported, whatever else happens. late: torch was imported above.
-    variable: that is set, or "".
+    none, without a password; computed: what it comes to does not stand there. top: it is done at
+    any run or import of the module. late: torch was imported above. variable: that is set, or "".
     """
 
     name: str
@@ -135,11 +134,9 @@ class _Look:
                     self._assign(one, its)
         elif isinstance(target, ast.Subscript):
             self._subscript(target, value, "variable")
-        elif (
-            isinstance(target, ast.Attribute)
-            and (name := self._names.dotted(target)) in _ATTRIBUTES
-        ):
-            self._add(_ATTRIBUTES[name], target.lineno, "assigned", value)
+        elif isinstance(target, ast.Attribute):
+            name = _ATTRIBUTES.get(self._names.dotted(target), "")
+            self._add(name, target.lineno, "assigned", value)
 
     def _subscript(self, target: ast.Subscript, value: ast.expr | None, how: str) -> None:
         if self._names.dotted(target.value) in ("os.environ", "os.environb"):
@@ -225,8 +222,7 @@ class _Look:
         self._found.append(one)
 
 
-# The syntax of a source: what is in it, in order, and what its names stand for. Nothing here
-# recurses: the tree of a source may be as deep as its author likes.
+# The syntax of a source. Nothing here recurses: its tree may be as deep as its author likes.
 
 #: Of these alone names are followed.
 _MATTER = ("torch.", "triton.", "os.")
@@ -272,9 +268,7 @@ def _stays(node: ast.AST, field: str, main: bool) -> bool:
 
 
 class Names:
-    """What the names of a source stand for: modules, functions and objects of torch, Triton and
-    Python, and constants. imports: what it imports; torch: the first line that imports torch.
-    """
+    """What the names of a source stand for. torch: the first line that imports torch."""
 
     def __init__(self, nodes: list[tuple[ast.AST, bool]]) -> None:
         self.imports: list[Imported] = []
@@ -332,11 +326,8 @@ class Names:
                 return ""
         if isinstance(node, ast.Call) and node.args:
             module = constant(node.args[0])
-            called = node.func
-            by_name = (isinstance(called, ast.Attribute) and called.attr == "import_module") or (
-                isinstance(called, ast.Name) and called.id == "import_module"
-            )
-            if not by_name or not isinstance(module, str):
+            called = getattr(node.func, "attr", None), getattr(node.func, "id", None)
+            if "import_module" not in called or not isinstance(module, str):
                 return ""
             parts.append(module)
         elif isinstance(node, ast.Name) and node.id in self._meant:

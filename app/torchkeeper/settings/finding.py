@@ -1,6 +1,4 @@
-"""What a rule is given; and what a rule or a check found: a code, how bad it is, its evidence, and
-what would mend it.
-"""
+"""What a rule is given, and what it or a check found: how bad, by which evidence, mended how."""
 
 from __future__ import annotations
 
@@ -22,8 +20,7 @@ class Finding:
     code: what it is. severity: one of SEVERITIES. settings: the variables it is about, the one to
     look at first. place: the cache it is about, or "". params: the evidence; values that hold a
     password are never in it. change: what to set to mend it, by variable, None for what is to be
-    unset; empty where no setting mends it. fix: the name of what ``engine.mending`` does about it,
-    or "" where there is nothing that a program should do by itself.
+    unset; empty where no setting mends it. fix: what ``engine.mending`` does about it, or "".
     """
 
     code: str
@@ -35,17 +32,14 @@ class Finding:
     fix: str = ""
 
     def to_json(self) -> FindingTold:
-        """As it goes over the wire."""
         return cast("FindingTold", {**vars(self), "settings": list(self.settings)})
 
     @classmethod
     def from_json(cls, told: FindingTold) -> Finding:
         """Of what an engine told; a severity that is none is the worst."""
         severity = told["severity"] if told["severity"] in SEVERITIES else SEVERITIES[0]
-        settings, params = tuple(told["settings"]), told["params"]
-        return cls(
-            told["code"], severity, settings, told["place"], params, told["change"], told["fix"]
-        )
+        about = tuple(told["settings"]), told["place"], told["params"], told["change"], told["fix"]
+        return cls(told["code"], severity, *about)
 
 
 def worst(findings: list[Finding]) -> str | None:

@@ -135,8 +135,7 @@ class _Reading:
         if setting.type in ("switch", "tristate") and live is not None:
             live = bool(live)
         value = origins.written(live)
-        entry = _entry(holder, name)
-        if entry is not None:
+        if (entry := _entry(holder, name)) is not None:
             return _by_entry(entry, variable, expected, value), value
         if name in vars(holder):
             return "code", value  # one of Triton's, set
@@ -169,8 +168,7 @@ def _entry(holder: Any, name: str) -> Any:
     for _ in range(5):
         config = vars(holder).get("_config")
         entry = config.get(name) if isinstance(config, dict) else None
-        alias = getattr(entry, "alias", None)
-        if not alias:
+        if not (alias := getattr(entry, "alias", None)):
             return entry
         try:
             holder, name = _holder(alias)
@@ -198,10 +196,10 @@ def _by_entry(entry: Any, variable: str | None, expected: str | None, value: str
         return "code"
     if getattr(entry, "env_value_default", unset) is not unset:
         return "variable" if variable else "code"
-    if variable:
-        # Read by hand as torch was imported, and what came of it is the default.
-        return "variable" if value == expected else "unknown"
-    return "default"
+    if not variable:
+        return "default"
+    # Read by hand as torch was imported, and what came of it is the default.
+    return "variable" if value == expected else "unknown"
 
 
 def _in_starts() -> Iterator[tuple[str, str]]:

@@ -298,17 +298,14 @@ def at_least(version: str | None, other: str) -> bool:
 
 def there(setting: Setting, version: str | None = None) -> bool:
     """Whether a version of torch (of Triton, for Triton's settings) reads a variable at all."""
-    if setting.since and not at_least(version, setting.since):
-        return False
-    return not (setting.until and at_least(version, setting.until))
+    begun = not setting.since or at_least(version, setting.since)
+    return begun and not (setting.until and at_least(version, setting.until))
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    numbers = []
-    for part in version.split("+", maxsplit=1)[0].split("."):
-        digits = "".join(c for c in part if c.isdigit())
-        numbers.append(int(digits[:9]) if digits else 0)
-    return tuple(numbers[:3])
+    parts = version.split("+", maxsplit=1)[0].split(".")
+    digits = ("".join(filter(str.isdigit, part)) for part in parts)
+    return tuple(int(one[:9] or 0) for one in digits)[:3]
 
 
 def value(setting: Setting, text: str | None, version: str | None = None) -> Value:
@@ -324,9 +321,7 @@ def value(setting: Setting, text: str | None, version: str | None = None) -> Val
         return text == "1"
     if setting.reading == "triton":
         return text.lower() in ("1", "true", "on", "y", "yes")
-    if setting.reading == "number":
-        return int(text)
-    return text
+    return int(text) if setting.reading == "number" else text
 
 
 def decides(values: Mapping[str, str], name: str, version: str | None = None) -> str | None:

@@ -1,8 +1,6 @@
-"""What is shown of a setting that may hold a password: all but that, an ellipsis in its place. Also
-settings put into an environment, or taken from one.
-
-Of an address that can be read everything but its password is shown. What cannot be read is not
-shown at all: nobody can tell where in it a password is.
+"""What is shown of a setting that may hold a password: all but that, an ellipsis in its place; of
+what cannot be read nothing, for nobody can tell where in it a password is. Also settings put into
+an environment, or taken from one.
 """
 
 from __future__ import annotations
@@ -47,12 +45,12 @@ def masked(text: str) -> str:
     scheme, slashes, rest = text.partition("://")
     before, question, query = rest.partition("?")
     login, at, where = before.rpartition("@")
+    if not _WHERE.fullmatch(where):
+        return HIDDEN
     user, colon, password = login.partition(":")
     options = [part.partition("=") for part in query.split("&")]
     named = any(unquote_plus(name) == "password" and value for name, _, value in options)
     both = bool(password) or named
-    if not _WHERE.fullmatch(where):
-        return HIDDEN
     user = _kept(user, both, _USER)
     made = "&".join(name + sign + _option(name, value, both) for name, sign, value in options)
     login = f"{user}{colon}{HIDDEN if password else ''}"

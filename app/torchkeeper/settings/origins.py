@@ -18,9 +18,8 @@ from torchkeeper.settings.shapes import OriginTold
 #: By what a value is as it is: a variable of the environment; nothing, so that it is what this
 #: version of torch has; a program's own code; this torch has no such setting; nobody can tell.
 BYS = ("variable", "default", "code", "absent", "unknown")
-#: Characters that are told of a value, more than a profile may have, and of one that code sets
-#: besides; characters of all values together, for they go over the wire in one line; and of a
-#: value in a finding.
+#: Characters that are told of a value, more than a profile may have, of one that code sets besides,
+#: of all values together, for they go over the wire in one line, and of a value in a finding.
 _MAX_TEXT, _MAX_OTHER, _MAX_ALL, _MAX_FOUND = 32 << 10, 400, 600 << 10, 200
 FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
@@ -47,8 +46,7 @@ class Origin:
     sets it, "" where that is not known or not so. computed: code sets it, and what it comes to is
     not to be seen. sure: whether it is certain to be so; where it is not, otherwise is the value
     that it has unless code sets it. seen: the file by which it is known that another folder is
-    used, "" for none. overrides: all that was found in code about it. cut: the value is longer than
-    what is told of it.
+    used, "" for none. overrides: all that code does about it. cut: the value is longer than told.
     """
 
     name: str
@@ -64,7 +62,6 @@ class Origin:
     cut: bool = False
 
     def to_json(self) -> OriginTold:
-        """As it goes over the wire."""
         return cast("OriginTold", asdict(self))
 
 
@@ -85,9 +82,7 @@ def written(value: object) -> str | None:
         return None
     if isinstance(value, bool):
         return "1" if value else "0"
-    if isinstance(value, type):
-        return f"{value.__module__}:{value.__qualname__}"
-    return str(value)
+    return f"{value.__module__}:{value.__qualname__}" if isinstance(value, type) else str(value)
 
 
 def shown(setting: Setting, text: str | None) -> str | None:
@@ -124,13 +119,9 @@ def _cut(one: Origin, most: int) -> Origin:
         else other
         for other in one.overrides
     )
-    return replace(
-        one,
-        value=one.value and one.value[:most],
-        otherwise=one.otherwise and one.otherwise[:most],
-        overrides=others,
-        cut=one.cut or len(one.value or "") > most,
-    )
+    value, otherwise = (text and text[:most] for text in (one.value, one.otherwise))
+    cut = one.cut or len(one.value or "") > most
+    return replace(one, value=value, otherwise=otherwise, overrides=others, cut=cut)
 
 
 def with_kernels(found: list[Origin]) -> list[Origin]:
@@ -150,9 +141,8 @@ def with_kernels(found: list[Origin]) -> list[Origin]:
 
 
 def findings(env: Mapping[str, str], found: list[Origin], about: About) -> list[Finding]:
-    """What is wrong with the settings as they are, those that code sets among them: of these
-    ``set_by`` among the parameters says where, and no variable mends it. env: what it was started
-    with.
+    """What is wrong with the settings as they are, those that code sets among them: of these the
+    parameter ``set_by`` says where, and no variable mends it. env: what it was started with.
     """
     texts = {name: env[name] for name in BY_NAME if name in env}
     versions = Versions(about.torch, about.triton)

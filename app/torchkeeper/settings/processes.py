@@ -44,8 +44,7 @@ _MAX_LOOKED = 4 * masking.MOST
 @dataclass(frozen=True)
 class Folder:
     """A cache that a process really uses. path: its root, as the process calls it. kind:
-    "inductor", or "triton" for Triton's own. why: "mapped" or "open". files: how many of its files.
-    seen: one of them.
+    "inductor", or "triton" for Triton's own. why: "mapped" or "open". files: how many; seen: one.
     """
 
     path: str
@@ -79,7 +78,6 @@ class Process:
     elsewhere: bool = False
 
     def to_json(self) -> ProcessTold:
-        """As it goes over the wire."""
         return cast("ProcessTold", asdict(self))
 
 
@@ -155,7 +153,7 @@ def look_into(pid: int) -> Process:
         raise Problem("process-not-python", pid=pid, name=proc.known_as(pid, command, False))
     env, cwd = proc.environment(pid), os.readlink(f"{proc.PROC}/{pid}/cwd")
     paths = {os.fsdecode(path.replace(b"\\012", b"\n")) for path in proc.mapped(maps)}
-    torch = package(paths, "/torch/lib/libtorch")
+    torch, triton = package(paths, "/torch/lib/libtorch"), package(paths, "/triton/_C/libtriton")
     python = interpreter(pid, os.readlink(f"{proc.PROC}/{pid}/exe"), command, env, cwd, torch)
     # What is run is known past the options of the interpreter.
     called, runs = command, program(command, cwd, "", "")
@@ -164,6 +162,10 @@ def look_into(pid: int) -> Process:
     loaded = torch is not None or proc.TORCH.search(maps) is not None
     if not loaded:
         torch = _installed(pid, python)
+    if torch and triton is None:
+        triton = os.path.join(os.path.dirname(torch), "triton")
+    files = torch and f"{torch}/version.py", triton and f"{triton}/__init__.py"
+    versions = Versions(*(_version(pid, path) for path in files))
     return Process(
         pid,
         proc.known_as(pid, called, True),
@@ -172,7 +174,7 @@ def look_into(pid: int) -> Process:
         python,
         cwd,
         loaded,
-        *versions_of(pid, torch, package(paths, "/triton/_C/libtriton")),
+        *versions,
         list(folders(paths, opened(pid)))[:_MAX_FOLDERS],
         elsewhere=proc.mounts(pid) != proc.mounts("self"),
     )
@@ -208,15 +210,8 @@ def opened(pid: int) -> set[str]:
     return {path for path in found if path.startswith("/")}
 
 
-def versions_of(pid: int, torch: str | None, triton: str | None) -> Versions:
-    """The versions that the files of two packages name, read and not run."""
-    if torch and triton is None:
-        triton = os.path.join(os.path.dirname(torch), "triton")
-    paths = torch and f"{torch}/version.py", triton and f"{triton}/__init__.py"
-    return Versions(*(_version(pid, path) for path in paths))
-
-
 def _version(pid: int, path: str | None) -> str | None:
+    """The version that a file of a package names, read and not run."""
     if path is None:
         return None
     try:
@@ -325,14 +320,12 @@ def _started(pid: int) -> float | None:
 
 
 # Where the values of its settings come from. Seen is what it was started with, the defaults of its
-# torch, the cache that it really uses, and what its own sources say (``settings.programs``). Not
-# seen is what it has put into its environment since, what other packages do, and which lines of its
-# sources it has come by.
+# torch, the cache that it really uses, and what its own sources say (``settings.programs``), but
+# not its environment of now, what other packages do, and which lines of its sources have been run.
 
 #: Of assigned.HOWS, what is done to a variable.
 _VARIABLE = ("variable", "variable-default", "unset")
-#: What is told of one setting, and of sources that were not read; and characters of a path in it:
-#: all of it goes over the wire in one line.
+#: What is told of a setting, and of unread sources; characters of a path: all of it is one line.
 _MAX_OVERRIDES, _MAX_UNREAD, _MAX_PATH = 5, 20, 300
 #: Seconds by which a file has to be newer than a process.
 _SAME_TIME = 2.0
@@ -504,8 +497,7 @@ class _Seeing:
     def _same(self, one: str, other: str) -> bool:
         """Whether two paths of the process are one folder."""
         paths = [os.path.join(self.process.cwd, path) for path in (one, other)]
-        try:
-            first, second = (os.stat(proc.inside(self.pid, path)) for path in paths)
-        except (OSError, ValueError):
+        first, second = (_identity(proc.inside(self.pid, path)) for path in paths)
+        if first is None or second is None:
             return os.path.normpath(paths[0]) == os.path.normpath(paths[1])
-        return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
+        return first == second

@@ -11,7 +11,6 @@ import json
 import os
 import select
 import stat
-import subprocess
 import sys
 import time
 from collections import deque
@@ -19,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torchkeeper
 from torchkeeper.settings.assigned import HOWS, Assigned, Imported, Unreadable, look
 from torchkeeper.settings.known import BY_NAME
+from torchkeeper.stores import processes
 
 #: Seconds of the processor after which the reading ends by itself.
 LIMIT = 2.0
@@ -97,33 +96,19 @@ def program(command: Sequence[str], cwd: str, env_path: str, root: str) -> Progr
 
 def look_at(asked: Program) -> Looked:
     """What the sources of a program do. Takes LONGEST seconds at most, and never fails."""
-    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
-    boot = (
-        "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from torchkeeper.settings.programs import main; main()"
-    )
     try:
-        # As stores.reader starts its own: isolated and without site.
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", boot, source],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={},
-        )
+        process = processes.begin(__name__, {})
     except OSError:
         return Looked(stopped="crashed")
     assert process.stdin and process.stdout
-    with process.stdout, process.stdin:
+    try:
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(asdict(asked)).encode() + b"\n")
             process.stdin.flush()
         data, ended = _read(process.stdout.fileno(), time.monotonic() + LONGEST)
-    process.kill()
-    # What waits in the system, on a dead mount perhaps, cannot even be killed.
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(0.5)
+    finally:
+        # What waits in the system, on a dead mount perhaps, cannot even be killed.
+        processes.end(process, 0.5)
     return _taken(data, "crashed" if ended else "stuck")
 
 

@@ -87,8 +87,7 @@ def graphs(values: Values, about: About) -> Iterator[Finding]:
 
 def compiling(values: Values, about: About) -> Iterator[Finding]:
     """Compiling itself is off."""
-    off = [name for name in _COMPILE_OFF if on(values, name, about.torch)]
-    if off:
+    if off := [name for name in _COMPILE_OFF if on(values, name, about.torch)]:
         yield Finding("compiling-off", "error", tuple(off), params={"name": off[0]},
                       change=dict.fromkeys(off))  # fmt: skip
 

@@ -14,9 +14,8 @@ DEFAULT = str(Address("redis"))
 
 
 def remote(values: Mapping[str, str], version: str | None = None) -> list[str]:
-    """The switches that have torch use a server; none where all caches are off.
-    should_use_remote_fx_graph_cache and others in torch/_inductor/utils.py and codecache.py, all by
-    RedisRemoteCacheBackend.
+    """The switches that have torch use a server, none where all caches are off: as
+    should_use_remote_fx_graph_cache and others in torch/_inductor/utils.py and codecache.py.
     """
     return [] if on(values, MASTER, version) else remotes(values, version)
 

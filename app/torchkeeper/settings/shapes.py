@@ -58,11 +58,10 @@ class ProcessTold(TypedDict):
 
 
 class LookedTold(TypedDict):
-    """What of a process's sources was looked at (``processes``). kind: "script", "module",
-    "code" or "none". main: its path or name, "" for code. files: how many sources were read.
-    unread: each that was not, and why, one of programs.UNREAD. changed: of the script and of what
-    sets something, those that were changed since the process was started. stopped: one of
-    programs.STOPPED.
+    """What of a process's sources was looked at (``processes``). kind: as of programs.Program.
+    main: its path or name, "" for code. files: how many sources were read. unread: each that was
+    not, and why, one of programs.UNREAD. changed: of the script and of what sets something, those
+    that were changed since the process was started. stopped: one of programs.STOPPED.
     """
 
     kind: str

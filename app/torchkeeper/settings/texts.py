@@ -1,6 +1,4 @@
-"""Rules on texts: those that do not mean what they look like, folders as nobody expands or quotes
-them, and names that nobody reads.
-"""
+"""Rules on texts that do not mean what they look like, on folders, and on names nobody reads."""
 
 from __future__ import annotations
 
@@ -58,11 +56,10 @@ def switches(values: Values, about: About) -> Iterator[Finding]:
 
 
 def _misread(setting: Setting, text: str, seen: bool | None) -> Finding:
-    severity = "warning" if seen is None else "error"
+    severity, about = "warning" if seen is None else "error", (setting.name,)
     # Whoever puts a password here does not find it in a report.
     params = {"name": setting.name, "text": text if text.isalnum() and len(text) < 10 else "…"}
     change = {setting.name: None if seen is None else "1" if seen else "0"}
-    about = (setting.name,)
     if setting.reading == "config":
         return Finding("text-is-on", severity, about, params=params, change=change)
     if setting.reading == "tristate":
@@ -103,8 +100,7 @@ def names_that_disagree(values: Values, about: About) -> Iterator[Finding]:
 def unknown(values: Values, about: About) -> Iterator[Finding]:
     """A variable that nobody reads, named much like one that is read."""
     for name in sorted({*values, *(about.variables or ())} - set(BY_NAME)):
-        meant = meant_by(name)
-        if meant is None:
+        if (meant := meant_by(name)) is None:
             continue
         text = values.get(name)
         moves = text is not None and meant not in values and brief(text, MOST) == text
@@ -150,8 +146,7 @@ UNQUOTED = re.compile(r"[\s'\"\\]")
 def written(values: Values, _: About) -> Iterator[Finding]:
     """Nothing expands or completes what a variable holds."""
     for name in _FOLDERS:
-        text = values.get(name)
-        if text is None:
+        if (text := values.get(name)) is None:
             continue
         params = {"name": name, "folder": brief(text, _LONG)}
         if not text:
@@ -183,12 +178,9 @@ def blanks(values: Values, about: About) -> Iterator[Finding]:
 
 def kernels_apart(values: Values, _: About) -> Iterator[Finding]:
     """Triton's folder is not in the cache folder then, and one for all GPUs."""
-    folder, cache = values.get(_TRITON), values.get(_CACHE)
-    if not folder:
-        return
-    if cache and os.path.join(os.path.normpath(folder), "").startswith(
-        os.path.join(os.path.normpath(cache), "")
-    ):
+    folder, cache = values.get(_TRITON, ""), values.get(_CACHE, "")
+    within, above = (os.path.join(os.path.normpath(path), "") for path in (folder, cache))
+    if not folder or (cache and within.startswith(above)):
         return
     yield Finding("kernels-apart", "advice", (_TRITON, _CACHE),
                   params={"folder": brief(folder, _LONG)}, change={_TRITON: None})  # fmt: skip

@@ -22,8 +22,7 @@ _VARIABLE = re.compile(r"[\"']([A-Z][A-Z0-9_]{2,80})[\"']")
 
 def settings() -> dict[str, str] | None:
     """``{name: value}`` of each setting of torch/_functorch/config.py that variables of this
-    process make another than torch's own; None where that cannot be told. An entry is taken to have
-    torch's own, which hold almost everywhere.
+    process make another than torch's own, which entries are taken to have; None where not known.
     """
     try:
         from torch._dynamo import config as dynamo  # noqa: TID251
@@ -85,15 +84,11 @@ def looked_for(kind: str, key: str, place: str, said: Verdict, env: Env) -> Verd
         here = env.get("autograd")
         asking: Env = env if here is None else {**env, "autograd": {_REMOTE: "True", **here}}
         said = judging.same_autograd(said, asking)
-    remote = env.get("remote")
-    if remote is None:
+    if (remote := env.get("remote")) is None:
         return judging.under(said, (), (Difference(f"{cache} remote cache"),))
     needed = ("fxgraph", cache) if kind == "aotautograd" else (cache,)
-    conditions = [
-        Difference(f"{name} remote cache", "on", "off")
-        for name in needed
-        if name in _CACHES and not remote.get(name)
-    ]
+    off = [name for name in needed if name in _CACHES and not remote.get(name)]
+    conditions = [Difference(f"{name} remote cache", "on", "off") for name in off]
     if remote["disabled"] and cache not in _ALONE:
         conditions.append(Difference("caches", "on", "off"))
     asked = remote["triton_server"] if kind == "triton" else remote["server"]

@@ -25,8 +25,7 @@ from torchkeeper.verdict.probed import Command, Env, Native
 
 #: What stands for folders in a portable text.
 TORCH, PYTHON, COMPILER = "{torch}", "{python}", "{cxx}"
-#: Set, it has torch install a compiler while it looks for one (cpp_compiler_search in
-#: torch/_inductor/cpp_builder.py).
+#: Has torch install a compiler while it looks for one (torch/_inductor/cpp_builder.py).
 _INSTALLS = "TORCH_INDUCTOR_INSTALL_GXX"
 _HEADERS = "cpp_cache_precompile_headers"
 #: Where a compiler says in its version, which is the text of a check, that it lies (GCC, clang).
@@ -37,21 +36,13 @@ _LIES = re.compile(r"((?:COLLECT_GCC|COLLECT_LTO_WRAPPER)=|InstalledDir: |GCC in
 class _Told(BaseException):
     """What PyTorch would put into a name. No ``except Exception`` of its own shall catch it."""
 
-    def __init__(self, extra: str) -> None:
-        super().__init__(extra)
-        self.extra = extra
-
 
 def native(facts: Env) -> Native | None:
     """How native code is made here, and for what: None without a torch or a compiler, or where this
-    torch cannot be asked. facts: what ``environment.probe`` has found so far. To be called in a
-    ``constants.private_folder``.
+    torch cannot be asked. facts: of ``environment.probe``. Needs a ``constants.private_folder``.
     """
     cxx = facts.get("cxx")
-    if cxx is None or not facts.get("torch_key"):
-        return None
-    told = commands()
-    if not told:
+    if cxx is None or not facts.get("torch_key") or not (told := commands()):
         return None
     return {
         "compiler": cxx["version"],
@@ -78,8 +69,8 @@ def commands() -> list[Command] | None:
 
 
 def key(source: str, extra: str) -> str:
-    """The name PyTorch gives to what it builds of a source, with a text of ``commands``. Source:
-    write in torch/_inductor/codecache.py. To be called in a ``constants.private_folder``.
+    """The name of what is built of a source by a text of ``commands`` (write in
+    torch/_inductor/codecache.py). To be called in a ``constants.private_folder``.
     """
     from torch._inductor.codecache import get_hash  # noqa: TID251
 
@@ -165,7 +156,7 @@ def _asked(build: Callable[[], object]) -> str:
         try:
             build()
         except _Told as told:
-            return told.extra
+            return str(told)
     raise RuntimeError("it wrote no source")
 
 

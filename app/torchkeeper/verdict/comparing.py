@@ -24,14 +24,9 @@ _Block = tuple[int, int, int, int]
 
 #: Lines of a graph that are looked at, those that are matched with each other in order, and those
 #: that are so without regard to lines that are there very often.
-_MAX_LINES = 20_000
-_MATCHED = 1500
-_MATCHED_ROUGHLY = 6000
+_MAX_LINES, _MATCHED, _MATCHED_ROUGHLY = 20_000, 1500, 6000
 #: What is told: ops of either graph, lines of the model, lines of the difference, characters.
-_OPS = 8
-_MODEL = 6
-_DIFF = 60
-_LONG = 300
+_OPS, _MODEL, _DIFF, _LONG = 8, 6, 60, 300
 
 _LINE = re.compile(r"\s*([\w, ]+?)(?:: \"[^\"]*\")? = (.*)")
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\(")
@@ -59,8 +54,7 @@ class GraphDifference:
     the ops that only one of both has do no more than move or convert values. model_a, model_b: the
     lines of the model that only one of both came from; same_model: whether there are none, or None
     where that is not recorded. diff: the lines that differ, each after "- " for what b has and "+ "
-    for what a has. cut: whether one of both is not known to its end, so that only what comes before
-    is compared.
+    for what a has. cut: one of both is not known to its end: only what comes before is compared.
     """
 
     only_a: tuple[str, ...]
@@ -75,7 +69,6 @@ class GraphDifference:
     cut: bool = False
 
     def to_json(self) -> GraphDifferenceTold:
-        """The difference as a JSON object."""
         names = GraphDifferenceTold.__annotations__
         return cast("GraphDifferenceTold", {name: getattr(self, name) for name in names})
 
@@ -172,7 +165,6 @@ def _model(full: str) -> Counter[str]:
 
 
 def _blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
-    """Where two lists differ."""
     least = min(len(a), len(b))
     start = next((at for at in range(least) if a[at] != b[at]), least)
     least -= start
@@ -269,7 +261,6 @@ class Difference:
     follows: bool = False
 
     def to_json(self) -> FactorTold:
-        """The difference as a JSON object."""
         told: FactorTold = {
             "group": self.group, "factor": self.factor, "a": self.a, "b": self.b,
             "follows": self.follows,
@@ -284,9 +275,8 @@ class Difference:
 @dataclass(frozen=True)
 class Comparison:
     """What differs between two entries, causes first. recorded: whether either entry tells its key
-    factors at all. same_graph: whether the graphs are the same, None where that is not recorded.
-    inputs: how many either graph has, of AOTAutograd those of the first that differs. graph: what
-    differs in their texts.
+    factors. same_graph: whether the graphs are the same, None where not recorded. inputs: how many
+    either graph has, of AOTAutograd the first that differs. graph: what differs in their texts.
     """
 
     differences: tuple[Difference, ...] = ()
@@ -305,7 +295,6 @@ class Comparison:
         }
 
     def to_json(self) -> ComparisonTold:
-        """The comparison as a JSON object."""
         return {**self.in_short(), "differences": [one.to_json() for one in self.differences]}
 
 
@@ -379,9 +368,8 @@ def compare(a: Side, b: Side) -> Comparison:
         found.append(Difference("graph", "guards_expr", a.guards, b.guards))
     first = next((half for half in pairs if half.found), pairs[0])
     graphs = next((half.graph for half in pairs if half.graph), None)
-    same = len(own) == len(other) and not any(
-        name == "gm" for half in pairs for name, *_ in half.differing()
-    )
+    differ = any(name == "gm" for half in pairs for name, *_ in half.differing())
+    same = len(own) == len(other) and not differ
     ordered = _ordered(_following(found, pairs), first)
     return Comparison(tuple(ordered), recorded, same, first.inputs, graphs)
 
@@ -402,9 +390,7 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
             if a.torch and b.torch and a.torch != b.torch:
                 found.append(Difference("torch", "torch", a.torch, b.torch))
             else:
-                one, two = (
-                    side[name][0][:12] if name in side else None for side in (half.a, half.b)
-                )
+                one, two = (x[name][0][:12] if name in x else None for x in (half.a, half.b))
                 found.append(Difference("torch", name, one, two))
         elif name == _VERSION:
             found += _versions(own, other)
@@ -412,9 +398,7 @@ def _settings(half: _Half, a: Side, b: Side) -> list[Difference]:
             one, two = (constants.told("device_interfaces", value) for value in (own, other))
             found.append(Difference("gpu", name, one, two))
         elif name == _DEVICE:
-            one, two = (
-                constants.of_factors({"device": x or ""}).get("gpu", x) for x in (own, other)
-            )
+            one, two = (constants.versions(x).get("name") or x for x in (own, other))
             found.append(Difference("gpu", name, one, two))
         else:
             group = "gpu" if name.startswith(_SYSTEM) else "configuration"
@@ -499,9 +483,8 @@ def _following(found: list[Difference], pairs: Sequence[_Half]) -> list[Differen
             # A graph for inference has no backward one.
             follows = _INFERENCE in names
         if one.factor == _HASH:
-            follows = bool({_DEVICE, _VERSION, _OTHERS, "triton_version"} & names) or any(
-                name.startswith(f"{_VERSION}[") for name in names
-            )
+            parts = {_DEVICE, _VERSION, _OTHERS, "triton_version"} & names
+            follows = bool(parts) or any(name.startswith(f"{_VERSION}[") for name in names)
         elif one.group == "configuration":
             # Another torch knows other settings.
             follows = follows or (torch and (one.a is None or one.b is None))
@@ -550,8 +533,7 @@ def _explains(half: _Half) -> bool:
     """Whether the inputs differ in what also makes another graph of the same program: in one
     thing, or in anything where the program is known to be the same, or to have no more than casts
     and moves besides. A line of the model that makes nothing else leaves no trace where it has
-    nothing to do. What is handed to a backward graph is made by the forward one, and known by
-    nothing of that.
+    nothing to do. What a backward graph takes is made by the forward one, and tells nothing of it.
     """
     graph = half.graph
     if graph is None or graph.alike < RELATED or half.changed is None:

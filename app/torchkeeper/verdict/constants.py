@@ -31,12 +31,8 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 @contextlib.contextmanager
 def private_folder() -> Iterator[None]:
     """Torch's compiler makes a cache folder when it is imported: here one that goes again."""
-    with (
-        tempfile.TemporaryDirectory(
-            prefix="torchkeeper-probe-", ignore_cleanup_errors=True
-        ) as folder,
-        variable("TORCHINDUCTOR_CACHE_DIR", folder),
-    ):
+    made = tempfile.TemporaryDirectory(prefix="torchkeeper-probe-", ignore_cleanup_errors=True)
+    with made as folder, variable("TORCHINDUCTOR_CACHE_DIR", folder):
         yield
 
 
@@ -63,8 +59,7 @@ def constants() -> dict[str, tuple[str, str]] | None:
 
 def _arguments() -> Any:
     """What the compiler is called with by a program that asks for nothing (compile_fx_inner in
-    torch/_inductor/compile_fx.py), of what this torch can be called with: no key of another has
-    more.
+    torch/_inductor/compile_fx.py), of what this torch takes: no key of another has more.
     """
     from torch._inductor import compile_fx, config  # noqa: TID251
     from torch._inductor.utils import BoxedBool  # noqa: TID251
@@ -158,17 +153,15 @@ def triton_key() -> str | None:
     return None
 
 
-# What PyTorch calls the system, of which a key holds the hash: the GPU, the versions of what it is
-# used by, and what other backends tell of themselves (CacheBase.get_system in
-# torch/_inductor/codecache.py).
-# Triton's version is followed by hashes of its sources, which say nothing to people.
+# What PyTorch calls the system, of which a key holds the hash: the GPU, the versions of what uses
+# it, and what other backends tell (CacheBase.get_system in torch/_inductor/codecache.py). Triton's
+# version is followed by hashes of its sources, which say nothing to people.
 
 #: Characters of a value that are told.
 _MAX = 80
 #: Of Triton's sources there are some thirty hashes, of 64 digits each.
 _QUOTED = re.compile(r"'(\w{1,40})': '([^']{0,20000})'")
-#: The version, and the hash of the first of Triton's sources (triton_key in
-#: triton/runtime/cache.py).
+#: The version, and the hash of Triton's first source (triton_key in triton/runtime/cache.py).
 _KEY = re.compile(r"([0-9][0-9A-Za-z.+_]{0,40}?)[0-9a-f]{64}(?:-|$)")
 #: The parts of a system, by the names that key factors have in it.
 _DEVICE, _VERSION, _OTHERS = "device", "version", "device_interfaces"
@@ -237,9 +230,7 @@ def tritons(a: str | None, b: str | None) -> tuple[str | None, str | None, bool]
     own, other = (triton_version(key or "") for key in (a, b))
     if own != other and (own or a is None) and (other or b is None):
         return own, other, True
-    hashes = [
-        (key or "")[len(version or "") :].split("-") for key, version in ((a, own), (b, other))
-    ]
+    hashes = [(key or "")[len(said or "") :].split("-") for key, said in ((a, own), (b, other))]
     pairs = itertools.zip_longest(*hashes, fillvalue="")
     one, two = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
     return (None if a is None else one[:12]), (None if b is None else two[:12]), False

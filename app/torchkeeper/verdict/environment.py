@@ -17,8 +17,7 @@ from torchkeeper.stores import places
 from torchkeeper.verdict import autograd, commands, constants, machine
 from torchkeeper.verdict.probed import Compiler, Device, Env, Remote
 
-# Where the programs of an environment look for entries at all: which caches are on, and on which
-# server the remote ones are.
+# Where programs look for entries at all: which caches are on, and on which server remote ones are.
 
 #: Of torch._dynamo.config, ``debug_…_override``: some graphs of a program are compiled otherwise.
 _OVERRIDDEN = ("backend", "dynamo_config", "inductor_config")
@@ -94,12 +93,14 @@ def probe() -> Env:
     # What torch does not tell stays unknown; of torch_error nothing is said unless there is one.
     told = dict.fromkeys(name for name in Env.__annotations__ if name != "torch_error")
     facts = cast("Env", told)
+    cpu = machine.cpu_says("model name", "hardware", "cpu model")
     facts |= {
         "python": platform.python_version(),
         "executable": sys.executable,
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "cpu": cpu_model(),
+        # As its maker calls it, else its architecture.
+        "cpu": cpu or platform.processor() or platform.machine(),
         "cxx": compiler(),
         "cache_dir": cache_dir(),
         "devices": [],
@@ -162,22 +163,18 @@ def _torch(facts: Env) -> Any:
 
 def _accelerators(torch: Any) -> list[Device]:
     """The devices that torch sees beside the CPU, in its order."""
-    found = []
-    for kind in ("cuda", "xpu", "mps", *_other_kinds(torch)):
+    kinds, found = ["cuda", "xpu", "mps"], []
+    with contextlib.suppress(Exception):
+        # Such as "hpu" or "npu", which come with packages of their own.
+        other = str(torch.accelerator.current_accelerator().type)
+        kinds += [other] if other not in (*kinds, "cpu") else []
+    for kind in kinds:
         with contextlib.suppress(Exception):
             module = getattr(torch, kind)
             usable = torch.backends.mps if kind == "mps" else module
             if usable.is_available():
                 found += [_device(torch, kind, module, i) for i in range(module.device_count())]
     return found
-
-
-def _other_kinds(torch: Any) -> list[str]:
-    """Such as "hpu" or "npu", which come with packages of their own."""
-    with contextlib.suppress(Exception):
-        kind = str(torch.accelerator.current_accelerator().type)
-        return [kind] if kind not in ("cuda", "xpu", "mps", "cpu") else []
-    return []
 
 
 def _device(torch: Any, kind: str, module: Any, index: int) -> Device:
@@ -204,12 +201,6 @@ def _count(properties: Any, name: str) -> int | None:
 def cache_dir() -> str:
     """The folder PyTorch would use, by the rules of torch/_inductor/runtime/cache_dir_utils.py."""
     return os.path.abspath(os.environ.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
-
-
-def cpu_model() -> str:
-    """The CPU as its maker calls it, else its architecture."""
-    said = machine.cpu_says("model name", "hardware", "cpu model")
-    return said or platform.processor() or platform.machine()
 
 
 def compiler() -> Compiler | None:

@@ -6,6 +6,7 @@ A Triton kernel's JSON, a chosen configuration, what a precompiled function asks
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,10 +44,8 @@ def values(kind: str, facts: Mapping[str, object]) -> dict[str, str]:
     for name in TELLING.get(kind, ()):
         value = facts.get(name)
         if name in ("metadata", "config") and isinstance(value, str):
-            try:
+            with contextlib.suppress(ValueError, RecursionError):
                 _flatten("", json.loads(value), found)
-            except (ValueError, RecursionError):
-                continue
         elif value is not None and value != []:
             _flatten(name, value, found)
     return found
@@ -92,8 +91,7 @@ def compare(a: Mapping[str, str], b: Mapping[str, str]) -> Comparison:
 
 T = TypeVar("T")
 
-#: What a difference weighs. A graph is what it computes: one of another torch is nearer than
-#: another graph of this one.
+#: What a difference weighs: a graph of another torch is nearer than another graph of this one.
 _GRAPH, _BESIDE, _INPUTS, _TORCH, _SYSTEM, _SETTING = 400.0, 60.0, 150.0, 100.0, 60.0, 10.0
 #: All settings together weigh no more than that.
 _SETTINGS = 90.0
@@ -139,9 +137,7 @@ def _settings(a: Mapping[str, str] | None, b: Mapping[str, str] | None) -> float
     if a is None or b is None:
         return _SETTINGS
     weight = settings = 0.0
-    for name in a.keys() | b.keys():
-        if a.get(name) == b.get(name):
-            continue
+    for name in (one for one in a.keys() | b.keys() if a.get(one) != b.get(one)):
         if name == "torch_version":
             weight += _TORCH
         elif name.startswith("system_info["):
@@ -152,14 +148,9 @@ def _settings(a: Mapping[str, str] | None, b: Mapping[str, str] | None) -> float
 
 
 def _graphs(a: Sequence[str], b: Sequence[str]) -> float:
-    weight = 0.0
-    if a[0] != b[0]:
-        weight += _GRAPH
-    if a[1:2] != b[1:2]:
-        weight += _BESIDE
+    weight = (_GRAPH if a[0] != b[0] else 0.0) + (_BESIDE if a[1:2] != b[1:2] else 0.0)
     own, other = a[2:], b[2:]
-    longest = max(len(own), len(other))
-    if longest:
+    if longest := max(len(own), len(other)):
         same = sum(one == two for one, two in zip(own, other))  # noqa: B905
         weight += _INPUTS * (longest - same) / longest + min(longest - same, 9)
     return weight

@@ -22,9 +22,7 @@ from torchkeeper.verdict.probed import Device, DifferenceTold, Env, VerdictTold
 _MAX = 50
 _VALUE = 200
 #: Factors that no program can change.
-_TORCH = "torch_version"
-_SYSTEM = "system_info["
-_SYSTEM_HASH = "system_info[hash]"
+_TORCH, _SYSTEM, _SYSTEM_HASH = "torch_version", "system_info[", "system_info[hash]"
 #: Factors that only some graphs have: without them, they do not matter to a graph.
 _THREADS = "cpp_runtime_thread_count"
 _NATIVE = "vector instructions"
@@ -47,7 +45,6 @@ class Difference:
     here: str | None = None
 
     def to_json(self) -> DifferenceTold:
-        """The difference as a JSON object."""
         entry, here = _text(self.entry), _text(self.here)
         return {"factor": self.factor[:_VALUE], "entry": entry, "here": here}
 
@@ -55,8 +52,7 @@ class Difference:
 @dataclass(frozen=True)
 class Verdict:
     """verdict: one of VERDICTS, or None for a kind in WITHOUT_VERDICT. reasons: why it is unsafe,
-    stale, unknown or broken; conditions: what a program must meet for it to be used, besides what
-    made it so.
+    stale, unknown or broken; conditions: what else a program must meet for it to be used.
     """
 
     verdict: str | None
@@ -64,7 +60,6 @@ class Verdict:
     conditions: tuple[Difference, ...] = ()
 
     def to_json(self) -> VerdictTold:
-        """verdict, reasons and conditions as a JSON object."""
         return {
             "verdict": self.verdict,
             "reasons": [one.to_json() for one in self.reasons[:_MAX]],
@@ -178,11 +173,9 @@ class _Graph:
 
 def damaged(entry: Entry) -> Verdict | None:
     """The verdict of what cannot be read, whatever it holds."""
-    if entry.broken:
-        return Verdict("broken", (Difference("payload", entry.problem),))
-    if entry.problem:
-        return Verdict("unknown", (Difference("payload", entry.problem),))
-    return None
+    if entry.problem is None:
+        return None
+    return Verdict("broken" if entry.broken else "unknown", (Difference("payload", entry.problem),))
 
 
 def graph(
@@ -254,8 +247,7 @@ def under(
 
 def same_autograd(said: Verdict, env: Env) -> Verdict:
     """The verdict of an AOTAutograd entry; none records AOTAutograd's own settings."""
-    here = env.get("autograd")
-    if here is None:
+    if (here := env.get("autograd")) is None:
         return under(said, (), (Difference("functorch_config"),))
     reasons = [
         Difference(f"functorch_config[{name}]", "not recorded", value)
@@ -366,8 +358,7 @@ def _autotune(facts: Mapping[str, Any], env: Env) -> Verdict:
     """GEMM choices tell their system; of single results, the source and the system are hashed."""
     if facts.get("choices") is None:
         return unknown("system", "kernel source")
-    here = constants.of_probe(env.get("system"))
-    if here is None:
+    if (here := constants.of_probe(env.get("system"))) is None:
         return unknown("system")
     versions = facts.get("versions")
     recorded = dict(versions) if isinstance(versions, dict) else {}
@@ -416,9 +407,7 @@ def _eager(entry: Entry, facts: Mapping[str, Any], env: Env) -> Verdict:
         if state == "unsafe":
             return Verdict("unsafe", (Difference(_NATIVE, own, there),), _REGISTERED)
         unsure.append(Difference(_NATIVE, own, there))
-    if unsure:
-        return Verdict("unknown", tuple(unsure))
-    return Verdict("conditional", (), _REGISTERED)
+    return Verdict("unknown", tuple(unsure)) if unsure else Verdict("conditional", (), _REGISTERED)
 
 
 def _text(value: object) -> str | None:

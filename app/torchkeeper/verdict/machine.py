@@ -81,12 +81,11 @@ def settings(cache_dir: str) -> list[Switch]:
     found: list[Switch] = [{"name": "cache_dir", "value": cache_dir, "by": by}]
     triton = env.get("TRITON_CACHE_DIR")
     home = env.get("TRITON_HOME") or os.path.expanduser("~")
-    alone = triton or os.path.join(home, ".triton", "cache")
+    alone = os.path.abspath(triton or os.path.join(home, ".triton", "cache"))
     decided = "TRITON_CACHE_DIR" if triton else "TRITON_HOME" if env.get("TRITON_HOME") else None
     led = "TRITON_CACHE_DIR" if triton else by
     within = triton or os.path.join(cache_dir, "triton")
     found.append({"name": "triton_cache_dir", "value": within, "by": led})
-    alone = os.path.abspath(alone)
     found.append({"name": "triton_alone_cache_dir", "value": alone, "by": decided})
     for name, variable in _SWITCHES:
         decided = known.decides(env, variable)

@@ -44,13 +44,11 @@ Found = tuple[str | None, str | None]
 
 def libraries(code: Code, env: Env) -> str | None:
     """What other libraries than Triton would link here make of an entry, "stale" or "unknown"; None
-    for the same. Source: FxGraphCache._lookup_graph in torch/_inductor/codecache.py, which is then
-    a miss.
+    for the same (FxGraphCache._lookup_graph in torch/_inductor/codecache.py, then a miss).
     """
     if code.libs is None or code.libs == (here := env.get("triton_libs")):
         return None
-    # Without a Triton, or where a probe could not tell, nothing is certain; a GPU that is missing
-    # decides by itself.
+    # Without a Triton, or an answer of a probe, nothing is certain; a missing GPU alone decides.
     return "unknown" if here is None else "stale"
 
 
@@ -60,8 +58,7 @@ def width(code: Code, simdlen: str | None, env: Env) -> tuple[str, Found] | None
     """
     if code.widths is None:
         return None
-    here = env.get("vector_bits")
-    if here is None:
+    if (here := env.get("vector_bits")) is None:
         return "unknown", (_bits(code.widths), None)
     asked = int(simdlen) if simdlen and simdlen.isdecimal() and len(simdlen) < 6 else here
     own = [int(width) for width in code.widths.split()]
@@ -126,9 +123,8 @@ def why_not(
     cpu_flags None where they are not those of the CPU that built this one (artifacts.builds.Build).
     portable: the text of the command that did (verdict.commands), None where that is not recorded.
     own: the instruction sets that it records itself (artifacts.code.instruction_sets), None
-    where it does not. here: what a probe tells (verdict.environment), or of a machine without an
-    environment only ``{cpu_flags, libc}``; torch and its commands are then not compared, as nothing
-    gets another name.
+    where it does not. here: what a probe tells (verdict.environment), or of a machine alone
+    ``{cpu_flags, libc}``: nothing gets another name then, and torch and commands do not matter.
     """
     if claim is not None:
         if problem := _other_maker(claim, portable, here.get("native")):
@@ -142,9 +138,7 @@ def why_not(
 
 
 def _other_cpu(said: object, own: frozenset[str] | None, here: Env) -> Problem | None:
-    """Why an object may not run on the CPU here. said: the flags of the CPU that it is said to be
-    built on, None where nothing is said of that; own, here: as of ``why_not``.
-    """
+    """Why it may not run on the CPU here. said: flags of the CPU that is said to have built it."""
     flags = _set(here.get("cpu_flags"))
     if not flags:
         return Problem("object-unproven")
@@ -157,9 +151,7 @@ def _other_cpu(said: object, own: frozenset[str] | None, here: Env) -> Problem |
         return Problem("object-misclaimed", sets=_named(own - claimed))
     # A compiler records no more than it knows of a CPU; other flags differ between kernels of one.
     more = frozenset(machine.vector_instructions(sorted(claimed or ()))) - flags
-    if more:
-        return Problem("object-cpu", differs=f"{_named(more)} is missing here")
-    return None
+    return Problem("object-cpu", differs=f"{_named(more)} is missing here") if more else None
 
 
 def why_not_library(

@@ -1,6 +1,4 @@
-"""What a probe tells of an environment, as types: the facts that decide who can use an entry. Also
-what is told of verdicts, differences and lookups.
-"""
+"""What a probe tells of an environment; and of verdicts, differences and lookups; as types."""
 
 from __future__ import annotations
 
@@ -92,9 +90,8 @@ class Env(TypedDict, total=False):
     that does not depend on the graph. caches: whether programs look into a folder at all for
     "fxgraph" and "aotautograd". autograd: as ``verdict.autograd.settings``. vector: the vector
     instructions of the CPU; vector_bits: of the vectors for which torch writes C++ code, 0 for
-    none; cpu_capability: what torch's own kernels use. cpu_flags: all that the CPU can do, as Linux
-    calls it; libc: the C library, None for another than the GNU one. driver: of the GPUs. settings:
-    cache folders and switches.
+    none; cpu_capability: what torch's own kernels use. cpu_flags: what the CPU can do, as Linux has
+    it; libc: the C library, None for no GNU one. driver: of GPUs. settings: folders and switches.
     """
 
     python: str
@@ -207,8 +204,7 @@ class _CauseTold(TypedDict):
 
 class CauseTold(_CauseTold, ComparisonTold, total=False):
     """Why a graph was compiled (``engine.running.Near.cause``). text: why compiling it failed.
-    nearest: the key of the entry that it is compared with. reason: why PyTorch says that it did not
-    look it up.
+    nearest: the key of the entry it is compared with. reason: why PyTorch did not look it up.
     """
 
     text: str

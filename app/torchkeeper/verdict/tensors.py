@@ -110,10 +110,7 @@ def compare(a: Sequence[str], b: Sequence[str], static: frozenset[int]) -> list[
     shapes = [(one.at_a, field) for one in found for field in one.fields if field.name == "shape"]
     known = {batch(field) for at, field in shapes if at not in static}
     batches = {field: one for _, field in shapes if (one := batch(field)) and one in known}
-    return [
-        one._replace(fields=tuple(batches.get(field, field) for field in one.fields))
-        for one in found
-    ]
+    return [one._replace(fields=tuple(batches.get(x, x) for x in one.fields)) for one in found]
 
 
 def one_cause(changed: Sequence[Changed]) -> bool:

@@ -1,6 +1,4 @@
-"""A job's process seen from the engine: starting it, relaying what it tells until it ends, and why
-it failed.
-"""
+"""A job's process seen from the engine: starting it, relaying what it tells, why it failed."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ import math
 import os
 import selectors
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter, deque
@@ -20,7 +17,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.verdict.probed import GraphTold
@@ -88,17 +84,9 @@ def make_writable(place: str) -> bool:
 def launch(
     module: str, request: Mapping[str, object], env: dict[str, str], home: str
 ) -> processes.Job:
-    """Start ``main`` of a module, such as "warm.job", in a process and session of its own. It runs
-    under this interpreter, in the folder ``home``, and is told the request in one line.
-    """
-    boot = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-        f"from torchkeeper.{module} import main; main()"
-    )
-    # The folder or the zip that this very code came from.
-    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+    """Start ``main`` of a module in a session of its own, in ``home``; it is sent the request."""
     process = processes.Job(
-        [sys.executable, "-c", boot, source],
+        processes.calling(module),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -212,8 +200,7 @@ def pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
 
 def log(line: bytes, state: State[R], say: Callable[[str], None]) -> None:
     """Take a line of a process's log: it is told, up to a bound, and the last are kept."""
-    text = line.decode(errors="backslashreplace").rstrip()
-    if not text:
+    if not (text := line.decode(errors="backslashreplace").rstrip()):
         return
     text = text if len(text) <= LOG_LINE else text[: LOG_LINE - 1] + "…"
     state.tail.append(text)
@@ -262,9 +249,7 @@ def take(line: bytes, state: State[R], tell: Tell) -> None:
             state.failed = str(value)[:1000]
         else:
             tell(what, value)
-    except (
-        ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError,
-    ):  # fmt: skip
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
         return
 
 
@@ -354,8 +339,7 @@ def fitting(rows: Iterable[Row], most: int = _MOST_SENT) -> list[Row]:
 
 def things(counts: Iterable[tuple[str, int, int]]) -> dict[str, int]:
     """How many things were looked up, of the source, the graphs and the lookups of each: "graphs",
-    or of those whose cells make none "eager" for operators and "triton" for kernels. Only what
-    there is.
+    or of cells that make none "eager" for operators and "triton" for kernels; only what there is.
     """
     found = Counter[str]()
     for source, graphs, lookups in counts:
@@ -368,6 +352,7 @@ def summed(rows: Iterable[WarmCell], torch: str) -> Summed:
     """The result of a job, of what became of its cells."""
     rows = list(rows)
     done = [row for row in rows if row["state"] == "done"]
+    lookups = ((row["source"], row["graphs"], row["hits"] + row["misses"]) for row in done)
     return {
         "cells": fitting(rows),
         "graphs": sum(row["graphs"] for row in done),
@@ -378,9 +363,7 @@ def summed(rows: Iterable[WarmCell], torch: str) -> Summed:
             "hits": sum(row["autograd"]["hits"] for row in done),
             "misses": sum(row["autograd"]["misses"] for row in done),
         },
-        "things": things(
-            (row["source"], row["graphs"], row["hits"] + row["misses"]) for row in done
-        ),
+        "things": things(lookups),
         "seconds": sum(row["seconds"] for row in done),
         "device": done[0]["device"] if done else "",
         "threads": done[0]["threads"] if done else 0,

@@ -27,9 +27,8 @@ _CONFIGS = (
     "torch.fx.experimental._config",
     "torch.compiler.config",
 )
-#: Flags as torch keeps them (torch/_C/__init__.pyi), which the key of a graph holds
-#: (FxGraphHashDetails in torch/_inductor/codecache.py) or a guard asks for: what reads one, and
-#: what sets it.
+#: Flags of torch (torch/_C/__init__.pyi), which the key of a graph holds (FxGraphHashDetails in
+#: torch/_inductor/codecache.py) or a guard asks for: what reads one, and what sets it.
 _FLAGS = (
     ("get_default_dtype", "set_default_dtype"),
     ("get_num_threads", "set_num_threads"),

@@ -7,8 +7,7 @@ that it chooses when it is imported (``_HEADER_DIR``). The name holds the compil
 with the instruction set, and the header's text. So PyTorch itself is asked, by loading an empty
 kernel up to the point where it would be built.
 
-``prepare`` starts this process; besides its result it tells ``folder``, ``swept``, ``header`` and
-``progress``.
+``prepare`` starts this process, which also tells ``folder``, ``swept``, ``header``, ``progress``.
 """
 
 from __future__ import annotations
@@ -53,12 +52,8 @@ def choose_device(torch: Any, wanted: str | None) -> tuple[str, Device]:
         if asked.type not in (*seen, "cpu") or (asked.index or 0) >= int(count()):
             raise Problem("device-missing", device=wanted)
         return wanted, {"type": asked.type, "name": _device_name(torch, wanted), "why": "asked"}
-    device, why = "cpu", "no-accelerator"
-    for kind in seen:
-        if kind == "mps" or _has_triton(kind):
-            device, why = kind, "accelerator"
-            break
-        why = "no-triton"
+    device = next((kind for kind in seen if kind == "mps" or _has_triton(kind)), "cpu")
+    why = "accelerator" if device != "cpu" else "no-triton" if seen else "no-accelerator"
     return device, {"type": device, "name": _device_name(torch, device), "why": why}
 
 
@@ -89,9 +84,7 @@ def _device_name(torch: Any, device: str) -> str:
 
 
 def check_place(place: str) -> None:
-    """Raises Problem("place-blank") where nothing can be built for the CPU in a folder. PyTorch
-    writes the paths of what is built into a command and splits that as a shell would.
-    """
+    """Raises Problem("place-blank") where nothing can be built for the CPU (``UNQUOTED``)."""
     if UNQUOTED.search(place):
         raise Problem("place-blank", place=place)
 
@@ -214,8 +207,7 @@ def _watched(codecache: Any, tell: Tell, headers: list[Header]) -> Iterator[None
         begun = time.monotonic()
         path, there, fits = once(header, command, options)
         if there is not None and not fits and there not in mine:
-            # For another CPU or compiler, or cut short: with it every kernel takes as long as
-            # without.
+            # For another CPU or compiler, or cut short: kernels take as long with it as without.
             _remove(there, codecache._HEADER_LOCK_DIR)
             path, there, fits = once(header, command, options)
         if there is not None and not fits:

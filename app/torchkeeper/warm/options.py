@@ -1,6 +1,4 @@
-"""How a compile, and a verification, can be asked for: the names and bounds that those who offer
-it share with those who do it.
-"""
+"""Names and bounds of compiles and verifications, for those who offer and those who do them."""
 
 from __future__ import annotations
 

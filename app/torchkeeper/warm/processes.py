@@ -122,8 +122,7 @@ def family(leader: int, mark: str | None = None) -> set[int]:
 
 def memory(leader: int, limit: int) -> int | None:
     """Bytes that a job and all it started hold, where that is more than ``limit``; else None. What
-    processes share is counted once (Pss), which is slow to ask: only if it may matter. None where
-    there is no /proc.
+    processes share counts once (Pss), slow to ask: only if it may matter. None without a /proc.
     """
     members = family(leader)
     if sum(map(_resident, members)) <= limit:
@@ -222,9 +221,7 @@ def is_python(word: str) -> bool:
 
 
 def under(python: str, command: Sequence[str]) -> list[str] | None:
-    """A command as it is run by a certain interpreter; None for one that no Python runs. One that
-    Python runs begins with ``python``, ``-m``, ``-c``, or the name of a Python file.
-    """
+    """A command as a certain interpreter runs it; None for one that no Python runs."""
     first = command[0]
     if is_python(first):
         return [python, *command[1:]]
@@ -286,15 +283,18 @@ class After(TypedDict, total=False):
     scratch: str
 
 
+def calling(module: str) -> list[str]:
+    """The command that has this interpreter call ``main`` of a module, such as "warm.job"."""
+    # The folder or the zip that this very code came from.
+    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
+    path = "import sys; sys.path.insert(0, sys.argv.pop(1))"
+    return [sys.executable, "-c", f"{path}; from torchkeeper.{module} import main; main()", source]
+
+
 def start(what: After) -> None:
     """Have it seen to once this process and its group are gone; does not wait."""
-    boot = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-        "from torchkeeper.warm.processes import main; main()"
-    )
-    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     subprocess.Popen(
-        [sys.executable, "-c", boot, source, str(os.getpid()), json.dumps(what)],
+        [*calling("warm.processes"), str(os.getpid()), json.dumps(what)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

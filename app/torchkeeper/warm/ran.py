@@ -1,6 +1,5 @@
 """One run of a verification: the copy of the target that it is made on, and one cell in a fresh
-process with a cache folder of its own. Also which caches a program uses, and that it uses no
-other.
+process with a cache folder of its own. Also which caches a program uses, and no other.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from torchkeeper.warm.shapes import Proof, Summed, VerifiedGraph
 from torchkeeper.warm.traces.graphs import DECIDED
 
 # A program is led to one (TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR). A folder of vLLM's holds
-# those of several programs, its ranks; each has two beside each other, that of PyTorch and that of
-# Triton.
+# those of several programs, its ranks; each has two beside each other, PyTorch's and Triton's.
 
 _GRAPHS = ("fxgraph", "aotautograd")
 #: The kind of entries that a source looks for which makes no graphs.
@@ -105,15 +103,10 @@ def _above(path: str, folder: str) -> str:
 
 def alone(env: Mapping[str, str], temporary: str) -> dict[str, str]:
     """An environment with this temporary folder, led to no other cache than the one it names."""
-    kept = {
-        name: value
-        for name, value in env.items()
-        if name not in _ELSEWHERE
-        and (
-            (name in BY_NAME and BY_NAME[name].in_key)
-            or not (name.startswith(("TORCH", "TRITON")) and any(x in name for x in _SERVERS))
-        )
-    }
+    ours = {name for name in env if name.startswith(("TORCH", "TRITON"))}
+    servers = {name for name in ours if any(part in name for part in _SERVERS)}
+    gone = _ELSEWHERE | {x for x in servers if x not in BY_NAME or not BY_NAME[x].in_key}
+    kept = {name: value for name, value in env.items() if name not in gone}
     if remotes(kept):
         # A cache on a server that is part of keys is on: with this it has no server at all.
         kept[URL] = ""
@@ -122,8 +115,7 @@ def alone(env: Mapping[str, str], temporary: str) -> dict[str, str]:
 
 
 #: Graphs and objects that are named.
-MAX_GRAPHS = 500
-MAX_BUILT = 50
+MAX_GRAPHS, MAX_BUILT = 500, 50
 _MAX_NAME = 100
 #: What ends a process that runs machine code which is not for its CPU, or damaged.
 _CRASHES = ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGTRAP")
@@ -133,9 +125,7 @@ PROVED = ("eager", "triton")
 
 @dataclass
 class Ran:
-    """What one run came to: the job's result, its graphs, and the objects that it built, as paths
-    in its cache folder. proof: what the source's own proof found, where that was asked for.
-    """
+    """What one run came to. built: objects, as paths in its cache folder; proof: if asked for."""
 
     result: Summed
     graphs: list[VerifiedGraph] = field(default_factory=list)
@@ -150,9 +140,7 @@ class Ran:
 
 
 class Heard(Report):
-    """Passes on what a job tells, but for what it says of its one cell, and keeps the graphs, each
-    when it is known how its lookup ended. quiet: progress is told by somebody else.
-    """
+    """Passes on what a job tells but of its one cell, and keeps graphs. quiet: and no progress."""
 
     def __init__(self, report: Report, quiet: bool = False) -> None:
         self._report, self._quiet = report, quiet
@@ -187,14 +175,12 @@ def run(
 ) -> Ran:  # fmt: skip
     """Run the one cell of a job on ``home/cache``, with a folder for temporary files. led: where in
     that folder a program is led to. name: of the run, one of RUNS. trace: a folder for PyTorch's.
-    more: as for ``supervise.run``. Raises Problem as that does, and "verify-crashed"; passes
-    Cancelled on.
+    more: as for ``supervise.run``. Raises as that does, and Problem("verify-crashed").
     """
     [cell] = job.cells
     cache = os.path.join(home, "cache")
     inductor = os.path.normpath(os.path.join(cache, led.inductor))
-    env = supervise.environment(inductor, job.threads, job.portable, job.settings)
-    env = alone(env, temporary)
+    env = alone(supervise.environment(inductor, job.threads, job.portable, job.settings), temporary)
     if led.triton is not None:
         env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
     if trace is not None:
@@ -238,8 +224,7 @@ def files(folder: str, ending: str = "") -> dict[str, sweep.Mark]:
     return {path: mark for path, mark in marks.items() if any(mark)}
 
 
-# What the runs of a verification are made on: the copy of the target, and folders for temporary
-# files, which several cells share.
+# What the runs of several cells share: the copy of the target, and folders for temporary files.
 
 #: Says why graphs were not hits: from the folder that a program was led to, relative to the place,
 #: and its trace, to a cause by the graph's id, as ``Near.cause`` in engine/running.py tells it.

@@ -19,9 +19,8 @@ class Compiling(TypedDict, total=False):
     """What is compiled, and how. recipes: "builtin", which it is without any, and those that were
     read. device, threads, portable: for recipes that say nothing of it themselves. limit_s: seconds
     that a cell may take. jobs: processes at a time. each: a single cell that fails does so as one
-    of several. settings: texts by variable, as a profile has them: the processes have exactly these
-    of the described settings; they may hold a password. only: the indexes of the cells that are
-    compiled.
+    of several. settings: texts by variable, as a profile has them, and no other of the described
+    settings; they may hold a password. only: the indexes of the cells that are compiled.
     """
 
     recipes: Sequence[str | SentRecipe] | None
@@ -75,9 +74,7 @@ class Done(Counts):
 
 
 class Became(TypedDict, total=False):
-    """What becomes of a cell: once it is done what it came to, once it has failed its problem. log:
-    its last lines, which findings have and results have not.
-    """
+    """What becomes of a cell, done or failed. log: its last lines, which only findings have."""
 
     graphs: int
     hits: int
@@ -207,9 +204,8 @@ class Whole(TypedDict):
 
 
 class Verification(Judged):
-    """What a verification came to; the counts are those of the last run with the target. things: as
-    of a warm-up. built: paths of objects that were built again. seconds, ratios: as of a cell.
-    runs: by their names.
+    """What a verification came to, with the counts of the last run with the target. things: as of a
+    warm-up. built: paths of objects built again. seconds, ratios: as of a cell. runs: by name.
     """
 
     things: Mapping[str, int]

@@ -47,9 +47,8 @@ _CELLS = 200
 @dataclass(frozen=True)
 class Job:
     """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
-    it has them already; jobs: processes at a time; each: as ``workers.Means``. settings: the
-    described settings that the processes are to have, and no others of them; None for the engine's
-    own.
+    it has them already; jobs: processes at a time; each: as ``workers.Means``. settings: all the
+    described settings that the processes are to have, None for the engine's own.
     """
 
     place: str
@@ -85,8 +84,7 @@ def warm(params: Warming, report: Report) -> Warmed:
     its ``environment`` counts for its cells.
 
     Raises Problem for what holds for all cells, or of a single one where the request has no
-    ``each``; passes Cancelled on. In any case no process of the job is left, and
-    nothing half-written is.
+    ``each``; passes Cancelled on. No process of the job is left, and nothing half-written is.
     """
     job = checked(params, params["into"])
     for problem in filter(None, (unbuildable(cell, job.place) for cell in job.cells)):
@@ -142,8 +140,7 @@ def run(
     """Carry a job out in processes of its own, in the folder ``home``; returns what became of its
     cells, and sums. env: of the processes, but for what a cell asks for. more: of their request,
     but for device and threads. gone: hears the ids of processes that ended before their time, and
-    whether others of the job are at work. Raises Problem, or passes Cancelled on; in no case is a
-    process of the job left.
+    whether others of the job are at work. Raises Problem, passes Cancelled on; no process is left.
     """
     most, asked = _at_a_time(job, report), more or {}
 
@@ -174,9 +171,8 @@ def _at_a_time(job: Job, report: Report) -> int:
 
 
 def checked(params: Compiling, place: str) -> Job:
-    """The job in a request for a place. Raises Problem("bad-request", field=…),
-    Problem("threads-out-of-range", threads=…, most=…) and as ``recipe.of_request`` and
-    ``expanding.cells_of``.
+    """The job in a request for a place. Raises Problem("bad-request" | "threads-out-of-range"), and
+    as ``recipe.of_request`` and ``expanding.cells_of``.
     """
     if not place or "\0" in place:
         raise Problem("bad-request", field="into")
@@ -268,16 +264,14 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
     env["TORCHINDUCTOR_CACHE_DIR"] = place
     triton = env.get("TRITON_CACHE_DIR")
     if triton is not None and not os.path.abspath(triton).startswith(place.rstrip("/") + "/"):
-        # Without it the kernels go to <place>/triton/<device> (triton_cache_dir in
-        # torch/_inductor/runtime/cache_dir_utils.py).
+        # Without it kernels go to <place>/triton/<device> (_inductor/runtime/cache_dir_utils.py).
         del env["TRITON_CACHE_DIR"]
     return env
 
 
 def of_cell(env: Mapping[str, str], cell: Cell, jobs: int = 1) -> dict[str, str]:
     """An environment that fills a place, changed as a cell asks; where it leads to, stays. jobs: at
-    a time. They share the cores by the processes that each compiles with, which is the one thing
-    that is in no key.
+    a time, which share the cores by the processes each compiles with: that alone is in no key.
     """
     kept = {name: value for name, value in cell.environment.items() if name not in _PLACES}
     made = {**set_for(dict(env), cell.threads, cell.portable), **kept}

@@ -76,8 +76,7 @@ def mark(path: str) -> Mark:
 
 def _walk(root: str) -> Iterator[_Found]:
     """The temporary files and folders, built objects and Triton kernels below ``root``. Only where
-    PyTorch and Triton put them: a user's own ``lib/libm.so`` is none of our business, even in a
-    folder that somebody names as a cache.
+    PyTorch and Triton put them: a user's own ``lib/libm.so`` in what is named a cache is not ours.
     """
     for found in _candidates(root):
         parts = os.path.relpath(found.path, root).split("/")
@@ -224,9 +223,8 @@ def _lock_of(found: _Found) -> str:
 
 @contextlib.contextmanager
 def _alone(lock: str) -> Iterator[bool]:
-    """Whether nobody else holds the lock; while inside, nobody else gets it. Where there is no such
-    lock, whether nobody holds any lock beside it: a kernel in two parts is built under the lock of
-    only one of them.
+    """Whether nobody else holds the lock; while inside, nobody else gets it. Where there is none,
+    whether nobody holds any lock beside it: a kernel in two parts is built under the lock of one.
     """
     if not os.path.exists(lock):
         yield _none_held(os.path.dirname(lock))

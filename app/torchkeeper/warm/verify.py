@@ -40,8 +40,7 @@ from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, 
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph, Verifying
 
-#: Bytes that the cells, and the graphs, of a result take at most, which is one line of the wire;
-#: findings tell all of them.
+#: Bytes of the cells, and of the graphs, of a result, one line of the wire; findings tell all.
 MAX_BYTES = 400_000
 
 Runs = Mapping[str, Ran]
@@ -87,9 +86,7 @@ def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
     runs = {name: _sum(some) for name, some in made.items() if some}
     # What took no time for want of a run is not faster than what had one.
     whole = [one for one, row in zip(cells, rows, strict=True) if row["problem"] is None]
-    spent = {
-        name: sum(one[name].result["seconds"] for one in whole if name in one) for name in runs
-    }
+    spent = {name: sum(x[name].result["seconds"] for x in whole if name in x) for name in runs}
     graphs: list[VerifiedGraph] = []
     for at, one in last:
         for graph in one.graphs[: MAX_GRAPHS - len(graphs)]:
@@ -128,7 +125,6 @@ def _last(runs: Runs) -> Ran | None:
 
 
 def _sum(ran: Sequence[Ran]) -> Run:
-    """The counts and seconds of runs, added up."""
     some = [one.result for one in ran]
     return {
         "graphs": sum(one["graphs"] for one in some),
@@ -155,8 +151,7 @@ def _ratios(seconds: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-#: Bytes that the temporary folder of a run takes: two precompiled headers of 149 MB, what is
-#: built, and what compilers need meanwhile.
+#: Bytes of a run's temporary folder: two headers of 149 MB, what is built, what compilers need.
 _WORK = 400 << 20
 #: Bytes below which a disk is taken for full when something failed.
 _NOTHING = 1 << 20
@@ -224,9 +219,8 @@ def checked(params: Verifying) -> tuple[supervise.Job, set[str]]:
 
 
 def runs_of(cell: Cell, runs: Iterable[str], several: bool) -> list[str]:
-    """The runs that make sense for a cell, in order. What is not in a mega-cache, or not known to
-    be compiled in the job's process, has no such run; what needs no header, or finds one anyway,
-    needs none prepared.
+    """The runs that make sense for a cell, in order: none of a mega-cache where it is not in one,
+    or not known to be compiled in the job's process, and none prepared where no header is missing.
     """
     wanted, proved = set(runs), cell.source in ran.PROVED
     if proved or cell.source == "script":

@@ -1,6 +1,4 @@
-"""The processes that compile cells: one of them, as those see it who give it something to do, the
-cells that wait, and the crew that works them off.
-"""
+"""The processes that compile cells: one of them, the cells that wait, the crew that does them."""
 
 from __future__ import annotations
 
@@ -104,9 +102,7 @@ UNKNOWN = "?"
 
 
 class Queue:
-    """The cells that wait, in their order. default: the device that torch chooses where nobody
-    names one. alone: the indexes of those that are only for a process which nothing else has used.
-    """
+    """The cells that wait, in order. default: torch's own device. alone: for an unused process."""
 
     def __init__(self, cells: Sequence[Cell], most: int) -> None:
         self.cells = list(cells)

@@ -30,8 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class Fault:
     """One thing that is wrong. where: the path to it. expected: a code, which
     ``client.words.problems`` has the words for, with ``params``. found: the value as it was
-    written, cut, or "" where something is missing. at_key: whether it is the key that is wrong and
-    not its value.
+    written, cut, or "" where something is missing. at_key: the key is wrong and not its value.
     """
 
     where: Where
@@ -84,9 +83,7 @@ class Faults:
             return self.add(where, "list", shown(value))
         if len(value) < least:
             return self.add(where, "not-empty", shown(value))
-        if len(value) > MOST_ITEMS:
-            return self.add(where, "fewer", most=MOST_ITEMS)
-        return True
+        return len(value) <= MOST_ITEMS or self.add(where, "fewer", most=MOST_ITEMS)
 
     def text(self, value: object, where: Where, longest: int = LONGEST) -> bool:
         """A text that is not empty, without what ends lines or texts."""

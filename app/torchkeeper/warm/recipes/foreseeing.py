@@ -37,9 +37,8 @@ _HARMLESS = re.compile(r"\s*(?:el)?if\s+__name__\s*==|.*\bgetLogger\(\s*__name__
 
 
 def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
-    """What is known of each of the cells of a job, in their order. A script may write what a later
-    cell of its folder names, and any code of a user's what a later one loads: of those nothing is
-    known.
+    """What is known of each cell of a job, in order: nothing of what may be made by a cell before,
+    as a script may write what a later cell of its folder names, and a user's code what one loads.
     """
     known: dict[str, Problem | None] = {}
     written: set[str | None] = set()
@@ -159,8 +158,7 @@ def _script(cell: Cell, folder: str) -> Problem | None:
     folder = os.path.join(folder, cell.item.get("folder") or ".")
     if not os.path.isdir(folder):
         return Problem("script-folder", folder=folder)
-    file = processes.file_of(command)
-    if file is not None:
+    if (file := processes.file_of(command)) is not None:
         missing = not os.path.isfile(os.path.join(folder, file))
         return Problem("script-missing", file=file, folder=folder) if missing else None
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]

@@ -40,8 +40,7 @@ class Work:
     """A cell, ready to be compiled: nothing of it is before its steps are run, in order. proof: for
     a source that FX graph counters say nothing of: looks whether what was compiled is found again.
     In a warm-up it is called after the steps; in a verification, in a fresh process, instead of
-    them. counts: what the steps found where PyTorch in this process did not count it; read after
-    they have run.
+    them. counts: what the steps, once run, found that PyTorch in this process did not count.
     """
 
     steps: Sequence[Step]

@@ -42,11 +42,10 @@ def make(_: Cell, device: str, __: Any) -> Work:
         model(torch.rand(*shape, device=device)).sum().backward()
 
     op = [torch.rand(100, 100, device=device) for _ in range(2)]
-    return Work(
-        [
-            Step("op", lambda: sin_matmul(*op)),
-            Step("MLP, batch 8", lambda: train(mlp, 8, 64)),
-            Step("MLP, batch 16", lambda: train(mlp, 16, 64)),
-            Step("attention block", lambda: train(attention, 2, 16, 64)),
-        ]
-    )
+    steps = [
+        Step("op", lambda: sin_matmul(*op)),
+        Step("MLP, batch 8", lambda: train(mlp, 8, 64)),
+        Step("MLP, batch 16", lambda: train(mlp, 16, 64)),
+        Step("attention block", lambda: train(attention, 2, 16, 64)),
+    ]
+    return Work(steps)

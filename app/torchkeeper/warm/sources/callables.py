@@ -37,10 +37,8 @@ def make(cell: Cell, device: str, _: Any) -> Work:
             arguments = list(_moved(arguments, cell, device))
             keywords = _moved(keywords, cell, device)
         # It is already as it is to be, in training or not, unless the recipe says so.
-        call = running.Call(
-            what, arguments, keywords, cell.backward, cell.grad, cell.training, cell.autocast
-        )
-        return running.work(cell, device, [call])
+        ways = cell.backward, cell.grad, cell.training, cell.autocast
+        return running.work(cell, device, [running.Call(what, arguments, keywords, *ways)])
     found = found_in(item.get("factory") or item["function"], cell.folder)
     made = dict[str, object]()
 
@@ -61,10 +59,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         calls = running.calls(cell, device, thing)
     if "factory" in item and not all(call.backward for call in calls):
         # Where nothing says otherwise, what goes not backward is not in training.
-        calls = [
-            replace(call, training=call.backward) if call.training is None else call
-            for call in calls
-        ]
+        calls = [replace(x, training=x.backward) if x.training is None else x for x in calls]
     return running.work(cell, device, calls)
 
 
@@ -170,14 +165,13 @@ def _line_of(what: Callable[..., Any]) -> str:
 
 def _example(name: str, given: Any) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:
     """Raises Problem("example-wrong") unless it is (model, inputs) or with keyword inputs, too."""
-    if not isinstance(given, tuple) or len(given) not in (2, 3) or not callable(given[0]):
-        raise Problem("example-wrong", name=name, found=_shape_of(given))
-    what, arguments = given[:2]
-    keywords = given[2] if len(given) == 3 else {}
-    if not isinstance(arguments, (tuple, list)):
-        arguments = (arguments,)
+    good = isinstance(given, tuple) and len(given) in (2, 3) and callable(given[0])
+    keywords = (*given, {})[2] if good else None
     if not isinstance(keywords, Mapping):
         raise Problem("example-wrong", name=name, found=_shape_of(given))
+    what, arguments = given[:2]
+    if not isinstance(arguments, (tuple, list)):
+        arguments = (arguments,)
     return what, arguments, keywords
 
 

@@ -85,9 +85,8 @@ def check_type(value: Any) -> None:
     import torch  # noqa: TID251
 
     kinds = (torch.Tensor, bool, int, float, str, torch.dtype, torch.device, torch.layout)
-    if isinstance(value, kinds):
-        return
-    if isinstance(value, list) and all(isinstance(one, torch.Tensor) for one in value):
+    listed = isinstance(value, list) and all(isinstance(one, torch.Tensor) for one in value)
+    if listed or isinstance(value, kinds):
         return
     found = type(value).__name__
     if isinstance(value, (list, tuple)):
@@ -104,10 +103,9 @@ def as_text(meta: Any) -> Any:
     return meta if isinstance(meta, (bool, int, float, str, type(None))) else str(meta)
 
 
-# Files that PyTorch rewrites where they stand, written beside them and put there whole.
-# Of the list of an eager operator (aoti_compile_with_persistent_cache in torch/_inductor/
-# aoti_eager.py), a process that is killed meanwhile would else leave nothing, not even what was
-# there before.
+# Files that PyTorch rewrites where they stand, written beside them and put there whole. A process
+# that is killed meanwhile would else leave nothing of the list of an eager operator, not even what
+# was there before (aoti_compile_with_persistent_cache in torch/_inductor/aoti_eager.py).
 
 
 class Whole(io.StringIO):
@@ -228,9 +226,8 @@ class _Operator:
         if not self.kept():
             raise Problem("eager-failed", op=self.name, why=self._why_not_kept(path))
         if why := self.runs():
-            # One that cannot be used may spoil all of the list. Of torch 2.13 that is any with a
-            # list of tensors: the types in it stay texts when it is loaded, and registering the
-            # operator fails (kernel_holder.cpp).
+            # One that cannot be used may spoil all of the list. In torch 2.13 types in a list of
+            # tensors stay texts when it is loaded, and registering fails (kernel_holder.cpp).
             listed, wanted = str(self._list()), self._described()
             spoilt = [one for one in merging.listed(listed) if one.get("meta_info") == wanted]
             merging.take(listed, spoilt)
@@ -294,11 +291,10 @@ def make(cell: Cell, device: str, _: Any) -> Work:
     counts: Counted = {"hits": 0, "misses": 0}
 
     def warm() -> None:
-        if operator.kept():
-            counts["hits"] += 1
-            return
-        counts["misses"] += 1
-        operator.compile()
+        kept = operator.kept()
+        counts["hits" if kept else "misses"] += 1
+        if not kept:
+            operator.compile()
 
     def prove() -> Proof:
         why = operator.runs() if operator.kept() else "it is not in PyTorch's list"

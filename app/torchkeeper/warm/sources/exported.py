@@ -42,8 +42,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         if "inputs" in item or item.get("keywords") or "calls" in item:
             calls = running.calls(cell, device, lambda _: what)
         else:
-            example = program.example_inputs
-            if example is None:
+            if (example := program.example_inputs) is None:
                 raise Problem("inputs-refused", why="The file has no example inputs", where=file)
             given = what, list(example[0]), dict(example[1])
             calls = [running.Call(*given, cell.backward, cell.grad, autocast=cell.autocast)]

@@ -33,8 +33,7 @@ from torchkeeper.warm.recipes.tables import Item
 from torchkeeper.warm.shapes import Proof
 from torchkeeper.warm.sources import Counted, Step, Work
 
-# How Triton sees an argument: ``specialize_impl`` in triton/runtime/jit.py,
-# ``get_tensor_specialization`` of its backends.
+# How Triton sees an argument (specialize_impl in runtime/jit.py, get_tensor_specialization).
 
 _ARGUMENT = re.compile(r"(?P<pointer>\*k?)?(?P<type>\w+?)(?::(?P<known>16|1))?")
 _DESCRIPTOR = re.compile(r"tensordesc<(\w+)\[([0-9, ]+)\]>")
@@ -107,11 +106,9 @@ def given(text: str) -> Any:
     """What stands for an argument of a signature such as ``*fp32:16``, ``i32``, ``i32:1``. A number
     that is not known to be a multiple of 16 is none, nor 1. Raises ValueError.
     """
-    described = _DESCRIPTOR.fullmatch(text)
-    if described:
+    if described := _DESCRIPTOR.fullmatch(text):
         return _descriptor(described[1], [int(one) for one in described[2].split(",")])
-    matched = _ARGUMENT.fullmatch(text)
-    if matched is None:
+    if (matched := _ARGUMENT.fullmatch(text)) is None:
         raise ValueError(text)
     kind, known = matched["type"], matched["known"]
     if matched["pointer"]:
@@ -178,9 +175,8 @@ class _Launch:
 def make(cell: Cell, device: str, _: Any) -> Work:
     """The kernel in the ways that the cell asks for: one, or one for each of its configurations
     where it is autotuned and the cell leaves them open. counts: a hit for each that was there.
-    Raises Problem: "triton-missing", "triton-broken", "compile-disabled", "kernel-target",
-    "not-a-kernel", "kernel-argument-unknown", "kernel-arguments-missing", and as
-    ``callables.named``.
+    Raises as ``callables.named`` and "triton-missing", "triton-broken", "compile-disabled",
+    "kernel-target", "not-a-kernel", "kernel-argument-unknown", "kernel-arguments-missing".
     """
     _check_triton()
     item, name = cell.item, cell.item["kernel"]
@@ -278,9 +274,8 @@ def _chosen(configs: Sequence[Mapping[str, object]], item: Item) -> list[dict[st
     launch = {"num_warps": item.get("num_warps"), "num_stages": item.get("num_stages")}
     own: dict[str, object] = {key: value for key, value in launch.items() if value is not None}
     own |= item.get("constants", {})
-    return [
-        {**one, **own} for one in configs if all(one.get(k, v) == v for k, v in own.items())
-    ] or [own]
+    found = [{**one, **own} for one in configs if all(one.get(k, v) == v for k, v in own.items())]
+    return found or [own]
 
 
 def _launch(function: Any, item: Item, config: Mapping[str, object], kernel: str) -> _Launch:

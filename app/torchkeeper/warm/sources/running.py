@@ -1,6 +1,4 @@
-"""Compiling a model or a function in a cell's way, and calling it as often as the cell says, with
-the inputs that a recipe describes; whose fault an exception of that is.
-"""
+"""Compiling a model or a function in a cell's way, and calling it; whose fault an exception is."""
 
 from __future__ import annotations
 
@@ -26,8 +24,7 @@ from torchkeeper.warm.sources import Step, Work
 #: The user's frames in what Dynamo says (torch/_dynamo/exc.py: format_error_msg), innermost last.
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+), in ', re.M)
 _FROM = "from user code:"
-#: What Dynamo raises where a graph's inputs do not fit what is done with them, and what it quotes
-#: (torch/_dynamo/exc.py).
+#: What Dynamo raises where a graph's inputs do not fit, and what it quotes (torch/_dynamo/exc.py).
 _REFUSED = frozenset({"TorchRuntimeError", "FakeTensorMetaError", "UserError"})
 _RAISED = re.compile(r"(?:got |raised )?(\w*(?:Error|Exception))\(['\"](.*?)['\"]\)", re.S)
 #: What compilers and PyTorch raise about themselves.
@@ -64,11 +61,9 @@ def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
 
 def _line_of(error: BaseException, cell: Cell) -> str | None:
     """``file:line`` of the innermost frame that is the user's; None where there is none."""
-    text = str(error)
-    if _FROM in text:
-        frames = [f for f in _FRAME.findall(text.split(_FROM, 1)[1]) if is_users(f[0], cell)]
-        if frames:
-            return f"{frames[-1][0]}:{frames[-1][1]}"
+    frames = _FRAME.findall(str(error).partition(_FROM)[2])
+    if own := [f"{file}:{line}" for file, line in frames if is_users(file, cell)]:
+        return own[-1]
     for one in chain(error):
         for frame in reversed(traceback.extract_tb(one.__traceback__)):
             if is_users(frame.filename, cell):
@@ -104,8 +99,7 @@ def _below(file: str, folder: str) -> bool:
 @dataclass(frozen=True)
 class Call:
     """What is called, with which inputs, and whether gradients are on, and computed, then.
-    training: whether a model is in training then, None where it is as it is. autocast: the dtype of
-    a torch.autocast around it.
+    training: of a model, None: as it is. autocast: the dtype of a torch.autocast around it.
     """
 
     what: Any
@@ -135,8 +129,7 @@ def work(cell: Cell, device: str, several: Sequence[Call]) -> Work:
     and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py). Forward only is
     without gradients where anything would have one: as a program that serves. Whether they are on
     is part of AOTAutograd's keys, inference mode is not (autograd_cache.py, _record_runtime_state):
-    a call with ``grad`` False warms both. Raises Problem("inputs-refused") where the inputs are not
-    as many as it takes.
+    a call with ``grad`` False warms both. Raises Problem("inputs-refused") for too many or few.
     """
     if cell.precision:
         import torch  # noqa: TID251
@@ -179,8 +172,7 @@ def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
             cast()
         return
     # The way back is outside of it, as PyTorch advises (torch/amp/autocast_mode.py).
-    outputs = [t for t in tensors(cast()) if t.requires_grad]
-    if not outputs:
+    if not (outputs := [t for t in tensors(cast()) if t.requires_grad]):
         raise Problem("no-gradient", cell=cell.name)
     # Real: there is no gradient of a complex number.
     sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs).backward()
@@ -190,12 +182,9 @@ def compiled(cell: Cell, what: Any) -> Any:
     """``torch.compile`` of it, with what the cell names and nothing else."""
     import torch  # noqa: TID251
 
+    options = dict(cell.options) or None
     return torch.compile(
-        what,
-        fullgraph=cell.fullgraph,
-        dynamic=cell.dynamic,
-        mode=cell.mode,
-        options=dict(cell.options) or None,
+        what, fullgraph=cell.fullgraph, dynamic=cell.dynamic, mode=cell.mode, options=options
     )
 
 
@@ -203,16 +192,12 @@ def is_compiled(what: Any) -> bool:
     """Whether it, or a part of it, is the user's own ``torch.compile``: its ways are the user's."""
     import torch  # noqa: TID251
 
-    def own(one: Any) -> bool:
-        return (
-            getattr(one, "_compiled_call_impl", None) is not None
-            or hasattr(one, "_torchdynamo_orig_callable")
-            or type(one).__name__ == "OptimizedModule"
-        )
-
-    if isinstance(what, torch.nn.Module):
-        return any(own(module) for module in what.modules())
-    return own(what)
+    return any(
+        getattr(one, "_compiled_call_impl", None) is not None
+        or hasattr(one, "_torchdynamo_orig_callable")
+        or type(one).__name__ == "OptimizedModule"
+        for one in (what.modules() if isinstance(what, torch.nn.Module) else (what,))
+    )
 
 
 def _check_inputs(what: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> None:
@@ -239,10 +224,9 @@ def tensors(value: Any) -> Iterator[Any]:
     yield from (one for one in _pytree.tree_leaves(value) if isinstance(one, torch.Tensor))
 
 
-# Inputs: tensors of a shape, and plain values. A description is a number, a text or a table
-# (``checked`` in warm/recipes/recipe.py has held its form): ``{shape, dtype, device, fill, low,
-# high, requires_grad}``, ``{dtype}``, ``{device}``, ``{layout}``, ``{list}``, ``{tuple}``,
-# ``{none = true}``.
+# Inputs: tensors of a shape, and plain values. A description is a number, a text or a table, of a
+# form that ``recipe.checked`` has held: ``{shape, dtype, device, fill, low, high, requires_grad}``,
+# ``{dtype}``, ``{device}``, ``{layout}``, ``{list}``, ``{tuple}``, ``{none = true}``.
 
 #: Devices that every torch has.
 _EVERYWHERE = ("cpu", "meta")

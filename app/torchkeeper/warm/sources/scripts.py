@@ -1,5 +1,4 @@
-"""A script or any other command, run as the user runs it; what it compiles is heard from its trace,
-while it writes that.
+"""A script or another command, run as the user runs it; its trace tells live what it compiles.
 
 It runs as a child of the job, in the same environment, so that what it compiles goes where all
 else does. The job itself needs no torch for it.
@@ -41,15 +40,13 @@ _LAST = 1.0
 #: Characters of the line that says why a script failed.
 _LINE = 500
 #: Bytes of a file that are read at a time, and of all files until nobody follows any more.
-_PIECE = 8 << 20
-_MOST = 1 << 30
+_PIECE, _MOST = 8 << 20, 1 << 30
 
 
 def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     """The command in its folder, ready to be run. Raises Problem("script-folder" | "script-missing"
     | "command-missing"). The step raises Problem("script-failed", command=…, status=…, why=…), and
-    Problem("script-nothing", command=…, compiles=…) where it ends well and no cache was asked for a
-    graph.
+    Problem("script-nothing", command=…, compiles=…) where no cache was asked for a graph.
     """
     if problem := problem_of(cell):
         raise problem
@@ -77,8 +74,7 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
 @contextlib.contextmanager
 def _traced() -> Iterator[tuple[str, frozenset[str]]]:
     """A folder for the trace, or the user's own, and the files that are there already."""
-    own = os.environ.get(_TRACE)
-    if own:
+    if own := os.environ.get(_TRACE):
         yield own, frozenset(trace.files_in(own)) if os.path.isdir(own) else frozenset[str]()
         return
     # A script that is ended takes this process with it.
@@ -197,11 +193,10 @@ class Tail:
             after = file.rest[end + 1 : end + 2]
             if after and after != b"\t":
                 break
-        if end < 0:
-            if len(file.rest) > trace.MAX_LINE:
-                file.rest.clear()
-            return
-        self._hear(file, end + 1)
+        if end >= 0:
+            self._hear(file, end + 1)
+        elif len(file.rest) > trace.MAX_LINE:
+            file.rest.clear()
 
     def _hear(self, file: _File, end: int) -> None:
         lines = io.BytesIO(bytes(file.rest[:end]))

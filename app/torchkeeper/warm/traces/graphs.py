@@ -58,9 +58,7 @@ _BACKWARD = ("entire_backward_compile", "compile_fx.<locals>.bw_compiler")
 GRAPH = "inductor_compile"
 
 #: Seconds that one event may be after another; events that are deeper or more are passed over.
-_LONGEST = 7 * 86400.0
-_DEEPEST = 60
-_MOST_PARTS = 1000
+_LONGEST, _DEEPEST, _MOST_PARTS = 7 * 86400.0, 60, 1000
 
 # JSON with the keys in this order; of what is between, which may be long, nothing is read.
 _HEAD = re.compile(r'\{\s*"name":\s*"([^"\\]{1,200})",\s*"ts":\s*(\d{1,17}(?:\.\d{1,9})?),')
@@ -164,8 +162,7 @@ class Compile:
         self._at = at
 
     def _begun(self, name: str) -> _Open:
-        around = self._open[-1] if self._open else None
-        part = around.part if around else None
+        around, part = self._open[-1] if self._open else None, self.part
         in_graph = around.in_graph if around else False
         if name in _BACKWARD and (part is None or part.direction != "backward"):
             part, in_graph = self._new("backward"), False
@@ -296,8 +293,7 @@ class Graphs(logging.Handler):
 
     def _timed(self, known: _Known, part: Part, at: float, ended: bool) -> None:
         """Tell the times of a graph, if it has been told."""
-        graph = self._told.get(known.parts.get(id(part), ""))
-        if graph is not None:
+        if graph := self._told.get(known.parts.get(id(part), "")):
             outcome = NOT_ASKED if ended and graph.outcome == COMPILING else graph.outcome
             self._say(replace(graph, phases=part.phases(), outcome=outcome), at)
 
@@ -336,14 +332,11 @@ class Graphs(logging.Handler):
         own = part is not None and known.parts.get(id(part)) == ident
         seconds = int(taken[1]) / 1e9 if taken and outcome == "miss" else None
         spent = part.phases() if part is not None and own else ()
-        reason = _reason(payload) if outcome == "bypass" else None
+        reason = None
+        if outcome == "bypass" and (told := _REASON.search(payload)):
+            reason = str(json.loads(told[1])).strip()[:_LONGEST_REASON] or None
         graph = Graph(ident, self._named(known), outcome, seconds, spent, reason)
         self._say(graph, self._when.get(ident, 0.0))
-
-
-def _reason(payload: str) -> str | None:
-    found = _REASON.search(payload)
-    return (str(json.loads(found[1])).strip() if found else "")[:_LONGEST_REASON] or None
 
 
 def direction_of(place: int) -> str:

@@ -31,10 +31,9 @@ from torchkeeper.warm.traces.graphs import (
     id_of,
 )
 
-# The records of a file of PyTorch's structured trace, as they were written or not at all.
-# A record is a line with a prefix and JSON, and may have a payload: the lines after it, each with a
-# tab in front, whose MD5 stands in the JSON (``trace_structured`` and ``TorchLogsFormatter`` in
-# torch/_logging/_internal.py).
+# The records of a trace's file. One is a line with a prefix and JSON, and may have a payload: the
+# lines after it, each with a tab in front, whose MD5 stands in the JSON (``trace_structured`` and
+# ``TorchLogsFormatter`` in torch/_logging/_internal.py).
 
 #: Bytes of a line, and of a payload.
 MAX_LINE = 32 << 20
@@ -105,8 +104,7 @@ def of(lines: Iterable[bytes]) -> Iterator[Record | None]:
 
 
 def _begun(line: bytes) -> Record | None:
-    match = _PREFIX.match(line)
-    if not match:
+    if not (match := _PREFIX.match(line)):
         return None
     text = line[match.end() :]
     pid = match[1].decode()
@@ -122,15 +120,12 @@ def _begun(line: bytes) -> Record | None:
 Factor = tuple[str, str, str]
 
 #: Files, bytes of all files, and graphs that are read; the rest is left out.
-MAX_FILES = 1000
-MAX_BYTES = 4 << 30
-MAX_GRAPHS = 20_000
+MAX_FILES, MAX_BYTES, MAX_GRAPHS = 1000, 4 << 30, 20_000
 #: Graphs whose times are looked at: some are never looked up.
 _MAX_PARTS = 3 * MAX_GRAPHS
 #: Names of files, and compiles, of which something is remembered.
 _MAX_NAMES = 100_000
-#: Characters of factors and graphs that are kept in all: whole, or they would be compared as if
-#: they were.
+#: Characters of factors and graphs that are kept in all, each whole, as they are compared so.
 MAX_KEPT = 200_000_000
 #: Characters of a name or a reason.
 _MAX_TEXT = 1000
@@ -230,8 +225,7 @@ def files_in(folder: str) -> list[str]:
 
 def read(folder: str, report: Report, without: Collection[str] = ()) -> Trace:
     """The trace in a folder, or in one file, but for the files ``without``. Raises
-    Problem("trace-missing"), Problem("trace-empty") where nothing there is a trace, and
-    Problem("place-unreadable").
+    Problem("trace-missing" | "place-unreadable"), and "trace-empty" where nothing there is one.
     """
     trace = Trace()
     paths = [path for path in files_in(folder) if path not in without]
