@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from torchkeeper.settings import programs
 from torchkeeper.settings.programs import Looked, Program, look_at, program
+from torchkeeper.stores import processes
 
 SET = "import torch; torch._inductor.config.fx_graph_cache = False\n"
 COMMANDS = {
@@ -136,6 +141,26 @@ def test_what_takes_long_ends(tmp_path: Path) -> None:
     found = of(tmp_path, "run.py")
     assert found.stopped in ("time", "stuck", "crashed")
     assert files(found, tmp_path) == ["run.py"]
+
+
+@pytest.mark.parametrize(
+    ("does", "stopped"),
+    [("while time.process_time() < 0.6: pass", ""), ("time.sleep(600)", "stuck")],
+    ids=["works", "waits"],
+)
+def test_only_what_does_not_work_either_is_stuck(
+    monkeypatch: pytest.MonkeyPatch, does: str, stopped: str
+) -> None:
+    """On a busy machine even the start of a process takes longer than a silence may."""
+
+    def begin(module: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        code = f'import time\n{does}\nprint(\'{{"stopped": ""}}\')'
+        command = [sys.executable, "-I", "-S", "-c", code]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    monkeypatch.setattr(processes, "begin", begin)
+    monkeypatch.setattr(programs, "SILENCE", 0.1)
+    assert look_at(Program()).stopped == stopped
 
 
 def test_nothing_of_it_is_run(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import json
 import os
 import select
 import stat
+import subprocess
 import sys
 import time
 from collections import deque
@@ -24,8 +25,9 @@ from torchkeeper.stores import processes
 
 #: Seconds of the processor after which the reading ends by itself.
 LIMIT = 2.0
-#: Seconds after which it is ended: in which nothing came, as from a dead mount, and in all.
-SILENCE, LONGEST = 3.0, 20.0
+#: Seconds after which it is ended: in which nothing came and it did not work, as on a dead mount,
+#: and in all.
+SILENCE, LONGEST = 2.0, 20.0
 #: Why a source is not read, and why the look ended before all were.
 UNREAD = ("missing", "unreadable", "too-large", "not-python", "too-deep")
 STOPPED = ("", "files", "time", "stuck", "crashed")
@@ -100,28 +102,36 @@ def look_at(asked: Program) -> Looked:
         process = processes.begin(__name__, {})
     except OSError:
         return Looked(stopped="crashed")
-    assert process.stdin and process.stdout
+    assert process.stdin
     try:
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(asdict(asked)).encode() + b"\n")
             process.stdin.flush()
-        data, ended = _read(process.stdout.fileno(), time.monotonic() + LONGEST)
+        data, ended = _read(process, time.monotonic() + LONGEST)
     finally:
         # What waits in the system, on a dead mount perhaps, cannot even be killed.
         processes.end(process, 0.5)
     return _taken(data, "crashed" if ended else "stuck")
 
 
-def _read(descriptor: int, latest: float) -> tuple[bytes, bool]:
-    """What comes until its end, a SILENCE or the latest time, and whether it is the end."""
-    data = b""
+def _read(process: subprocess.Popen[bytes], latest: float) -> tuple[bytes, bool]:
+    """What comes until its end, the latest time, or a SILENCE in which the process did not work
+    either; and whether it is the end. On a busy machine even its start may take long.
+    """
+    assert process.stdout
+    data, worked = b"", -1.0
     while len(data) < _MAX_ANSWER:
         left = min(SILENCE, latest - time.monotonic())
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+        if left <= 0:
             return data, False
-        if not (part := os.read(descriptor, 1 << 16)):
+        if not select.select([process.stdout], [], [], left)[0]:
+            if not processes.is_at_work(process.pid, worked):
+                return data, False
+            worked = processes.processor_seconds(process.pid)
+        elif part := os.read(process.stdout.fileno(), 1 << 16):
+            data += part
+        else:
             break
-        data += part
     return data, True
 
 

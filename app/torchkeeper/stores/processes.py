@@ -13,6 +13,7 @@ import pwd
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 
 import torchkeeper
@@ -62,6 +63,26 @@ def read(pid: int | str, name: str) -> bytes:
     """One of its files in /proc."""
     with open(f"{PROC}/{pid}/{name}", "rb") as stream:
         return stream.read()
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used of the processor; much where that cannot be told."""
+    return _activity(pid)[1]
+
+
+def is_at_work(pid: int, since: float) -> bool:
+    """Whether it has used the processor since it had used so many seconds, or waits to get it."""
+    state, seconds = _activity(pid)
+    return state == b"R" or seconds > since
+
+
+def _activity(pid: int) -> tuple[bytes, float]:
+    """State, as proc(5) has it, and seconds of the processor."""
+    try:
+        fields = read(pid, "stat").rpartition(b")")[2].split()
+        return fields[0], (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError):
+        return b"", time.monotonic()
 
 
 def listed() -> list[int]:

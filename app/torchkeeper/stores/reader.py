@@ -242,7 +242,7 @@ class Reader(AbstractContextManager["Reader"]):
     def _spend(self, process: subprocess.Popen[bytes], budget: Budget) -> None:
         """Charge what the reader has taken since that was last done."""
         if process.poll() is None:
-            worked = _processor_seconds(process.pid)
+            worked = processes.processor_seconds(process.pid)
             budget.left -= max(worked - self._worked, 0.0)
             self._worked = worked
 
@@ -250,7 +250,7 @@ class Reader(AbstractContextManager["Reader"]):
         """Send a batch, to a new reader where there is none; whether it took all of it."""
         if self._process is None:
             self._process, self._rest = begin(), b""
-            self._worked = _processor_seconds(self._process.pid)
+            self._worked = processes.processor_seconds(self._process.pid)
         process = self._process
         assert process.stdin
         header = [
@@ -286,11 +286,11 @@ class Reader(AbstractContextManager["Reader"]):
         allowed = budget.allows(STALL) if budget else STALL
         deadline = time.monotonic() + allowed
         last = deadline + (PATIENCE - 1) * STALL
-        worked = _processor_seconds(process.pid)
+        worked = processes.processor_seconds(process.pid)
         while b"\n" not in self._rest:
             now = time.monotonic()
             if now >= deadline:
-                if _processor_seconds(process.pid) - worked > allowed / 2:
+                if processes.processor_seconds(process.pid) - worked > allowed / 2:
                     return "entry-unread" if allowed < STALL else "reader-stuck"
                 if now >= last:
                     return "reader-starved"
@@ -309,15 +309,6 @@ class Reader(AbstractContextManager["Reader"]):
                 return "reader-crashed"
             self._rest += data
         return ""
-
-
-def _processor_seconds(pid: int) -> float:
-    """What a process has used of the processor; much where that cannot be told."""
-    try:
-        fields = processes.read(pid, "stat").rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / float(os.sysconf("SC_CLK_TCK"))
-    except (OSError, ValueError, IndexError):
-        return time.monotonic()
 
 
 def _texts(value: object, most: int | None = None) -> list[str]:
