@@ -121,19 +121,24 @@ def test_no_red_button_is_a_default_and_nothing_goes_for_good_unasked() -> None:
     assert found == {"flows.py"}, "whoever else empties a trash has to ask before"
 
 
-@pytest.mark.slow
 def test_what_forgets_is_red_wherever_it_stands() -> None:
     """Nobody brings back a run, a job of the history, or a password that was forgotten."""
-    found = 0
+    found = []
     for path in sorted(GUI.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(
-                ("forms.button", "._way")
-            ):
+        for made in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(made, ast.FunctionDef):
                 continue
-            texts = [ast.unparse(part).replace("&", "") for part in node.args[:2]]
-            if any("tr('Forget" in text or "tr('Clear histor" in text for text in texts):
-                words = {word.arg: ast.unparse(word.value) for word in node.keywords}
-                assert words.get("danger") == "True", (path.name, texts)
-                found += 1
-    assert found == 5
+            named = {
+                ast.unparse(node.targets[0]): ast.unparse(node.value)
+                for node in ast.walk(made)
+                if isinstance(node, ast.Assign)
+            }
+            for node in ast.walk(made):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("button"):
+                    first = ast.unparse(node.args[0]).lstrip("*")
+                    text = named.get(first, first).replace("&", "")
+                    if "tr('Forget" in text or "tr('Clear histor" in text:
+                        words = {word.arg: ast.unparse(word.value) for word in node.keywords}
+                        assert words.get("danger") == "True", (path.name, text)
+                        found.append(path.name)
+    assert sorted(found) == ["flows.py", "page.py", "page.py", "runs.py", "server.py"]

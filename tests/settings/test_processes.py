@@ -21,6 +21,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words import settled
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.engine.wire import MAX_LINE, encode
+from torchkeeper.settings import programs
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.origins import Origin, Override, fitting
@@ -185,6 +186,23 @@ def test_the_folder_that_its_variable_names(start: Start, cache: Path, tmp_path:
     assert brief(told, FOLDER) == (str(link), "variable", FOLDER, "", True)
     assert by_name(told)[FOLDER]["seen"]
     assert told["looked"]["main"] == ""
+
+
+def test_one_that_ends_while_its_sources_are_read(
+    start: Start, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run.py").write_text(MAP + WAIT)
+    pid = start(sys.executable, "run.py", cache / "ab" / f"{STEM}.so", cwd=tmp_path,
+                **{FOLDER: f"{cache}/"})  # fmt: skip
+    look = programs.look_at
+
+    def look_at(asked: programs.Program) -> programs.Looked:
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        return look(asked)
+
+    monkeypatch.setattr(programs, "look_at", look_at)
+    assert brief(of_process(pid), FOLDER) == (f"{cache}/", "variable", FOLDER, "", True)
 
 
 def test_a_source_that_was_changed_since_it_was_started(start: Start, tmp_path: Path) -> None:

@@ -293,7 +293,9 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
 
 
 def needed_by(objects: list[bytes]) -> Facts:
-    """instructions and requires, as of ``facts``, of objects loaded together; None for cut ones."""
+    """What objects that are loaded together may use: instructions and requires, as of ``facts``;
+    None where one of them is cut (MAX_OBJECT).
+    """
     whole = all(len(data) < MAX_OBJECT for data in objects)
     used = [instructions(data) if whole else None for data in objects]
     sets = [instruction_sets(data) if whole else None for data in objects]

@@ -142,7 +142,9 @@ def is_graph_key(name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)  # of one entry it is asked several times
 def payload_name(sha256_hex: str) -> str:
-    """Base32 of its SHA-256, as by COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py."""
+    """The file name PyTorch gives a payload: base32 of its SHA-256 without the padding. Source:
+    COMPACT_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py.
+    """
     return base64.b32encode(bytes.fromhex(sha256_hex))[:51].decode().lower()
 
 

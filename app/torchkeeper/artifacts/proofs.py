@@ -139,7 +139,9 @@ _DUMPED = re.compile(rf"((?:.*/)?{beside.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re
 
 
 def wanted(path: str) -> list[Proof]:
-    """What may tell of a path that ``layout.locate`` knows: one is enough, none where it does."""
+    """What may tell of a file, of which one is enough; nothing where its path tells all. path: one
+    that ``layout.locate`` knows.
+    """
     if match := _FRESH.match(path):
         return [Proof(folder=match[0], name="fxgraph|aotautograd", private=True)]
     if _ANY.fullmatch(path):

@@ -495,9 +495,10 @@ class _Seeing:
         return replace(plain, value=folder.path, by=by, where=where, seen=folder.seen)
 
     def _same(self, one: str, other: str) -> bool:
-        """Whether two paths of the process are one folder."""
+        """Whether two paths of the process, which may have ended meanwhile, are one folder."""
         paths = [os.path.join(self.process.cwd, path) for path in (one, other)]
-        first, second = (_identity(proc.inside(self.pid, path)) for path in paths)
-        if first is None or second is None:
+        try:
+            first, second = (os.stat(proc.inside(self.pid, path)) for path in paths)
+        except (OSError, ValueError):
             return os.path.normpath(paths[0]) == os.path.normpath(paths[1])
-        return first == second
+        return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)

@@ -157,7 +157,9 @@ class AtomicFile(contextlib.AbstractContextManager["AtomicFile"]):
 
 @contextlib.contextmanager
 def atomic_write(output: str, mode: int | None = None, replace: bool = True) -> Iterator[IO[bytes]]:
-    """A file that appears at the end, if that is no exception. Raises as ``AtomicFile.commit``."""
+    """A file that appears at the end, unless that is an exception. Raises as ``AtomicFile`` and its
+    ``commit``.
+    """
     with AtomicFile(output, mode) as made:
         yield made.stream
         made.commit(replace)

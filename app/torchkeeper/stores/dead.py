@@ -191,7 +191,9 @@ class Dead:
         return not times or self._now - max(times) / 1e9 > YOUNG
 
     def _over(self, limit: int, gone: set[int], mine: set[int]) -> list[int]:
-        """Those used longest ago, until the rest takes ``limit``; nothing before what needs it."""
+        """Those used longest ago, until the rest takes ``limit``. Nothing goes before what needs
+        it; code goes with the last that does.
+        """
         items = [self._item(n) for n in range(len(self.found))]
         room = _Room(items) if self._allocated else _Apparent(items)
         for number in gone:

@@ -21,7 +21,8 @@ import torchkeeper
 PROC = "/proc"
 #: Characters of a name.
 _MAX_NAME = 60
-#: Our own processes by what their command lines say (client/engines/process.py; ``begin``).
+#: Our own processes that hold a cache, by what their command lines say (client/engines/process.py,
+#: ``begin``).
 _OURS = (
     "from torchkeeper.engine.serve import main",
     "from torchkeeper.stores.reader_process import main",

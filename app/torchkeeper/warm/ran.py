@@ -140,7 +140,9 @@ class Ran:
 
 
 class Heard(Report):
-    """Passes on what a job tells but of its one cell, and keeps graphs. quiet: and no progress."""
+    """Passes on what a job tells, but for what it says of its one cell, and keeps the graphs, each
+    when it is known how its lookup ended. quiet: progress is told by somebody else.
+    """
 
     def __init__(self, report: Report, quiet: bool = False) -> None:
         self._report, self._quiet = report, quiet

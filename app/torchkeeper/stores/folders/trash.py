@@ -358,7 +358,9 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
 
 
 def empty(place: str, report: Report) -> Purged:
-    """Remove the trash for good. Raises Problem("trash-unremovable", why=…) if something stays."""
+    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
+    something stays; it cannot be put back then.
+    """
     root = Root(place).root
     done = Purged()
     with changing(root, report):
