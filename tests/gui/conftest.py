@@ -129,6 +129,13 @@ def own_home(home: Path) -> Path:
     return own
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _clear_clipboard(qapp: QApplication) -> Iterator[None]:
+    """Without a screen Qt lets go of what was copied only after Python has ended, and crashes."""
+    yield
+    qapp.clipboard().clear()
+
+
 @pytest.fixture(autouse=True)
 def nothing_survives(
     qapp: QApplication, own_home: Path, monkeypatch: pytest.MonkeyPatch
