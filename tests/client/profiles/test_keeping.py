@@ -56,6 +56,14 @@ def test_names_are_no_paths(folder: Path) -> None:
     assert keeping.names() == ["a.b", "Größe 2", "serving", "x" * 64]
 
 
+def test_a_file_in_place_of_the_folder_is_no_profile_of_that_name(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("mine")
+    for replace in (True, False):
+        assert code(partial(keeping.save, Profile("one"), replace=replace)) == "profile-unwritable"
+    assert folder.read_text() == "mine"
+
+
 def test_rename_and_remove_take_nothing_else(folder: Path) -> None:
     one, two = Profile("one", {FX: "0"}), Profile("two", {FX: "1"})
     keeping.save(one)

@@ -113,8 +113,8 @@ def save(profile: Profile, replace: bool = True) -> str:
     """
     path = file_of(checked(profile).name)
     with _writing(file=path):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         try:
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             whole.write_text(path, text_for(profile), 0o600, replace)
         except FileExistsError as e:
             raise user_error("profile-exists", {"name": profile.name}) from e
