@@ -227,7 +227,8 @@ _FIELDS: Mapping[str, Callable[[object], bool]] = {
     "layout_value": partial(_matches, _LAYOUT),
     "memory_format_value": partial(_matches, _FORMAT),
 }
-#: What says that an input is no tensor (init_aoti_kernel_cache, kernel_holder.cpp); what one needs.
+#: The fields that say that an input is no tensor, and those that a tensor needs
+#: (init_aoti_kernel_cache in kernel_holder.cpp).
 _VALUES = {"scalar_value", "string_value", "dtype_value", "device_type_value", "layout_value"}
 _TENSOR = {"is_dynamic", "device_type", "device_index", "dtype", "sizes", "strides",
            "requires_grad", "dispatch_key_set"}  # fmt: skip
@@ -254,7 +255,9 @@ def paths(item: str, library: str) -> tuple[str, str]:
 
 
 def located(paths: Collection[str]) -> Located:
-    """What a kernel's checked paths are. Raises Problem("kernel-of-device" | "name-refused")."""
+    """What the checked paths of a kernel are together: its item, and the files of one library.
+    Raises Problem("kernel-of-device" | "name-refused").
+    """
     items = [path for path in paths if "#" in path]
     others = [path for path in paths if "#" not in path]
     for path in items:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def facts(data: bytes, full: bool, file: str = "") -> Facts:
-    """name: the configuration; device where recorded. Raises as json.loads. file: its name."""
+    """name: the chosen configuration; device, where it is recorded. file: the file's name, which
+    tells a text that AutoHeuristic collected. Raises ValueError for what is not JSON.
+    """
     if file.endswith(".txt"):
         return {"name": f"measurements for {file.removesuffix('.txt')}"}
     config = json.loads(data)

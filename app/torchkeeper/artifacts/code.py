@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: Bits that a vector has on some CPU (torch/_inductor/cpu_vec_isa.py).
 _WIDTHS = (128, 256, 512)
 _MARKS = ("at::vec::", "_mm256_", "_mm512_", "_tile_", "amx")
-#: Elements of a type taken into so many vectors (CppVecKernel._get_load_line in codegen/cpp.py).
+#: A load of a type's elements into so many vectors (CppVecKernel._get_load_line, codegen/cpp.py).
 _LOAD = re.compile(
     r"Vec(?:torizedN?|Mask)<(?:\w{1,9}::)?(\w{1,40})(?:,\s?(\d{1,3}))?>::(?:loadu|from)\("
     r"[^;\n]{0,1000}, static_cast<int64_t>\((\d{1,5})L?\)\);"
@@ -240,7 +240,7 @@ def for_rocm(text: str) -> bool:
 
 def names(module: str) -> tuple[list[str], bool]:
     """The keys of the Triton sources a module names; and whether with ``kernels`` that is all. It
-    is not where PythonWrapperCodegen does not write such a text, or names are not as known here.
+    is not where PythonWrapperCodegen writes no such text, or it names something in an unknown way.
     """
     try:
         # PyTorch writes the text of each to a file of its own (define_kernel in
@@ -294,7 +294,7 @@ def facts(texts: dict[str, bytes], full: bool) -> Facts:
 
 def needed_by(objects: list[bytes]) -> Facts:
     """What objects that are loaded together may use: instructions and requires, as of ``facts``;
-    None where one of them is cut (MAX_OBJECT).
+    None where one of them is cut (MAX_OBJECT) or does not tell.
     """
     whole = all(len(data) < MAX_OBJECT for data in objects)
     used = [instructions(data) if whole else None for data in objects]

@@ -56,6 +56,7 @@ def _said(code: Mapping[str, object]) -> str:
 
 
 def _modules(source_info: Mapping[str, object]) -> list[str]:
+    """The modules that a function was traced through."""
     traced = source_info.get("inlined_sources")
     sources = traced if isinstance(traced, (set, frozenset, list)) else ()
     names = {inert.text(inert.fields(source).get("module")) for source in sources}

@@ -55,7 +55,7 @@ def too_short(kind: str, size: int) -> str | None:
 
 
 def tally(kinds: Iterable[str]) -> Tally:
-    """How many entries are among what has these kinds, and what else, counted apart, by COUNTS."""
+    """How many entries there are of these kinds, and how much that is counted apart, by COUNTS."""
     return counted(Counter(kinds))
 
 
@@ -84,7 +84,7 @@ def holds(kinds: Mapping[str, tuple[int, int]]) -> Held:
 
 def measured(count: int, *, on_disk: bool) -> Measured:
     """So many bytes by what they are: content, which a place holds and a copy carries, or room on
-    the disk that comes free, of a file with several names once.
+    the disk, which comes free; there a file with several names counts once.
     """
     if on_disk:
         return {"bytes": count, "disk_bytes": count}
@@ -92,7 +92,9 @@ def measured(count: int, *, on_disk: bool) -> Measured:
 
 
 class Problem(Exception):
-    """Something the user should know of: a code, for which ``client.words.problems`` has words."""
+    """Something the user should know of: a code and what it is about, never prose. The words for a
+    code are in ``torchkeeper.client.words.problems``, on the side that talks to people.
+    """
 
     def __init__(self, code: str, **params: str | int | float | None) -> None:
         super().__init__(code, params)

@@ -207,7 +207,7 @@ def aot_facts(data: bytes, full: bool) -> Facts:
 
 
 def key_factors(lines: Any) -> list[tuple[str, str, str]]:
-    """(hash, name, value) of all FxGraphCachePickler.debug_lines (torch/_inductor/codecache.py)."""
+    """(hash, name, value) of each of FxGraphCachePickler.debug_lines (_inductor/codecache.py)."""
     matches = map(_FACTOR.match, inert.texts(lines, MAX_FACTORS))
     return [(match[1], match[2], match[3]) for match in matches if match]
 
@@ -250,7 +250,9 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def function(graph: str) -> tuple[str, str] | None:
-    """The user's function of a graph and ``file:line``, as torch/fx/graph.py comments, or None."""
+    """The user's function that a graph came from, and ``file:line``; None where none of the
+    comments ``# File: … in …`` tells, which torch/fx/graph.py writes into readable graphs.
+    """
     for match in _FILE.finditer(graph):
         path, line, name = match[1], match[2], match[3]
         if name not in _WRAPPERS and "/site-packages/torch/" not in path:

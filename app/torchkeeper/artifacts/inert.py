@@ -95,7 +95,7 @@ class _Unpickler(pickle.Unpickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self._classes: dict[tuple[str, str], type[Inert]] = {}
-        #: Whether ``getattr`` was called with nothing but what has a named class; None: not called.
+        #: Whether ``getattr`` was called only with what has a named class; None: not called.
         self._got_of_named: bool | None = None
 
     @property
@@ -161,7 +161,9 @@ def _has_text(value: object) -> bool:
 
 
 def load(data: bytes) -> Any:
-    """The object graph of a pickle, Inert for each instance. Raises whatever a bad one provokes."""
+    """The object graph of a pickle, with Inert for every instance. Raises pickle.UnpicklingError,
+    EOFError, ValueError and whatever else a bad pickle provokes; callers catch Exception.
+    """
     unpickler = _Unpickler(io.BytesIO(data))
     try:
         return unpickler.load()

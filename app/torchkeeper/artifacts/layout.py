@@ -80,7 +80,8 @@ _ARTIFACT = re.compile(beside.PIECE, re.ASCII)
 VLLM = "vllm"
 #: What vLLM calls the folder of one of its processes.
 RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
-#: Where vLLM writes for a part of a model, in older versions for all of it; one compiled ahead.
+#: Where vLLM has what it writes for a part of a model, or, in older versions, for all of it; and a
+#: model that it had compiled ahead.
 _VLLM_FOLDER = re.compile(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?(?:[^/]+/)?"
     rf"{RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?",
@@ -178,7 +179,7 @@ def _is_only(pieces: Iterable[bytes]) -> bool:
 
 
 def locate(path: str, above: str = "") -> Located:
-    """What the file at a relative POSIX ``path`` is. Never fails. above: the place's ``among``."""
+    """What the file at a relative POSIX ``path`` is. Never fails. above: ``among`` of the place."""
     found = _locate(path)
     if found is None and (inner := inner_cache(path)) and (more := _locate(path[len(inner) :])):
         # Each rank has files of the same names.
@@ -193,7 +194,9 @@ def inner_cache(path: str) -> str:
 
 
 def canonical(path: str) -> str:
-    """Where it lies in a plain cache. Raises Problem("part-of-artifact") for what has to stay."""
+    """Where a file would lie in a cache of PyTorch or Triton alone. Raises
+    Problem("part-of-artifact") for what is of use only where it is.
+    """
     inner = inner_cache(path)
     alone = path[len(inner) :]
     parts = alone.split("/")
@@ -215,7 +218,8 @@ def _locate(path: str) -> Located | None:
     if beside.BISECTED.fullmatch(path):
         return Located("lock", parts[0], parts[0])
     if beside.TEMPORARY.fullmatch(parts[0]):
-        # Of a compile without caches, kernels are below ``triton``: all goes when its program ends.
+        # The cache of a compile without caches, whose kernels are below ``triton``: all of it goes
+        # when its program ends.
         found = _locate("/".join(parts[1:]))
         if found and (found.kind != "triton" or parts[1] == "triton"):
             return Located("lock", parts[0], parts[0])

@@ -140,7 +140,9 @@ _LONGEST = 64
 
 
 class Scanner:
-    """Finds what is in one stream. own: "user" or "host" by each name of this user and machine."""
+    """Finds what is in one stream. own: names of this user and this machine, and whether each is a
+    "user" or a "host": private facts, wherever they stand.
+    """
 
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
         self._own, self._sieve = _looked_for(tuple(sorted((own or {}).items())))
@@ -237,7 +239,9 @@ FILL = b"x"
 
 
 class Echo(NamedTuple):
-    """Where a secret stands, as many bytes to stand there instead, and the form that it has."""
+    """Where a secret stands, as many bytes to stand there instead, and the form that it has:
+    "plain", "quoted", "escaped", "hex" or "base64".
+    """
 
     start: int
     instead: bytes

@@ -21,7 +21,7 @@ from torchkeeper.artifacts import inert
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
-#: Pickles are read so deep in one another, so many in all and in a row; and so many objects.
+#: How deep pickles are read in one another, how many in all and in a row, and how many objects.
 _MAX_DEPTH, _MAX_PICKLES, _MAX_FOLLOWING, _MAX_OBJECTS = 6, 500, 8, 300_000
 #: Names that are told of one entry.
 MAX_TOLD = 500
@@ -91,7 +91,8 @@ _MODULES = re.compile(
     r"|sympy\.(?:core|functions|logic|sets)(?:\.\w+)*"
 )
 _CLASS = re.compile(r"_?[A-Z]\w*(?:\.[A-Z]\w*)*")
-#: Classes, some of them in PyTorch's modules, that start a program, write or load when made.
+#: Classes, some of them in modules of PyTorch, that start a program, write a file or load a library
+#: when they are made.
 _ACTING = re.compile(
     r"Popen|Process|Thread|Pool|Executor|Path|File|Builder|Compiler|Loader|Library|DLL|CodeCache"
     r"|Worker|Server|Socket|Lock"

@@ -147,7 +147,9 @@ def redis_key(kind: str, key: str) -> str | None:
 
 
 def decode(kind: str, value: bytes) -> Value:
-    """The payload in a value of PyTorch's, or its problem. Never raises for bad content."""
+    """The payload in a value of PyTorch's. Never raises for bad content. Problems:
+    "value-too-large", "value-not-json", "value-without-data", "value-not-base64".
+    """
     if len(value) > MAX_VALUE:
         return Value(None, problem="value-too-large")
     plain = None if kind == "autotune" else _PLAIN.fullmatch(value)

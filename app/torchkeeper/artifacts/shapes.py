@@ -83,7 +83,8 @@ class EntryRow(TypedDict):
 
 # What was found in entries that nobody else should read, as types of JSON.
 
-#: What becomes of secrets: they go along, are replaced, or entries stay. With None some end it.
+#: What becomes of secrets: they go along, they are replaced, or the entries that hold them stay.
+#: With None a secret is an end of the request.
 Secrets = Literal["allow", "redact", "leave"]
 
 

@@ -12,7 +12,7 @@ from torchkeeper.artifacts import builds
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
-#: What drivers of Triton's backends build for themselves (driver.py of triton/backends), for which.
+#: What drivers of Triton's backends build for themselves (their driver.py), and for which backend.
 _HELPERS = {"hip_utils": "hip", "cuda_utils": "cuda", "spirv_utils": "xpu"}
 #: Of the group file, which Triton writes last: a kernel without one was never finished.
 GROUP_PREFIX = "__grp__"
@@ -67,7 +67,9 @@ def is_file(name: str) -> bool:
 
 
 def is_telling(key: str, name: str) -> bool:
-    """Whether a name tells that a file in the folder of a key is a kernel's."""
+    """Whether a name tells that a file in the folder of a key is a kernel's. Other programs have
+    folders named by 64 hexadecimal digits, too, or by 43 letters.
+    """
     if _TRITONS.fullmatch(name):
         return not (is_common(key) and _ANYBODYS.fullmatch(name))
     return not is_common(key) and _COMPILED.fullmatch(name) is not None

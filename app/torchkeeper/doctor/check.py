@@ -1,4 +1,4 @@
-"""What a check is, and what checks look at, once for all; what file system a folder is on."""
+"""What a check is, and what all checks share: what was looked at, once, and a folder's mount."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ class FolderLook:
 
     @property
     def files(self) -> int:
+        """How many files its entries have."""
         return sum(len(item.files) for item in self.items)
 
 
@@ -64,7 +65,7 @@ class ServerLook:
 @dataclass
 class MachineLook:
     """What is not of one place. facts, toolchain: as a probe and ``doctor.toolchain`` tell, empty
-    without one. values: texts of variables; variables: names of all that are set beside. reads: the
+    without one. values: texts of variables; variables: names of the others that are set. reads: the
     real paths of the folders that known environments use. others: the other caches of this user,
     only listed; None where they are not asked for. index: where listings keep what they read.
     """

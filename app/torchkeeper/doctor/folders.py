@@ -114,7 +114,7 @@ def _files_free(folder: str) -> int | None:
 #: Bytes that PyTorch adds to the path of a folder to name a graph's file while it writes it:
 #: fxgraph/xx/<53 characters>/.<process>.<thread>.tmp, and more of Triton's.
 _ADDED = 140
-#: Linux's limits (limits.h), the first with the zero byte; Triton's names may be so long.
+#: Linux's limits (limits.h), the first with the zero byte; Triton names files after kernels.
 _PATH_MAX, _NAME_MAX = 4096, 255
 
 

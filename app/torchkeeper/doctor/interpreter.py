@@ -1,4 +1,5 @@
-"""What an interpreter cannot do that its torch needs (``doctor.trying``), and ``settings.rules``.
+"""What an interpreter cannot do that its torch needs, from what was tried (``doctor.trying``), and
+what the rules between settings (``settings.rules``) say of the variables that a program would have.
 
 What PyTorch 2.13.0 does: without a C++ compiler that works every kernel for the CPU fails
 (InvalidCxxCompiler, CppCompileError), extern kernels alone compile; a GPU that it does not see is

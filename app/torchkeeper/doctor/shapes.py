@@ -1,4 +1,6 @@
-"""What an interpreter can do, as ``doctor.trying`` tells it; loaded to check the wire, so small."""
+"""What an interpreter can do, as ``doctor.trying`` tells it. Nothing else is here: the window loads
+it to know what may come over the wire.
+"""
 
 from typing import TypedDict
 
@@ -34,7 +36,9 @@ class _Header(TypedDict):
 
 
 class Header(_Header, total=False):
-    """state: "there", "missing", "refused" by the compiler, "off" or "unknown"; said: why that."""
+    """The precompiled C++ header. state: "there", "missing", "refused" by the compiler, "off" by a
+    setting, or "unknown"; said: why that.
+    """
 
     said: str
 
@@ -51,7 +55,9 @@ class Triton(Package):
 
 
 class Gpu(TypedDict):
-    """built: "cuda", "hip" or None. seen: GPUs; error: why none. devices: if the system has any."""
+    """built: "cuda", "hip" or None; version: of that. seen: how many GPUs; error: what torch
+    says of that. devices: whether the system has such devices.
+    """
 
     built: str | None
     version: str | None

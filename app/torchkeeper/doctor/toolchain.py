@@ -1,4 +1,6 @@
-"""What an interpreter can do for its torch, tried in a process and a private folder, for a time."""
+"""What an interpreter can do for its torch: build and load C++, use Triton, see a GPU. All of it is
+tried in a process of its own, with a time limit and in a private folder.
+"""
 
 from __future__ import annotations
 

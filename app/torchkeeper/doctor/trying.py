@@ -1,4 +1,4 @@
-"""The process of ``doctor.toolchain``: tries what torch needs, and tells each part of that."""
+"""The process of ``doctor.toolchain``: it tries what torch needs, and tells each part at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from torchkeeper.warm.child import Tell, serve
 from torchkeeper.warm.child import said as said_of
 from torchkeeper.warm.options import PRECOMPILE
 
-#: What is compiled, from the least that torch needs to the most: what fails first is what lacks.
+#: What is compiled where not all of it works at once, from the least that torch needs to the most:
+#: what fails first is what is missing.
 STAGES = ("run", "plain", "openmp", "python", "torch")
 _SOURCES = {
     "plain": 'extern "C" long answer() { return 42; }\n',
@@ -50,7 +51,8 @@ def run(tell: Tell) -> dict[str, object]:
     except Exception as e:  # noqa: BLE001  # a broken install may raise anything
         tell(torch={"version": None, "error": said_of(e)})
         return {}
-    # It makes its cache folder when asked for it: all but the header goes to this process's folder.
+    # torch makes its cache folder as soon as it is asked for one. All that it writes, but for the
+    # header, goes to this process's folder.
     for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
         os.environ[name] = os.path.join(os.getcwd(), "cache")
     with contextlib.suppress(Exception):

@@ -165,7 +165,7 @@ def _open(params: msg.FilesParams, report: Report) -> Iterator[dict[Bundle, str 
 def import_(session: Session, params: msg.ImportParams, report: Report) -> msg.ImportResult:
     """Place what bundles hold in a folder, for the environment ``env`` or for this machine
     (engine.renaming). All or nothing: cancelled, it leaves no trace; of one that is signed and was
-    changed nothing is taken. Raises Problem("bundle-changed") where one is not what was looked at.
+    changed nothing is taken. Raises Problem("bundle-changed") where one has changed meanwhile.
     """
     rows = Rows(report)
     renamed = 0
@@ -323,7 +323,9 @@ def copy_manifest(
 def attach_signature(
     session: Session, params: msg.AttachSignatureParams, report: Report
 ) -> msg.AttachSignatureResult:
-    """Put a signature into a bundle; ``output``, which what is held needs, names the signed one."""
+    """Put a signature into a bundle. output: the name of the signed one, which a held bundle needs;
+    replace: whether a file that is there may go for it.
+    """
     file = _file(session, params)
     held = bool(params.get("held"))
     output = path_of(params["output"]) if held or params.get("output") else ""

@@ -107,6 +107,7 @@ def _as_listed(alone: Described, item: Item, store: Store, reader: Reader, repor
 
 
 def send_detail(full: Full, report: Report) -> msg.DetailResult:
+    """What there is to know, without the long texts."""
     about = {name: value for name, value in full.facts.items() if name not in _INTERNAL and value}
     code = full.facts.get("code_key")
     needs = {

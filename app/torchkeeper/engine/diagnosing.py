@@ -32,8 +32,9 @@ def diagnose(session: Session, params: msg.DiagnoseParams, report: Report) -> ms
 
     values: the variables that a program would have; variables: the names of others that are set.
     facts, toolchain: as a probe and ``toolchain`` tell, or empty. machine: whether to look at the
-    other caches of this user. reads: folders that other environments use. only: names of checks.
-    The result has ``checks``, the names of those that were made, and ``left``, the others.
+    other caches of this user. reads: folders that other environments use. only: names of checks,
+    for these alone. The result has ``checks``, the names of those that were made, and ``left``,
+    those that could not be.
     """
     doctor = _Doctor(session, params, report)
     doctor.run(params["places"], bool(params.get("machine")))

@@ -131,8 +131,9 @@ def side_of(full: Full) -> Side:
 def nearest_to(
     session: Session, of: Found, places: Collection[str], report: Report
 ) -> Found | None:
-    """The nearest entry of the same kind in some places, but for payloads of its own key, if there
-    is one. Raises Problem("factors-missing") where nothing is recorded to go by.
+    """The entry of the same kind and another key, in any of some places, that is nearest to one;
+    None where there is no such entry. Raises Problem("factors-missing") where nothing is recorded
+    by which another could be near.
     """
     kind, key = of.entry.kind, of.entry.key
     graph = kind in GRAPHS

@@ -111,7 +111,9 @@ def _look(session: Session, place: str, report: Report) -> FolderLook:
 
 
 def _above(params: MendParams, place: str) -> str | None:
-    """The folder above that a finding is about, if any. Raises Problem("fix-unknown") of others."""
+    """The folder on the way to a place that the finding is about, None where it is about another.
+    Raises Problem("fix-unknown") for one that the place is not in.
+    """
     one = params.get("params", {}).get("owned")
     if not isinstance(one, dict) or one.get("what") != "above":
         return None
@@ -137,7 +139,8 @@ def _change(plan: _Files, report: Report) -> MendResult:
     return {"files": len(plan.paths) - len(left), "failed": len(left)}
 
 
-# What “chmod go-w” does, on what is known in a cache folder and has its owner, and on no link.
+# Taking from others the right to write to a cache folder: what “chmod go-w” does, on what is known
+# in it and belongs to this user, or, for root, to the owner of the folder, and on no link.
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds after which a place is stuck that says nothing, and takes no time of a processor.
+#: Seconds after which a place is stuck: it says nothing, and takes hardly any time of a processor.
 STALL = 10.0
 _SIGN = 0.2
 #: How often that is looked at, and whether to go on.
@@ -234,7 +234,9 @@ _GLANCE = 3.0
 
 
 class Found(NamedTuple):
-    """unseen: paths that cannot be read; apart: of places in it that are counted by themselves."""
+    """What was found in a place. unseen: paths in it that could not be read; apart: those of places
+    in it that are counted by themselves.
+    """
 
     rows: list[msg.OverviewRow]
     told: msg.PlaceLooked

@@ -31,8 +31,9 @@ class Ends(Enum):
 
 
 class Owned(NamedTuple):
-    """The ``parameter`` of whose place an operation first tells who else can change it. runs:
-    programs run with what lies there, or in PyTorch's default folder. only_servers: no folders.
+    """An operation first tells who else can change the place that its ``parameter`` names. runs:
+    programs run with what lies there, or in PyTorch's default folder where none is named.
+    only_servers: folders are not looked at.
     """
 
     parameter: str

@@ -224,7 +224,9 @@ def unknown_use(place: str) -> Fault:
 
 
 class Going(NamedTuple):
-    """Entries that go; why each does (stores.dead.REASONS), when it, or what needs it, was used."""
+    """What goes: entries; of each why it does (stores.dead.REASONS) and when it, or what needs it,
+    was last used, None where nobody knows; and what that rests on.
+    """
 
     entries: list[Described]
     why: list[list[str]]
@@ -237,7 +239,9 @@ class Going(NamedTuple):
 
 
 def chosen_dead(session: Session, store: Store, select: Select, report: Report) -> Going:
-    """What a selection of the dead means. Raises Problem as ``environments``, and "use-unknown"."""
+    """The entries that a selection means which asks for what is dead; its filter says which may go.
+    Raises Problem as ``environments``, and "use-unknown".
+    """
     wanted = wanted_of(select)
     look = _looked(session, select)
     if look is None:
@@ -303,7 +307,7 @@ def _look_at(
 def with_uses(
     session: Session, store: Store, timed: bool, report: Report
 ) -> tuple[list[Described], list[float | None], str | None]:
-    """All entries, when each was last used, and what that rests on; timed: as a server knows."""
+    """All entries, when each was last used (timed: as a server knows), and what that rests on."""
     items = store.survey(report)
     # First of all: to read a file of somebody else's is to use it.
     times, rests = store.uses(items, report)

@@ -51,8 +51,8 @@ def screen_of(
     session: Session, params: _Leaving, report: Report, left: Left, target: str, dry: bool = False
 ) -> Screen:
     """What looks at the entries of a request that go to a target (as of ``stores.copying``).
-    Without the choice ``secrets`` some are an end of it, but where it is ``dry``. Findings
-    ``secret={…}`` tell each, and ``leaks={…}`` all.
+    Where the request has no choice ``secrets``, any secret is an end of it, but where it is
+    ``dry``. Findings ``secret={…}`` tell each, and ``leaks={…}`` all.
     """
     kinds = remote.KINDS if target == "server" else PORTABLE
     choice = params.get("secrets")
@@ -96,7 +96,9 @@ def _texts(said: object) -> list[str]:
 
 
 def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.LeaksResult:
-    """What nobody else should read: findings ``secret={…}``. Raises Problem("entry-gone")."""
+    """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
+    findings ``secret={…}``, and the summary. Nothing is changed. Raises Problem("entry-gone").
+    """
     with session.store(place_of(params["place"]), report) as store:
         store.be_patient()
         if "path" in params:

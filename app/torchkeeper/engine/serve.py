@@ -88,7 +88,8 @@ _Asked = tuple[_Request, str, Mapping[str, object]]
 
 
 def main() -> None:
-    # A folder is many small tuples, none of them garbage: the search takes a fifth of a listing.
+    # A big folder is some hundred thousand small tuples, none of them garbage: looking through
+    # them again and again would take a fifth of a listing.
     gc.set_threshold(2_000_000, 10, 10)
     # Paths may be two thousand folders deep, and os.makedirs and shutil.rmtree recurse.
     sys.setrecursionlimit(5000)

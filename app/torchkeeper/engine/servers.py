@@ -1,4 +1,4 @@
-"""What an engine is asked of servers alone: more of some entries, how one is, how long it keeps."""
+"""What an engine is asked only of servers: facts of entries, a server's state, and expiry."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def server(session: Session, params: msg.ServerParams, report: Report) -> msg.Se
 
 
 def ttl(session: Session, params: msg.TtlParams, report: Report) -> msg.TtlResult:
-    """Raises Problem("ttl-wrong" | "server-read-only"), and as stores.redis.store."""
+    """Have a selection expire in ``ttl_s`` seconds, or with None never. Raises Problem("ttl-wrong"
+    | "server-read-only"), and as stores.redis.store.
+    """
     from torchkeeper.stores.redis.removing import expire
 
     with server_of(session, params["place"], report) as store:

@@ -1,4 +1,6 @@
-"""Entries in groups, by kind, torch, age and verdict; and what a selection takes and took."""
+"""Entries in groups, by kind, torch version, age and verdict; and what a selection takes, and what
+compiling it took, by kind.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,8 @@ class Sum:
 
 def add_up(session: Session, params: SumParams, report: Report) -> SumResult:
     """What a selection comes to; files and bytes are of the entries, but in the row of a kind. A
-    graph that is selected with what names it counts once. The values of a server are fetched.
+    graph that is selected with what names it counts once. The values of a server are fetched: its
+    keys tell no times.
     """
     with session.store(place_of(params["place"]), report) as store:
         chosen = chosen_of(session, store, params.get("select", {}), report)

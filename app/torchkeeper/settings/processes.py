@@ -44,7 +44,8 @@ _MAX_LOOKED = 4 * masking.MOST
 @dataclass(frozen=True)
 class Folder:
     """A cache that a process really uses. path: its root, as the process calls it. kind:
-    "inductor", or "triton" for Triton's own. why: "mapped" or "open". files: how many; seen: one.
+    "inductor", or "triton" for Triton's own. why: "mapped" or "open". files: how many of its files;
+    seen: one of them.
     """
 
     path: str
@@ -325,7 +326,8 @@ def _started(pid: int) -> float | None:
 
 #: Of assigned.HOWS, what is done to a variable.
 _VARIABLE = ("variable", "variable-default", "unset")
-#: What is told of a setting, and of unread sources; characters of a path: all of it is one line.
+#: What is told of one setting, and of sources that were not read; and characters of a path in it:
+#: all of it goes over the wire in one line.
 _MAX_OVERRIDES, _MAX_UNREAD, _MAX_PATH = 5, 20, 300
 #: Seconds by which a file has to be newer than a process.
 _SAME_TIME = 2.0

@@ -181,7 +181,9 @@ def plan_copy(
     names: Names | None = None,
     screen: Screen | None = None,
 ) -> Foretold:
-    """What ``copy`` would do, unwritten. Raises as ``copy``; for a lost server, its Problem."""
+    """What ``copy`` would do, by the same rules; nothing is written. Raises as ``copy``, but for a
+    server that is lost, which is the Problem that it is.
+    """
     what = scheme_of(target).becomes(target)
     check_other(source, target)
     source.be_patient()
@@ -231,8 +233,8 @@ def broke_off(lost: Lost, what: str, target: str) -> Problem:
 
 def newest(chosen: Sequence[Described], left: Left) -> list[Described]:
     """The newest payload of each key, in the order given, and what no server takes, of which
-    whoever puts it tells; the others go to ``left``. Where no times tell, as in a bundle, the last
-    counts.
+    whoever puts it tells why. The others go to ``left``. Where no times tell, as in a bundle, the
+    last counts.
     """
     best: dict[tuple[str, str], Described] = {}
     for one in filter(_has_one, chosen):

@@ -89,7 +89,9 @@ class Dead:
         self._used = self._last_uses(used)
 
     def chosen(self, wanted: Wanted, may: May = lambda _: True) -> dict[int, list[str]]:
-        """Entries that go, by number in ``found``, and why; ``keep`` counts what others leave."""
+        """Entries that go, by their number in ``found``, and why. may: which of them may go.
+        ``keep`` counts what all the others leave.
+        """
         why: dict[int, list[str]] = {}
         if self.strange is not None and self.strange.most:
             return why
@@ -191,8 +193,8 @@ class Dead:
         return not times or self._now - max(times) / 1e9 > YOUNG
 
     def _over(self, limit: int, gone: set[int], mine: set[int]) -> list[int]:
-        """Those used longest ago, until the rest takes ``limit``. Nothing goes before what needs
-        it; code goes with the last that does.
+        """Those used longest ago, until the rest takes ``limit`` bytes at most. Nothing goes before
+        what needs it; code goes with the last that does.
         """
         items = [self._item(n) for n in range(len(self.found))]
         room = _Room(items) if self._allocated else _Apparent(items)
@@ -241,6 +243,7 @@ class _Room:
                 self._names[name] += 1
 
     def take(self, item: Item) -> None:
+        """Count without this one."""
         for file in item.files:
             if file.path in self._seen:
                 self._seen.remove(file.path)

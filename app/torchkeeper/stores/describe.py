@@ -392,6 +392,7 @@ def _learn(item: Item, facts: Facts, known: _Known) -> None:
 
 
 def _joined(item: Item, facts: Facts, known: _Known) -> _About:
+    """What other entries say about this one."""
     if item.kind == "aotautograd":
         needed = [known.graphs[key] for key in facts.get("fx_keys", ()) if key in known.graphs]
         if needed:

@@ -28,8 +28,8 @@ class FromFolder:
     def __init__(
         self, chosen: Iterable[Described], source: Source, report: Report, left: Left, hashed: bool
     ) -> None:
-        """What is broken, or of this machine only, goes to ``left``; with ``hashed``, for a place
-        that does not find the sha256 of every file, also what has changed since.
+        """What is broken, or of this machine only, goes to ``left``. hashed: every file gets its
+        sha256, for a place that does not find it; what has changed since goes to ``left``, too.
         """
         self._source = Singly(source)
         self._hashed = hashed

@@ -209,7 +209,7 @@ class Reader(AbstractContextManager["Reader"]):
     def _ask(
         self, batch: list[Reading], report: Report, full: bool, budget: Budget | None
     ) -> list[dict[str, object]]:
-        """Answers to a batch, as far as there is time, or up to the entry the reader dies of."""
+        """Answers to a batch, as far as time allows, or up to and with what the reader dies of."""
         begun, self._begun = self._begun, []
         if not begun and not self._sent(batch, full):
             return [{"problem": "reader-crashed"}]

@@ -172,7 +172,9 @@ class Screen:
     def described(
         self, chosen: Sequence[Described], source: Source
     ) -> tuple[list[Described], Source]:
-        """Entries as they may leave. Raises Problem("secrets-found") where nobody has chosen."""
+        """Entries as they may leave, and whence their bytes come. Raises Problem("secrets-found")
+        where some hold secrets and nobody has said what to do.
+        """
         some = [one.item for one in chosen if not (one.entry.broken or one.entry.put_off)]
         made, held = self._screened(some, source)
         found = []

@@ -128,7 +128,7 @@ class _Done(Amount):
 
 
 class Done(_Done, total=False):
-    """What a purge or an undo did. receipt: for undo. failed: of a server, how much stays."""
+    """What a purge or an undo did. receipt: for undo, or None. failed: what stays on a server."""
 
     failed: int
 

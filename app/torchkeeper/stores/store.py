@@ -325,7 +325,7 @@ class Store(Source):
                 index.close()
 
     def in_full(self, key: str, memory: Memory, report: Report) -> InFull:
-        """The entries of ``items_of_key``."""
+        """The entries of ``items_of_key``, with all that is known of them."""
         items = self.survey(report)
         chosen = self._of_key(items, key)
         # The others are read too, briefly: a kernel's name is in the graph it belongs to.

@@ -165,6 +165,7 @@ def _model(full: str) -> Counter[str]:
 
 
 def _blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
+    """Where two lists differ."""
     least = min(len(a), len(b))
     start = next((at for at in range(least) if a[at] != b[at]), least)
     least -= start

@@ -44,7 +44,7 @@ Found = tuple[str | None, str | None]
 
 def libraries(code: Code, env: Env) -> str | None:
     """What other libraries than Triton would link here make of an entry, "stale" or "unknown"; None
-    for the same (FxGraphCache._lookup_graph in torch/_inductor/codecache.py, then a miss).
+    for the same. Others are a miss (FxGraphCache._lookup_graph in torch/_inductor/codecache.py).
     """
     if code.libs is None or code.libs == (here := env.get("triton_libs")):
         return None
@@ -138,7 +138,9 @@ def why_not(
 
 
 def _other_cpu(said: object, own: frozenset[str] | None, here: Env) -> Problem | None:
-    """Why it may not run on the CPU here. said: flags of the CPU that is said to have built it."""
+    """Why an object may not run on the CPU here. said: the flags of the CPU that it is said to be
+    built on, None where nothing is said of that; own, here: as of ``why_not``.
+    """
     flags = _set(here.get("cpu_flags"))
     if not flags:
         return Problem("object-unproven")

@@ -84,7 +84,9 @@ def make_writable(place: str) -> bool:
 def launch(
     module: str, request: Mapping[str, object], env: dict[str, str], home: str
 ) -> processes.Job:
-    """Start ``main`` of a module in a session of its own, in ``home``; it is sent the request."""
+    """Start ``main`` of a module, such as "warm.job", in a process and session of its own. It runs
+    under this interpreter, in the folder ``home``, and is told the request in one line.
+    """
     process = processes.Job(
         processes.calling(module),
         stdin=subprocess.PIPE,

@@ -84,7 +84,9 @@ def _device_name(torch: Any, device: str) -> str:
 
 
 def check_place(place: str) -> None:
-    """Raises Problem("place-blank") where nothing can be built for the CPU (``UNQUOTED``)."""
+    """Raises Problem("place-blank") where nothing can be built for the CPU in a folder. PyTorch
+    writes the paths of what is built into a command and splits that as a shell would.
+    """
     if UNQUOTED.search(place):
         raise Problem("place-blank", place=place)
 

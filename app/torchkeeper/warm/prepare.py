@@ -70,7 +70,8 @@ class _Work(State[Headers]):
 
 def prepare(params: Preparing, report: Report) -> Prepared:
     """Build the headers that programs will look for and that are not there. Findings: ``header``,
-    ``swept``, ``log``. Raises Problem, passes Cancelled on: no process, nothing half-written stays.
+    ``swept``, ``log``. Raises Problem, or passes Cancelled on; no process, and nothing
+    half-written, is left then.
     """
     following.check_limit(limit := params.get("limit_s"))
     target = target_of(params.get("into"))

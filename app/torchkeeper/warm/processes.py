@@ -221,7 +221,9 @@ def is_python(word: str) -> bool:
 
 
 def under(python: str, command: Sequence[str]) -> list[str] | None:
-    """A command as a certain interpreter runs it; None for one that no Python runs."""
+    """A command as it is run by a certain interpreter; None for one that no Python runs. One that
+    Python runs begins with ``python``, ``-m``, ``-c``, or the name of a Python file.
+    """
     first = command[0]
     if is_python(first):
         return [python, *command[1:]]

@@ -1,5 +1,5 @@
 """One run of a verification: the copy of the target that it is made on, and one cell in a fresh
-process with a cache folder of its own. Also which caches a program uses, and no other.
+process with a cache folder of its own. Also which caches a program is led to, and to no other.
 """
 
 from __future__ import annotations

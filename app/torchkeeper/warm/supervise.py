@@ -271,7 +271,7 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
 
 def of_cell(env: Mapping[str, str], cell: Cell, jobs: int = 1) -> dict[str, str]:
     """An environment that fills a place, changed as a cell asks; where it leads to, stays. jobs: at
-    a time, which share the cores by the processes each compiles with: that alone is in no key.
+    a time. They share the cores by the processes each compiles with, which alone is in no key.
     """
     kept = {name: value for name, value in cell.environment.items() if name not in _PLACES}
     made = {**set_for(dict(env), cell.threads, cell.portable), **kept}

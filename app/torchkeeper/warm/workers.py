@@ -102,7 +102,9 @@ UNKNOWN = "?"
 
 
 class Queue:
-    """The cells that wait, in order. default: torch's own device. alone: for an unused process."""
+    """The cells that wait, in their order. default: the device that torch chooses where nobody
+    names one. alone: the indexes of those that are only for a process which nothing else has used.
+    """
 
     def __init__(self, cells: Sequence[Cell], most: int) -> None:
         self.cells = list(cells)

@@ -12,7 +12,7 @@ Builders = Mapping[str, object]
 
 
 class Maker(TypedDict):
-    """Who tells how objects were built, and by what torch; None where a bundle names none."""
+    """Who tells how objects were built. torch: said to have built them, None if none is named."""
 
     what: Literal["bundle", "environment"]
     torch: str | None
@@ -155,7 +155,9 @@ class ImportRow(TypedDict):
 
 
 class CopyParams(OfPlace, Into, total=False):
-    """dry: only say what it would come to. alone: without what is needed. Else as for a bundle."""
+    """dry: only say what it would come to. alone: without what the entries need. The others are as
+    of ImportParams and ExportParams.
+    """
 
     select: Select
     dry: bool

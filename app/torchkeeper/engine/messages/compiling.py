@@ -19,7 +19,9 @@ class CellsResult(TypedDict):
 
 
 class CellsRow(TypedDict):
-    """A cell. memory: bytes that it may take; seconds: that it may take; target: a kernel's GPU."""
+    """A cell, and the problem that it is known to have before anything of it is imported. memory,
+    seconds: bytes and time that it may take. target: of a kernel, the GPU.
+    """
 
     index: int
     recipe: str

@@ -30,7 +30,9 @@ class _PlanPurgeResult(Measured):
 
 
 class PlanPurgeResult(_PlanPurgeResult, total=False):
-    """A plan, and how much goes; because: for which reason. rests: what last uses rest on."""
+    """A plan by its number, and how much goes. because: of what goes for being dead, how much for
+    which reason. rests: what last uses rest on.
+    """
 
     because: dict[str, Sized]
     rests: str | None
@@ -44,7 +46,9 @@ class PlanPurgeRow(EntryRow, total=False):
 
 
 class SuggestParams(OfPlace, Dying, total=False):
-    """envs: in all of which stale is stale. filter: what may go. look: of an earlier answer."""
+    """envs: in all of which stale is stale. filter: what may go. look: the number of an earlier
+    answer, to count anew without looking again.
+    """
 
     envs: list[str] | None
     filter: str
@@ -103,7 +107,7 @@ EmptyTrashResult = Amount
 
 
 class RecoverParams(OfPlace, total=False):
-    """insisted: what becomes of what is not believed (``folders.guard``). dry: only tell."""
+    """insisted: what becomes of what is not believed (``guard.recover``). dry: only tell."""
 
     insisted: str
     dry: bool
@@ -120,6 +124,8 @@ class _Removed(Tally):
 
 
 class Removed(_Removed, total=False):
-    """What a purge that ends early has removed, and of how much. sure: certainly; trash: to it."""
+    """How much a purge that ended early has removed, of how much. sure: whether that is certain.
+    trash: of a folder, whether it is in the trash.
+    """
 
     trash: bool

@@ -52,7 +52,9 @@ class _MendParams(TypedDict):
 
 
 class MendParams(_MendParams, total=False):
-    """code, params: of the finding. envs: for what is stale. plan: of what is carried out."""
+    """A fix, and ``code`` and ``params`` of the finding. envs: names of environments, for what is
+    stale. plan: the number of what was planned, and is carried out.
+    """
 
     code: str
     params: Mapping[str, object]

@@ -62,7 +62,9 @@ class LongText(TypedDict):
 
 
 class Detail(TypedDict):
-    """An entry. facts: what its payload says. needs: keys, by the facts that name them."""
+    """An entry without its long texts. facts: what its payload says. needs: keys, by the facts that
+    name them. factors: how many there are.
+    """
 
     entry: EntryRow
     facts: Mapping[str, object]
@@ -133,7 +135,9 @@ class RunnableName(TypedDict):
 
 
 class RunnableResult(TypedDict):
-    """globals: strange first; strange: entries that name such; more: too much, or not all read."""
+    """What of a place could run. globals: what is strange first. strange: how many entries name
+    such. more: something may be missing, because there was too much or it could not be read.
+    """
 
     kinds: list[RunnableKind]
     globals: list[RunnableName]
@@ -166,7 +170,9 @@ class CompareResult(TypedDict):
 
 
 class CompareRow(TypedDict):
-    """path: in the folder; inside: in the bundle. outcome: of ``placing.OUTCOMES``; code: why."""
+    """What becomes of an entry, one of ``stores.folders.placing.OUTCOMES``. path: in the folder;
+    inside: in the bundle. code: why it is left or differs, else None.
+    """
 
     file: str
     kind: str

@@ -132,7 +132,9 @@ class JudgedFinding(TypedDict):
 
 
 class Finding(TypedDict, total=False):
-    """One of these, or one and what it is of: ``found`` a ``check``, ``log`` a cell by index."""
+    """A finding: each has one of these fields, or one and what it belongs to: ``found`` the check
+    that found it, ``log`` the index of the cell that it is of.
+    """
 
     aot: AotTold
     built: BuiltFinding

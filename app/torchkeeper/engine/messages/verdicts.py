@@ -38,7 +38,9 @@ class JudgeParams(OfPlace):
 
 
 class JudgeResult(TypedDict):
-    """Entries by verdict, "none" for those without one, and stale ones by the torch they are of."""
+    """How many entries there are of each verdict, "none" for those without one; and of what is
+    stale, how many each version of torch made.
+    """
 
     verdicts: dict[str, int]
     made_by: dict[str, int]

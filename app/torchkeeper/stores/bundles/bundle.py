@@ -207,7 +207,9 @@ class Bundle(Store):
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
     def _member_start(self, name: str, offset: int) -> int:
-        """Where a stored member starts. Raises Problem("bundle-damaged") for another's header."""
+        """Where in the file the bytes of a stored member start whose header is at an offset. Raises
+        Problem("bundle-damaged") where the header is not that of a member of this name.
+        """
         try:
             header = os.pread(self._file.fileno(), 30 + _MAX_NAME, offset)
             magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
@@ -372,7 +374,9 @@ def claims(bundle: Bundle) -> Claims:
 
 
 def _known(artifacts: Sequence[Artifact], promised: _Listed) -> dict[tuple[str, str, int], str]:
-    """The sha256 promised of artifacts of one name, by kind, key and size; readers compare it."""
+    """The sha256 that a manifest promises of artifacts, by kind, key and size, where no other has
+    the same name. Whoever reads one of them compares it.
+    """
     counts = Counter((artifact.type, artifact.key) for artifact in artifacts)
     names = Counter((kind, key) for kind, key, _, _ in promised)
     return {

@@ -49,7 +49,9 @@ _Value = TypeVar("_Value")
 
 @dataclass
 class Exported:
-    """What went into a bundle, of ``size`` in all. held: the file, where it does not appear yet."""
+    """What went into a bundle; objects and described: as of ``parts.Record``; size: bytes of all of
+    it. held: the file, where it is not to appear yet.
+    """
 
     entries: int = 0
     files: int = 0
@@ -299,7 +301,9 @@ def bundled(kind: str, path: str) -> str:
 
 
 def _files(one: Described, reading: _Reading, members: Members) -> tuple[str, list[ListedFile]]:
-    """Write an entry's files; its sha256, and they as listed. Raises as ``_Reading.pour``."""
+    """Write the files of an entry; returns its sha256, and them as the manifest lists them. Raises
+    Problem as ``_Reading.pour``, also when some of them are written.
+    """
     parts, listed = [], []
     for file in one.item.files:
         path = bundled(one.item.kind, file.path)

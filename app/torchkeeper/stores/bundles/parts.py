@@ -172,7 +172,7 @@ _LINE, _LARGE = 46, 20
 
 
 class Opened(NamedTuple):
-    """A bundle of a manifest, open for reading."""
+    """A bundle with a manifest, open for reading; signature: None where it is not signed."""
 
     stream: BinaryIO
     members: Mapping[str, zipfile.ZipInfo]
@@ -294,7 +294,9 @@ class _Tail(BytesIO):
 
 
 def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, int] | None:
-    """A member as it is written here, and how long its header is; None where another is there."""
+    """A member as it is written here, and how long its header is; None where the header
+    that is there is another. Small members and large ones have different ones.
+    """
     for roomy in (False, True):
         made = info(one.filename)
         made.CRC, made.file_size, made.compress_size = one.CRC, one.file_size, one.file_size
@@ -373,7 +375,9 @@ def _object(item: Item) -> File | None:
 
 
 class Made(NamedTuple):
-    """How an object was built. command: None of a kernel's library; elsewhere: as of Build."""
+    """How an object was built: the portable text of the command, None of an eager kernel's
+    library; and ``elsewhere`` as of Build.
+    """
 
     command: str | None
     elsewhere: bool

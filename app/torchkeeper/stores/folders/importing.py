@@ -331,7 +331,9 @@ class _Placer:
         self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
 
     def place(self, item: Item, offered: Offered) -> None:
-        """Place one, or have it left. Raises OSError, and Lost after taking back what it wrote."""
+        """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
+        OSError for what concerns all.
+        """
         mark = len(self._journal.steps)
         try:
             plan = self._target.plan(item, offered, self._pouring)
@@ -435,7 +437,9 @@ def _names(
 
 
 def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, folder: str) -> str:
-    """Write and check one file where nothing is; its sha256. Raises OSError, and as ``deliver``."""
+    """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
+    as ``deliver``, and OSError for what concerns the target.
+    """
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, mode), "wb", buffering=0) as out:

@@ -100,7 +100,9 @@ class Index:
             self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", about))
 
     def get(self, item: Item) -> Known | None:
-        """What is kept of an item, if its files are the same; once, as there may be a million."""
+        """What is kept of an item, if its files are still the same. It is told once and then let
+        go of: a big folder has half a million of them.
+        """
         self._opened()
         known = self._known.pop((item.kind, _key(item.path)), None)
         return known if known and known.signature == signature(item) else None

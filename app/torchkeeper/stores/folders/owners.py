@@ -27,7 +27,7 @@ TORCHINDUCTOR_CACHE_DIR names (``_HEADER_DIR`` in torch/_inductor/codecache.py):
 everybody may write to: there nobody has meant it. Elsewhere a group may well share a cache.
 ``mine`` is whether this user can change the modes.
 
-Where others cannot get to a folder, they cannot write to it either.
+Where others may not pass a folder above another, they cannot write to that one either.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Plan:
     in order, with their full paths. replaced: those paths that hold something broken. folder: that
     of a kernel, whose group files name it, else "". whole: nothing of the kernel is there, so that
     its folder can appear at once. there: the digests of the files that are there, by name. listed:
-    the full path of a list, and what is put into it after the files.
+    the full path of a list, and what is put into it after the files; None for nothing.
     """
 
     home: str
@@ -309,7 +309,9 @@ def _promised(offered: Offered, item: Item, file: File, target: str, pouring: Po
 
 
 def missing_folders(path: str, root: str | None = None) -> list[str]:
-    """What is missing of a path, lowest first. A link below ``root``: Problem("link-in-place")."""
+    """A folder and those above it that are not there, the lowest first. Below ``root``, links are
+    refused: raises Problem("link-in-place").
+    """
     missing = []
     while not os.path.lexists(path):
         missing.append(path)

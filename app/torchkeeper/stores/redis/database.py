@@ -166,6 +166,7 @@ class Database:
         self.others = 0
         #: How many of those may be of Triton, in another format.
         self.kernels_maybe = 0
+        #: How many items the last survey found, once that is known.
         self.total: int | None = None
         #: Whether to bear it when the connection breaks: a copy does, who looks is told at once.
         #: What cannot be borne is then a stores.store.Lost.
@@ -217,7 +218,9 @@ class Database:
         self.reconnected += 1
 
     def again(self, work: Callable[[], T]) -> T:
-        """Do it as ``connecting.patiently``, if ``patient``. Raises as that, and as Connection."""
+        """Do something that may be done twice: on a new connection where the old one breaks, if
+        ``patient``. Raises as Connection and ``connecting.patiently``.
+        """
         return connecting.patiently(self._report, work, self.reconnect) if self.patient else work()
 
     def items(self, report: Report) -> list[Item]:
@@ -370,7 +373,7 @@ class Database:
 
     def open(self, file: File) -> BinaryIO:
         """The payload of a key of PyTorch's, or the content of a file of Triton's. Raises OSError
-        where the value is not what its key promises, FileNotFoundError where that is gone.
+        where the value is not what its key promises, FileNotFoundError where the key is gone.
         """
         found = remote.locate(file.path)
         wrapped = found is not None and found.kind not in ("unknown", "autotune")

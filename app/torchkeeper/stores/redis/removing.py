@@ -82,7 +82,9 @@ _UNHURRIED = 1.0
 
 @dataclass
 class Changed:
-    """How many entries are gone, or have a new time to live, or ``failed``; keys and bytes gone."""
+    """What was done: entries that are gone, or have a new time to live; bytes and redis keys that
+    are gone; and how many entries could not be changed.
+    """
 
     entries: int = 0
     keys: int = 0

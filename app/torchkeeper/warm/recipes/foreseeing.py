@@ -37,8 +37,9 @@ _HARMLESS = re.compile(r"\s*(?:el)?if\s+__name__\s*==|.*\bgetLogger\(\s*__name__
 
 
 def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
-    """What is known of each cell of a job, in order: nothing of what may be made by a cell before,
-    as a script may write what a later cell of its folder names, and a user's code what one loads.
+    """What is known of each of the cells of a job, in their order. A script may write what a later
+    cell of its folder names, and any code of a user's what a later one loads: of those nothing is
+    known.
     """
     known: dict[str, Problem | None] = {}
     written: set[str | None] = set()

@@ -48,7 +48,7 @@ _REFERENCE = re.compile(
 )
 #: An operator as PyTorch's registry names it, with its overload where it has one.
 _OP = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
-#: An architecture as GPUTarget (triton/backends/compiler.py) has it: CUDA's number, a gfx name.
+#: As GPUTarget (triton/backends/compiler.py) has it: a number for CUDA, a gfx name for ROCm.
 TARGET = re.compile(r"cuda:[0-9]{2,3}|hip:gfx[0-9a-f]{3,5}")
 #: Triton's types (triton/language/core.py, dtype), and what may be known of an argument:
 #: that it is a multiple of 16, or equal to 1.

@@ -99,7 +99,8 @@ def _below(file: str, folder: str) -> bool:
 @dataclass(frozen=True)
 class Call:
     """What is called, with which inputs, and whether gradients are on, and computed, then.
-    training: of a model, None: as it is. autocast: the dtype of a torch.autocast around it.
+    training: whether a model is in training then, None where it is as it is. autocast: the dtype of
+    a torch.autocast around it.
     """
 
     what: Any
@@ -129,7 +130,8 @@ def work(cell: Cell, device: str, several: Sequence[Call]) -> Work:
     and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py). Forward only is
     without gradients where anything would have one: as a program that serves. Whether they are on
     is part of AOTAutograd's keys, inference mode is not (autograd_cache.py, _record_runtime_state):
-    a call with ``grad`` False warms both. Raises Problem("inputs-refused") for too many or few.
+    a call with ``grad`` False warms both. Raises Problem("inputs-refused") where the inputs are not
+    as many as it takes.
     """
     if cell.precision:
         import torch  # noqa: TID251

@@ -46,7 +46,8 @@ _PIECE, _MOST = 8 << 20, 1 << 30
 def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     """The command in its folder, ready to be run. Raises Problem("script-folder" | "script-missing"
     | "command-missing"). The step raises Problem("script-failed", command=…, status=…, why=…), and
-    Problem("script-nothing", command=…, compiles=…) where no cache was asked for a graph.
+    Problem("script-nothing", command=…, compiles=…) where it ends well and no cache was asked for a
+    graph.
     """
     if problem := problem_of(cell):
         raise problem

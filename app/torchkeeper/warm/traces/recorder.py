@@ -15,7 +15,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-#: Name the folders of what is noted and of this file; PyTorch writes TORCH… down in what it caches.
+#: Variables that name the folder for what is noted, and that of this file. They do not begin with
+#: TORCH: PyTorch writes down those that do in what it caches.
 FOLDER, HERE = "_TORCHKEEPER_RECORD", "_TORCHKEEPER_RECORD_HERE"
 #: What is noted at most: calls, models, arguments of one, bytes of a text.
 _CALLS, _MODELS, _ARGUMENTS, _TEXT = 500, 200_000, 200, 1000

@@ -125,7 +125,7 @@ MAX_FILES, MAX_BYTES, MAX_GRAPHS = 1000, 4 << 30, 20_000
 _MAX_PARTS = 3 * MAX_GRAPHS
 #: Names of files, and compiles, of which something is remembered.
 _MAX_NAMES = 100_000
-#: Characters of factors and graphs that are kept in all, each whole, as they are compared so.
+#: Characters of factors and graphs kept in all: each whole, as a part would be taken for all.
 MAX_KEPT = 200_000_000
 #: Characters of a name or a reason.
 _MAX_TEXT = 1000
