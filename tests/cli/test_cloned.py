@@ -72,8 +72,20 @@ def test_an_interpreter_on_the_list_is_started(tk: Tk, clone: Path, tmp_path: Pa
     assert (clone / "ran").exists()
 
 
+@sampled(
+    "command",
+    [
+        "doctor {cache}",
+        "env",
+        "signers",
+        "export {cache} -o some.torchcache --allow-secrets --sign {key}",
+        "purge {cache} --suggest",
+        "env --env ssh-add",
+    ],
+    most=2,
+)
 def test_relative_entries_of_the_path_and_bare_names_find_nothing_in_the_current_folder(
-    tk: Tk, kept_291: Path, clone: Path
+    tk: Tk, kept_291: Path, clone: Path, command: str
 ) -> None:
     names = ("python3", "ssh-keygen", "ssh-add", "g++", "gcc", "cc", "clang++", "nvidia-smi", "git",
              "update-desktop-database", "ps", "ldd")  # fmt: skip
@@ -81,12 +93,9 @@ def test_relative_entries_of_the_path_and_bare_names_find_nothing_in_the_current
         program(clone / name, clone / "ran")
         program(clone / "bin" / name, clone / "ran")
     path = os.pathsep.join(["", ".", "bin", os.environ["PATH"]])
-    for words in (["env"], ["doctor", kept_291], ["signers"], ["purge", kept_291, "--suggest"],
-                  ["export", kept_291, "-o", clone.parent / "some.torchcache", "--allow-secrets",
-                   "--sign", clone / "key"],
-                  ["env", "--env", "ssh-add"]):  # fmt: skip
-        tk(*words, cwd=clone, PATH=path)
-        assert not (clone / "ran").exists(), words
+    words = [word.format(cache=kept_291, key=clone / "key") for word in command.split()]
+    tk(*words, cwd=clone, PATH=path)
+    assert not (clone / "ran").exists()
 
 
 def test_a_program_that_is_run_finds_what_the_users_path_names(tk: Tk, clone: Path) -> None:
@@ -95,10 +104,12 @@ def test_a_program_that_is_run_finds_what_the_users_path_names(tk: Tk, clone: Pa
     assert (clone / "ran").exists()
 
 
-def test_a_relative_environment_of_the_shell_is_not_started(tk: Tk, clone: Path) -> None:
-    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        tk("env", cwd=clone, **{variable: ".venv"})
-        assert not (clone / "ran").exists()
+@sampled("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"], most=1)
+def test_a_relative_environment_of_the_shell_is_not_started(
+    tk: Tk, clone: Path, variable: str
+) -> None:
+    tk("env", cwd=clone, **{variable: ".venv"})
+    assert not (clone / "ran").exists()
 
 
 def test_variables_in_a_file_of_the_current_folder_are_not_read(tk: Tk, clone: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_password_is_in_nothing_but_an_export(config: Config) -> None:
     assert config("export", "p", "--format", "sh", "--secret", "redis/url").code == 2
 
 
-@sampled("password", PASSWORDS, most=2)
+@sampled("password", PASSWORDS, most=1)
 def test_no_form_of_a_password_is_shown(config: Config, password: str) -> None:
     for number, form in enumerate(FORMS):
         values = {name: form.replace("{}", password) for name in (URL, HOST)}

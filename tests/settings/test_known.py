@@ -152,6 +152,7 @@ def test_the_defaults_are_those_of_torch(torch: Torch) -> None:
             assert found[one.config] == value(one, None), one.name
 
 
+@pytest.mark.slow
 def test_a_number_is_read_or_fails_as_int_does(torch: Torch) -> None:
     numbers = [one for one in SETTINGS if one.config and one.reading == "number"]
     assert len(numbers) == 2
