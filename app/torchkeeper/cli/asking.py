@@ -37,8 +37,9 @@ def say_finding(what: Finding) -> None:
 class Asker:
     """Sends requests of one command to one engine and sorts what comes back. on_rows: hears of rows
     as they come; without it ``rows`` has those of the last request. left: over all requests.
-    unreadable: whether a folder could not be read. findings: all else; on_finding: hears of each.
-    aside: what the line that is rewritten on a terminal says besides how far it is.
+    unreadable: whether a folder could not be read. findings: everything else that was found;
+    on_finding: hears of each. aside: what the line that is rewritten on a terminal says besides how
+    far it is.
     """
 
     def __init__(
@@ -163,7 +164,9 @@ class Asker:
 
     def end(self, args: argparse.Namespace, op: str, answer: Mapping[str, Any], place: str,
             more: Mapping[str, object] | None = None, **asked: object) -> int:  # fmt: skip
-        """Say what was left and came of it (``outcomes.Ended``); the exit code. more: for JSON."""
+        """Say what was left and what came of an operation; returns its exit code. more: what its
+        JSON has besides. place, asked: as of ``outcomes.Ended``.
+        """
         from torchkeeper.client.words import outcomes, say
 
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)

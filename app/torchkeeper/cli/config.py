@@ -170,7 +170,7 @@ ASK = "-"
 
 
 def meant(args: argparse.Namespace) -> Read:
-    """The profile that is named; "-" is standard input, None what is set here. Raises UserError."""
+    """The profile that is named; "-" is standard input, None this process. Raises UserError."""
     if args.profile is None:
         return Read(Profile(HERE, taken(os.environ)), [])
     return found(args.profile, args.container, args.stage)

@@ -288,7 +288,9 @@ def add_check(command: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> int:
-    """torchkeeper check; 1 if any is unsafe, stale or broken or none matches, whoever owns it."""
+    """torchkeeper check; 1 if any entry is unsafe, stale or broken, or a filter matches nothing.
+    Who else may write to a folder changes nothing about that.
+    """
     python = interpreters.chosen(args.env)
     env, shown = probes.environment(python), _Shown(args.json)
     asked = {"place": args.place, "env": env, "filter": args.filter}

@@ -284,7 +284,7 @@ class Rows:
         judged: bool = False,
         apart: bool = True,
     ) -> None:
-        """timed: with what only a server says; judged: with verdicts; apart: also no entries."""
+        """timed: with what a server says. judged: with verdicts. apart: also what is no entry."""
         self.apart = apart
         self._json = json
         self._columns = Columns(timed, judged)
@@ -403,8 +403,9 @@ def du(args: argparse.Namespace) -> int:
     with asking(args) as asker:
         answer: msg.DuResult = asker.ask(protocol.DU, place=args.place)
     output.note_owners(answer["owners"])
-    # Orphans are part of the kinds as well, the trash of neither these nor the total; that has the
-    # numbers of what is counted apart, but its files and bytes are of the entries.
+    # Orphans are part of the kinds as well. The trash is part of neither the kinds nor the total.
+    # What is counted apart has rows, and its numbers in the total, whose files and bytes are of the
+    # entries alone.
     room = answer["disk_bytes"]
     folder = room is not None
     total = _total(answer["kinds"], folder)

@@ -243,7 +243,9 @@ def _window(files: list[str], alone: bool) -> int:
 
 
 def _check_word(word: str, what: str) -> None:
-    """Raises UserError for a mistyped command. what: as of ``what_at_once``."""
+    """Raises UserError for a mistyped command, and not for what is to be opened: what is there by a
+    path, or a bundle. what: as of ``what_at_once``.
+    """
     is_path = os.sep in word or word in (os.curdir, os.pardir)
     if is_path and what != "missing":
         return
@@ -341,7 +343,8 @@ _FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
 #: Those that print no JSON, have parts that do, or say more of it.
 _WITHOUT_JSON = ("help", "run", "recipe", "signers", "config", "shots")
 
-#: Each command's module and function, and what it is for; without a function it has parts.
+#: Each command's module in this package and function there, and what it is for; one without a
+#: function has parts, each with its own.
 COMMANDS = {
     "help": ("main:help_", "say what a command does and takes"),
     "places": ("looking:places", "list the caches found on this machine"),

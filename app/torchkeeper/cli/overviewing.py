@@ -98,7 +98,7 @@ def overview(args: argparse.Namespace) -> int:
 
 
 class _Envs(NamedTuple):
-    """own: in which is usable, as ``know`` takes it; why: why none; found: in which is stale."""
+    """own: where it is said what is usable; why: why there is none; found: where stale is stale."""
 
     own: KnowParams | None
     found: Everywhere

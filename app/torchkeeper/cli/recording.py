@@ -1,4 +1,4 @@
-"""``torchkeeper run --recipe``: what a program compiles becomes a recipe, proved to find that."""
+"""``torchkeeper run --recipe``: makes a recipe of what a program compiles, and proves it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def check(args: argparse.Namespace, command: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class Ran:
-    """A program that has ended; place: its cache folder; graphs, autograd: as its trace tells."""
+    """A program that has ended. command, env, code: what it was started as, with, and ended with.
+    place: the cache folder that it was given. graphs, autograd: what its trace tells of.
+    """
 
     command: Sequence[str]
     env: Mapping[str, str]
@@ -135,7 +137,8 @@ def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
         yield f"The command ended with {code}; in a warm-up it has to end with 0."
 
 
-#: What asks a server as well (torch/_inductor/config.py, torch/_functorch/config.py).
+#: Variables by which a server is asked, or written to, for what the folder is to have
+#: (torch/_inductor/config.py, torch/_functorch/config.py).
 _REMOTE = (
     "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE", "TORCHINDUCTOR_AUTOTUNE_REMOTE_CACHE",
     "TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE", "TORCHINDUCTOR_AUTOGRAD_REMOTE_CACHE",
@@ -143,7 +146,7 @@ _REMOTE = (
 
 
 def prove(args: argparse.Namespace, notes: Sequence[Note], ran: Ran) -> Proof:
-    """Run each cell of the recipe on a copy of what the program looked up, never on its place."""
+    """Run each cell of the recipe on a copy of what was looked up. Passes KeyboardInterrupt on."""
     program = recording.looked_up(ran.graphs)
     if not program:
         return Proof(unproved="the program has asked no cache, or it is turned off")

@@ -320,7 +320,9 @@ def chosen_dead(args: argparse.Namespace, engine: Engine) -> Chosen:
 
 
 def known_everywhere(engine: Engine, pythons: list[str]) -> Everywhere:
-    """Tell an engine in which environments stale is stale. Raises UserError if none can tell."""
+    """The environments in all of which stale is stale, after the engine is told of them. Raises
+    UserError where nothing can be called stale.
+    """
     found = everywhere(pythons)
     if (refusal := found.refusal()) is not None:
         raise refusal

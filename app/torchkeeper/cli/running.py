@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass
 class Found:
-    """What an engine told of a trace. run: its id, where it is kept. recipe: what came of it."""
+    """What an engine told of a trace. run: its id. recipe: what came of one that was asked for."""
 
     result: ExplainTraceResult
     graphs: list[ExplainedGraph]

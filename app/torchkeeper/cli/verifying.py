@@ -110,7 +110,9 @@ def verify(args: argparse.Namespace) -> int:
 def _unpack(
     args: argparse.Namespace, python: str, target: str, signed: bool
 ) -> tuple[int | None, list[LeftFinding]]:
-    """Import a bundle into a folder: its threads, and what was left. signed: trusted ones alone."""
+    """Import a bundle into a folder for an environment; returns its threads, or None, and what was
+    left. signed: only if a trusted key has signed it. Raises UserError.
+    """
     facts = probes.environment(python)
     with asking(args) as asker:
         asker.only_signed = signed

@@ -181,7 +181,9 @@ def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
 
 
 def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
-    """List the cells; 1 where one is known to fail. into: this and devices are looked at, too."""
+    """List the cells that there would be; 1 where one is known to fail. into: the place that they
+    would be compiled into, for which the environment and its devices are looked at, too.
+    """
     with asking(args, interpreters.chosen(args.env)) as asker:
         answer: CellsResult = asker.ask(protocol.CELLS, **params)
         found: list[CellsRow] = asker.rows
@@ -211,7 +213,9 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
 
 
 def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) -> None:
-    """Note at cells that their device is missing. Raises UserError: no torch, or not writable."""
+    """Note at cells whose device is not there that they would fail. Raises UserError where the
+    interpreter has no torch, or the place cannot be written.
+    """
     above = os.path.abspath(into)
     while not os.path.lexists(above):
         above = os.path.dirname(above)
@@ -254,7 +258,9 @@ def _look_ahead(args: argparse.Namespace) -> None:
 
 
 def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
-    """Bundle and publish the place, each though the other fails; fills ``told``; 1 if one fails."""
+    """Take all of the place to a bundle and to a server; what came of it goes into ``told``. What
+    fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
+    """
     code = 0
     steps = (("bundle", args.bundle, _export), ("published", args.publish, _publish))
     for name, target, step in steps:

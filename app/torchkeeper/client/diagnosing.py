@@ -1,7 +1,9 @@
 """The doctor for the command line and the window: what to ask engines, and how what they told is
-said. 1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2.
-``diagnose`` of our own with ``request``; 3. for what ``mends``: ``mend`` with ``mending``, first
-``dry``; 4. ``diagnose`` with ``again``, which says whether it is gone. Nothing here waits.
+said. Nothing here waits.
+
+1. ``probe``, and ``toolchain`` of an engine under the environment's interpreter; 2. ``diagnose`` of
+our own with ``request``; findings are ``told``; 3. for one that ``mends``: ``mend`` with
+``mending``, first ``dry``; 4. ``diagnose`` again with ``again``, which says whether it is gone.
 """
 
 from __future__ import annotations

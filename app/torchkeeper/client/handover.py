@@ -1,8 +1,9 @@
 """One window for each user, screen and set of settings: a second start hands over what to open. The
-first holds a lock until its process ends, so that a socket without it is a dead one's; both are in
-a folder that nobody else can enter. The first speaks first: where it hangs nothing was sent yet,
-and it opens nothing when it wakes up. Then a JSON object goes each way: what is to be opened, and
-that it was taken. Nothing of Qt is loaded here, so that handing over is quick.
+first holds a lock until its process ends, however it ends: whoever gets the lock is the first, and
+a socket that is there then is a dead one's. The lock and the socket are in a folder that nobody
+else can enter. The first speaks first: where it hangs nothing was sent yet, and it opens nothing
+when it wakes up. Then one JSON object a line goes each way: what is to be opened, and that it was
+taken. Nothing of Qt is loaded here, so that handing over is quick.
 """
 
 from __future__ import annotations

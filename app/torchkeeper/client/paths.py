@@ -1,4 +1,4 @@
-"""What is at a path, for whoever cannot wait for a dead disk; where programs are looked for."""
+"""What is at a path, for who cannot wait for a dead disk; and where programs are looked for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _given: list[str] = []
 
 
 def only_whole() -> None:
-    """Use whole folders of PATH only: in relative or empty ones may lie what is somebody else's."""
+    """Look for programs in folders with whole paths only, from now on: a relative or empty entry of
+    the PATH is the current folder or below it, and what lies there may be somebody else's.
+    """
     if (given := os.environ.get("PATH")) is not None and not _given:
         whole = [entry for entry in given.split(os.pathsep) if os.path.isabs(entry)]
         # An empty PATH would be the current folder, too.

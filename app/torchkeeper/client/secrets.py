@@ -1,5 +1,6 @@
-"""Passwords of servers: given with an address, of the environment or the keyring. They are never
-part of a place's name, and written only into the keyring, when asked to. Also what looks like one.
+"""Passwords of servers: given with an address, or found in the environment or the system's keyring.
+They are never part of a place's name, and are written nowhere but into the keyring, when asked to.
+Also what looks like a password in the texts of a run, and is hidden.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def _backend() -> KeyringBackend | None:
 
 @functools.cache
 def _detected() -> KeyringBackend:
-    """As keyring.get_keyring(), joining none: that loads all, and for macOS runs cc four times."""
+    """The keyring that keyring.get_keyring() finds, without joining several: that loads those of
+    all systems, and for macOS runs the C compiler four times, which takes long.
+    """
     from importlib.metadata import entry_points
 
     from keyring.backend import KeyringBackend

@@ -73,9 +73,10 @@ def signature_of(target: str) -> str:
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
-    """Sign a bundle; ssh-keygen asks for a passphrase on the terminal. key: as of ``_command``.
-    output: the signed one, in place of a file with ``replace``. Without a file it is the export
-    that the engine holds. Raises as ``check_key`` and the engine, and UserError("signing-failed").
+    """Sign a bundle with a private key, or a public one whose other half an agent holds; ssh-keygen
+    asks for a passphrase on the terminal. output: the name of the signed one, in place of a file
+    with ``replace``. Without a ``file`` it is the one that the engine was told to export and holds.
+    Raises UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed"), and as the engine.
     """
     check_key(key)
     source: Signed = {"file": file} if file else {"held": True}
@@ -165,8 +166,9 @@ def trust(name: str, key: str) -> Signer:
 
 
 def distrust(name: str) -> tuple[list[Signer], list[Signer]]:
-    """Take away the keys of a name, of a line with several it alone, or of a fingerprint; these,
-    and signers with a pattern that the name fits. Raises UserError("signer-unknown" | "signers-…").
+    """Take away all keys of a name, or the one with this fingerprint. Of a line with several names
+    only this one goes. Returns what was taken away, and of what stays the signers with a pattern
+    that the name fits. Raises UserError("signer-unknown" | "signers-…").
     """
     gone, stays, lines = list[Signer](), list[Signer](), list[str]()
     for line in _lines():
@@ -207,8 +209,9 @@ def require(on: bool) -> None:
 
 
 def vouched(op: str, always: bool = False) -> dict[str, str]:
-    """What is said with an operation so that an engine holds it to what the user requires, or
-    ``always`` to signatures: none, or ``vouched`` of ``bundles.signing.check``. Raises UserError.
+    """What is to be said with an operation so that an engine holds it to what the user requires, or
+    ``always`` to signatures: nothing, or the ``vouched`` of ``bundles.signing.check``. Raises
+    UserError.
     """
     return {"vouched": signers_file()} if traits(op).brings_code and (always or required()) else {}
 

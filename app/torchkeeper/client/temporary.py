@@ -1,4 +1,4 @@
-"""Temporary folders, removed even by a command that a signal ends: they may hold gigabytes."""
+"""Temporary folders, which even a command that a signal ends removes: they may hold gigabytes."""
 
 from __future__ import annotations
 

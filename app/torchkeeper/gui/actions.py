@@ -78,10 +78,11 @@ def _shown(page: str) -> Callable[[Situation], bool]:
 
 
 class Spec(NamedTuple):
-    """One action, in a group of a menu. hint: a sentence for the tooltip and the status bar.
-    context: the context menus it is in. short: the toolbar's text, if it is there. chosen: whether
-    it is the one of those that exclude each other. on: for a switch. about: the text with what it
-    is about at the moment, and what that is; empty where nobody knows. also: a second shortcut.
+    """One action. menu, group: its place. hint: one sentence for the tooltip and the status bar.
+    context: the context menus it is in. short: the toolbar's text; empty where it is not on the
+    toolbar. chosen: for one of several that exclude each other, whether it is the one. on: for a
+    switch, whether it is on. about: the text that says what it is about at the moment, and what
+    tells that, empty where it is not known. also: a second shortcut.
     """
 
     id: str

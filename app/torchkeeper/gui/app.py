@@ -110,7 +110,9 @@ def application(*, dressed: bool = True) -> QApplication:
 
 
 def translate(app: QCoreApplication, locale: QLocale | None = None, folder: str = "") -> bool:
-    """Have all translated, by a ``folder`` of packaging/translations or ours; whether it can be."""
+    """Have everything translated, by the files in a ``folder`` or our resources, made by
+    packaging/translations; returns whether it can be.
+    """
     from importlib.resources import as_file, files
 
     from PySide6.QtCore import QLibraryInfo, QTranslator
@@ -147,8 +149,9 @@ def _kept_theme() -> Theme:
 def run(
     files: list[str], ahead: Ahead | None = None, first: str | None = None, seat: Seat | None = None
 ) -> int:
-    """Open the window, as ``opened`` does; returns when it is closed. ahead: an engine that was
-    started meanwhile, to browse with. seat: where other starts hand over what they would open.
+    """Open the window on these files and folders; returns when it is closed. ahead: an engine that
+    was started meanwhile, to browse with. first: the place to show first. seat: where other starts
+    hand over what they would open.
     """
     window = opened(files, ahead, first)
     seats = [seat] if seat is not None and seat.first else []

@@ -59,7 +59,7 @@ def _bundle_name(place: str) -> str:
 
 
 #: Where the folders of the last recipe and the last import are remembered, and the profile of the
-#: last warm-up; "" for the settings of the session.
+#: last warm-up: "" for the settings of the session.
 _RECIPES_IN, _IMPORTED_FROM, _PROFILE = "recipes/folder", "import/folder", "warm/profile"
 
 
@@ -118,7 +118,9 @@ class RecipeFlows(QObject):
     def _begin_recipe(
         self, text: str, folder: str = "", *, written: bool = False, example: str = ""
     ) -> None:
-        """folder: "" for the last one's. written: whether somebody would miss it."""
+        """Edit a new recipe. folder: where it is to be; "" for where the last one was. written:
+        whether somebody would miss the text. example: the source that it is an example of.
+        """
         from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 
         window, engines = self._context.window, self._context.engines

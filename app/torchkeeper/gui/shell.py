@@ -176,7 +176,9 @@ class Shell(QMainWindow):
         return taborder.step(self, at, forward=forward) or super().focusNextPrevChild(forward)
 
     def _take_refuge(self, at: QWidget) -> bool:
-        """Focus what is beside what is gone, or the page; not a tool, which a key would press."""
+        """Give the focus to what is beside something that is gone, or to the table or the page; a
+        button of the toolbar would do with the next key what nobody meant.
+        """
         for part in filter(None, (self.inspector_frame, self.sidebar, self.pages.page)):
             near = taborder.refuge(part, at) if part.isVisible() else None
             if near is not None:

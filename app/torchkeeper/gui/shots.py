@@ -115,8 +115,9 @@ S = TypeVar("S", bound=Stage)
 
 
 def run(folder: str, place: str, scale: int | None = None) -> int:
-    """Save pictures of the window that shows a place; returns 1 if one could not be saved. scale:
-    device pixels in one of the window's; None for both 1 and 2, one after the other.
+    """Save pictures of the window that shows a place into ``folder``. scale: device pixels in one
+    of the window's; None for both 1 and 2, one after the other. Returns 1 if one could not be
+    saved.
     """
     path = os.path.abspath(place)
 

@@ -1,4 +1,4 @@
-"""The look: colours are of ``Shades``, tests hold their contrast; sizes are multiples of 4."""
+"""The look. Colours come from ``Shades``, whose contrast tests hold; sizes are multiples of 4."""
 
 from __future__ import annotations
 
@@ -122,8 +122,9 @@ class Theme(StrEnum):
 
 
 class Shades(NamedTuple):
-    """The colours of one theme. kinds: for small marks, never for text. syntax: by the PARTS of
-    gui.inspector.code_edit. phases: by gui.matrix.phases.PHASES, dark and light in turn.
+    """The colours of one theme. kinds: for small marks, never for text. syntax: for the parts of
+    sources (gui.inspector.code_edit.PARTS). phases: for bars (gui.matrix.phases.PHASES): those that
+    follow each other are dark and light in turn.
     """
 
     dark: bool
@@ -418,14 +419,16 @@ class Look(QObject):
 
     changed = Signal()
 
-    #: The application's; to find it PySide would make the types of all that Qt has made: 5 ms.
+    #: The application's, once it is made. To look for it among what Qt has made would have PySide
+    #: make the types of all that: 5 ms.
     current: ClassVar[Look | None] = None
 
     def __init__(
         self, app: QApplication, theme: Theme = Theme.SYSTEM, *, dressed: bool = True
     ) -> None:
-        """dressed: with the style sheet on, rather than from ``dress`` on. It has all in a widget
-        polished whenever that gets a parent: half of the time that the first window takes.
+        """dressed: with the style sheet on, rather than when ``dress`` is called. Under one, all in
+        a widget is polished whenever it gets a parent: half of the time that the first window
+        takes.
         """
         super().__init__(app)
         Look.current = self

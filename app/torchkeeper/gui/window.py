@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 PAGE = "pages/current"
 #: Totals over many entries are worked out at most this often.
 _TOTALS_MS = 40
-#: What is not seen at first is made so long after the first rows, or after this at the latest.
+#: What is not seen at first is made this long after the first rows are, and without any after this
+#: long at the latest.
 _LATER_MS = 60
 _AT_LATEST_MS = 500
 

@@ -1,6 +1,7 @@
-"""The session bus, spoken to with jeepney by whoever may wait for it. QtDBus keeps Python's lock
-while it waits, so that a bus which does not answer stops the window; jeepney's connections wait
-without end for the first answer, and read messages of any length.
+"""The session bus, spoken to with jeepney by whoever may wait for it. QtDBus is not used: its calls
+keep Python's lock while they wait, so that a bus which does not answer stops the window, whichever
+thread asks. Nor are jeepney's connections: they wait without end for the answer to their first
+call, and read messages of any length.
 """
 
 from __future__ import annotations

@@ -128,7 +128,8 @@ def install(
     root: str, files: Mapping[str, bytes], dry_run: bool = False, *, shared: bool = False
 ) -> Placed:
     """Write the files, and take away what only an earlier one wrote. shared: every user of the
-    machine can read them, whatever the umask, which is the whole process's. Raises UserError.
+    machine can read them, whatever the umask, which is the whole process's. Raises UserError where
+    one cannot be written; what is there by then can be removed.
     """
     placed, before = Placed(root), _read(root)
     wanted, kept = dict[str, bytes](), dict[str, str]()

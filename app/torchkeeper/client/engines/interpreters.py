@@ -1,9 +1,14 @@
 """The interpreters that could compile: which to offer, which is the default, which may be started.
-To start one is to run what lies in its folder, so that looking starts only Torchkeeper's own, what
-was named (by ``--env``, in VARIABLE, on the list that ``torchkeeper env --add`` and “Start it”
-fill), and, as long as nobody but this user and root can change it, what the shell names with a
-whole path (``VIRTUAL_ENV``, ``CONDA_PREFIX``, ``python3`` on the PATH). Of others, what an earlier
-probe said is used. That others can change one is said before it is started (``writers``).
+
+To start one is to run what lies in its folder. So looking starts only:
+
+- Torchkeeper's own, and one that was named: by ``--env``, in VARIABLE, or on the list that
+  ``torchkeeper env --add`` and “Start it” in the window fill;
+- one that the shell names with a whole path (``VIRTUAL_ENV``, ``CONDA_PREFIX``, ``python3`` on the
+  PATH), as long as nobody but this user and root can change it.
+
+All others are listed as found, and what an earlier probe said of them is used. That others can
+change an interpreter is said before it is started (``writers``).
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ KEPT_FOR = 30 * 86_400.0
 #: Seconds a probe may take: an import from a busy network disk takes minutes.
 LIMIT = 180.0
 
-#: Variables of a session, or how they begin, that decide nothing of what torch a program finds. Any
-#: other may: PyTorch's settings ask for any, as ``CI`` or ``INDUCTOR_PROVENANCE``.
+#: Variables of a session, or how these begin, that decide nothing of what torch a program finds and
+#: what that finds. Any other may: a setting of PyTorch's may ask for a variable of any name, as
+#: ``CI``, ``AOT_PARTITIONER_DEBUG`` or ``INDUCTOR_PROVENANCE``.
 _OF_SESSION = (
     "COLOR", "COLUMNS", "DBUS_", "DESKTOP_", "DISPLAY", "EDITOR", "GDM", "GIO_", "GNOME_", "GPG_",
     "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
@@ -200,8 +201,9 @@ def asks_verdicts(text: str) -> bool:
 
 
 def known(engine: Engine, text: str | None, env: str | None = None) -> list[str]:
-    """The names of the environments for verdicts, which the engine then knows: of ``env``, or where
-    only the filter asks, of ``interpreters.chosen``. Raises as ``environment``.
+    """The names of the environments in which verdicts are wanted, of which the engine then knows:
+    that of the interpreter ``env``, or where only the filter asks, of ``interpreters.chosen``; none
+    where nobody asks. Raises as ``environment``.
     """
     wanted = env is not None or asks_verdicts(text or "")
     return know(engine, [interpreters.chosen(env)]) if wanted else []
@@ -245,8 +247,9 @@ def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
 
 
 def may_count(one: Interpreter) -> bool:
-    """Whether an interpreter that cannot be asked may be an environment: what holds no torch is
-    none, but what the user named may lie on a disk that is away. Looks at the disk; starts nothing.
+    """Whether an interpreter that cannot be asked may be an environment. What holds no torch is
+    none, whatever else is wrong with it; but what the user named may lie on a disk that is away.
+    Looks at the disk; starts nothing.
     """
     if one.added or one.label == interpreters.VARIABLE:
         return True

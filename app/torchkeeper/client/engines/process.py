@@ -176,8 +176,9 @@ class Engine:
             self._stdin.flush()
 
     def receive(self) -> Iterator[Message]:
-        """The messages that have arrived, each taken apart only when asked for: the first waits for
-        no other. Raises UserError when the engine has ended or does not speak the protocol.
+        """The messages that have arrived, without waiting; each is taken apart only when it is
+        asked for, so that the first need not wait for the others. Raises UserError when the engine
+        has ended or does not speak the protocol; it is of no further use then.
         """
         try:
             data = os.read(self._stdout.fileno(), 1 << 18)
@@ -217,7 +218,7 @@ class Engine:
         return message
 
     def _fits(self, finding: Message) -> bool:
-        """If a finding fits its type; else it is logged: to end would cut off what is changed."""
+        """Whether a finding fits its type; if not, it is logged: to end would cut off a change."""
         # Loaded late: not every engine finds something, and a start is to be quick.
         from torchkeeper.engine.messages.findings import Finding
 
@@ -262,10 +263,11 @@ class Engine:
         on_message: Callable[[Message], None] | None = None,
         on_interrupt: Callable[[bool], None] | None = None,
     ) -> Any:
-        """Send a request and wait for its result, messages on the way going to ``on_message``.
-        Raises UserError for an error, and passes on KeyboardInterrupt after the engine has
-        cancelled, or at once where it comes again; Ended after CANCEL seconds at most.
-        ``on_interrupt`` hears of each, and whether the engine was ended before it was done.
+        """Send a request and wait for its result, which is of the operation's type. Messages on the
+        way go to ``on_message``. Raises UserError for an error. Passes on KeyboardInterrupt after
+        the engine has cancelled, or at once where it comes again; an Ended, for which nobody waits,
+        after CANCEL seconds at most. ``on_interrupt`` hears of each, and whether the engine was
+        ended then before it was done.
         """
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf

@@ -1,7 +1,7 @@
 """The part of Torchkeeper that travels: a zip of the packages from artifacts to engine. A foreign
-interpreter gets only this on its path, never our site-packages, which would shadow its torch. Each
-module is beside what our own Python compiled of it: compiling takes longer than all else that an
-engine starts with. Another version of Python passes that over (zipimport).
+interpreter gets only this on its path, never our site-packages, which would shadow its torch.
+Beside each module is what our own Python compiled of it: compiling takes longer than all else that
+an engine starts with. Another version of Python passes that over (zipimport).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def cache_folder() -> str:
         return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
 
 
-#: In a .pyc's head: it goes by the hash of its source, which nobody compares (PEP 552).
+#: In the head of a compiled module: it goes by the hash of its source, which nobody compares (PEP
+#: 552), as the source is beside it in the zip.
 _UNCHECKED = (1).to_bytes(4, "little")
 
 

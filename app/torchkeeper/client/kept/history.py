@@ -1,6 +1,7 @@
-"""Jobs of the window: those that have ended, each a line of JSON in one file, and those that run,
-for others to see and to know what was cut off. Who writes holds a lock, as several may. A line that
-is not understood is passed over. Texts are bounded, and without what looks like a secret.
+"""Jobs of the window, kept: those that have ended, each a line of JSON in one file, and those that
+run, for others to see and to know what was cut off. Several windows may add to it at once: whoever
+writes holds a lock beside it. A line that cannot be understood is passed over and counted. Texts
+are bounded, and kept without what looks like a secret.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ _STRINGS = ("id", "kind", "title", "place", "state", "words")
 @dataclass(frozen=True)
 class Past:
     """A job that has ended. kind: the operation. place: what it changed, or "". state: done, failed
-    or cancelled; good: it did all it was asked. began, ended: seconds since the epoch. words: how
-    it ended; told: what came of it; fruit: its path; bundle: it is one. error: what, why, remedy.
+    or cancelled; good: it has done all that it was asked for. began, ended: seconds since the
+    epoch. words: how it ended; told: what came of it. fruit: the path that came of it, or "";
+    bundle: that is a bundle. error: what happened, why, and what can be done.
     """
 
     id: str
@@ -250,8 +252,9 @@ def _rewrite(file: str, lines: Sequence[bytes]) -> None:
     whole.write_text(file, "".join(f"{line.decode()}\n" for line in lines), 0o600)
 
 
-# A process with jobs that have not ended keeps a file of one line, and a lock on it while it lives:
-# what nobody holds is left of one that did not end by itself. Who reads amid a change reads again.
+# Each process with jobs that have not ended keeps a file of one line, on which it holds a lock as
+# long as it lives: a file that nobody holds is left of a process that did not end by itself. Who
+# reads one in the middle of a change reads it again.
 
 #: Jobs of a process that are told, bytes of its file, and of a text in it.
 _MOST, _MAX_BYTES, _RUNNING_MAX_TEXT = 200, 1 << 20, 1000

@@ -1,5 +1,6 @@
-"""Which places are read-only because the user says so, by name in one small file. Where that cannot
-be understood nothing is changed anywhere: a damaged list taken for an empty one protects nothing.
+"""Which places are read-only because the user says so; the window and the command line hold to it.
+They are kept by name in one small file. Where that cannot be understood nothing is changed
+anywhere: to take a damaged list for an empty one would give up what it protects.
 """
 
 from __future__ import annotations

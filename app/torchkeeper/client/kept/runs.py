@@ -1,5 +1,6 @@
-"""Runs of programs that were explained, a small JSON file for each. A file that cannot be
-understood is counted. Command lines are kept without what looks like a secret, and bounded.
+"""Runs of programs that were explained, kept for the list: a small JSON file for each. A file that
+cannot be understood is passed over and counted. Command lines are bounded, and kept without what
+looks like a secret.
 """
 
 from __future__ import annotations

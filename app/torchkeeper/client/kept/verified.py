@@ -1,7 +1,8 @@
 """The last verification of each place and bundle, a small JSON file each, and when each recipe was
-last warmed, in the app's own cache folder: what cannot be read is not known, what cannot be written
-is not kept. What is read, and what an engine told, is checked: nobody vouches for either. A mark
-says what the place was like, so that nobody takes it for a verification of what is there now.
+last warmed, in the app's own cache folder. They are a convenience: what cannot be read is not
+known, and what cannot be written is not kept. What a file holds is checked when it is read, as what
+an engine told is before it is kept: nobody vouches for either. With it goes a mark of what the
+place was like, so that nobody takes it for a verification of what is there now.
 """
 
 from __future__ import annotations
@@ -89,9 +90,10 @@ class Verified:
 
 
 def mark(place: str) -> str | None:
-    """A text that changes with a file, or with what lies in a folder but locks and the trash; None
-    where it cannot be read. Of a folder, times of folders in it and files at its top count: PyTorch
-    writes a file beside its place and renames it, so that each change is one of its folder, too.
+    """A text that changes with a file, or with what lies in a folder; None where it cannot be read.
+    Of a folder, the times of the folders in it count, and the files at its top, but neither locks
+    nor the trash: PyTorch writes a file beside its place and renames it, so that every change of a
+    file is one of its folder, too.
     """
     try:
         if not os.path.isdir(place):

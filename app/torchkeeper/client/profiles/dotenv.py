@@ -2,8 +2,9 @@
 run --env-file`` takes all behind the = as it is, quotes too (docker/cli, issues 3630 and 4665).
 Compose and systemd take single quotes away, and put no variable in between them (Compose's manual,
 “Syntax for environment files”; systemd.exec(5), EnvironmentFile=). All treat blanks, #, $ and
-backslashes in ways of their own: what all read the same is written as it is, all else in single
-quotes. What is read may be meant for any; python-dotenv would put variables in, here they are left.
+backslashes in ways of their own: what all read the same is written as it is; all else stands in
+single quotes. Tests have it read by sh and python-dotenv. What is read may be meant for any of
+them: variables, which python-dotenv would put in, are left, and told with their line.
 """
 
 from __future__ import annotations

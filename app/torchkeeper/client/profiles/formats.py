@@ -97,8 +97,9 @@ def read(
     container: str | None = None,
     stage: str | None = None,
 ) -> Read:
-    """The described settings of a text. format: one of FORMATS, "toml", or None to guess it, by the
-    name of its ``file``, too. container, stage, and what it raises: as each format's ``read``.
+    """The described settings of a text, as a profile under this name. format: one of FORMATS,
+    "toml", or None to guess it, by the name of its ``file``, too. container, stage, and what it
+    raises: as the ``read`` of each format, and ``keeping.parsed``.
     """
     format = format or reading.guess(text, file)
     if format == "toml":

@@ -1,6 +1,6 @@
-"""Profiles in files: those of the user by name, one TOML file each, and others by their path. One
-has ``about``, perhaps, and ``[settings]`` with texts by variable. A damaged one is never taken for
-another, and never written over by what was not read from it.
+"""Profiles in files: those of the user by name, one TOML file each, and others by their path. A
+file has ``about``, which may be missing, and the table ``[settings]`` with texts by variable. A
+damaged one is never taken for another, and never written over by what was not read from it.
 """
 
 from __future__ import annotations
@@ -108,8 +108,9 @@ _writing = functools.partial(failing_as, "profile-unwritable")
 
 
 def save(profile: Profile, replace: bool = True) -> str:
-    """Keep a profile under its name, for the user alone, at once or not at all; its file. Raises
-    UserError("profile-name" | "profile-unwritable" | "profile-exists"), and as ``profile.checked``.
+    """Keep a profile under its name, at once or not at all; returns its file, which only the user
+    can read. Raises UserError("profile-name" | "profile-unwritable"), without ``replace``
+    "profile-exists", and as ``profile.checked``.
     """
     path = file_of(checked(profile).name)
     with _writing(file=path):

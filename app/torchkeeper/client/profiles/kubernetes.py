@@ -16,7 +16,8 @@ from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
-# YAML nodes are looked into, never made into objects, and counted: aliases make few lines endless.
+# A YAML text is nodes that are looked into as far as one needs to, never made into objects. What is
+# looked at is counted, because aliases make a text of a few lines endless.
 
 _STRING = "tag:yaml.org,2002:str"
 _NULL = "tag:yaml.org,2002:null"
@@ -25,7 +26,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 _MERGES, _KEYS = 8, 10_000
 #: What a message quotes of the text, which may be a password: *word is an alias.
 _QUOTED = re.compile(r"(['\"])(?!<).{3,}\1")
-#: Documents of a text, and steps in all of them, at most; the largest that is read needs a quarter.
+#: Documents of a text, and keys and items that are looked at in all of them, at most. A manifest of
+#: the largest size that is read needs a quarter of these.
 _DOCUMENTS, _STEPS = 1000, 1_000_000
 
 

@@ -1,4 +1,6 @@
-"""A profile, a name and the only settings that a process is to have; its environment with them."""
+"""A profile: a name, and the settings that a process is to have, and no others; and the environment
+of a process that is given one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ MOST_NAME, MOST_VALUE, MOST_ABOUT = 64, 32 << 10, 4000
 @dataclass(frozen=True)
 class Profile:
     """Settings under a name. values: texts by variable, of ``settings.known``; all others of these
-    are taken from a process that gets it, but for ``settings.masks.SHARED``. about: for people.
+    are left to PyTorch, and taken from a process that gets the profile, but for those that other
+    programs read, too (``settings.masks.SHARED``). about: what the user says of it.
     """
 
     name: str

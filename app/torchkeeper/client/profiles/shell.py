@@ -1,6 +1,7 @@
-"""A profile as lines for any POSIX sh, which unset what it leaves to PyTorch, and settings from a
-script for sh, which is never run: a word that would be expanded says what it needs. It is taken
-apart after POSIX.1-2017, 2.2, 2.3, 2.6, 2.7.4 and 2.10, with what bash has besides.
+"""A profile as lines for sh, and settings from a script for sh, which is never run. What is written
+is right in every POSIX shell: what the profile leaves to PyTorch is unset, so that nothing stays of
+an earlier one. What is read is taken apart after the shell's grammar in POSIX.1-2017, 2.2, 2.3,
+2.6, 2.7.4 and 2.10, with what bash has besides: a word that would be expanded says what it needs.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ _GOES_WELL = frozenset({
 
 
 class Word(NamedTuple):
-    """A word. text: without quotes. plain: characters before its first quote. needs: what the shell
-    would put in, in words, or "". line: from 1. sets: variables it gives a default, ``${NAME:=…}``.
+    """A word. text: without its quotes. plain: how many characters at its beginning are not in
+    quotes. needs: what the shell would put into it, in words, or "". line: from 1. sets: the
+    variables that it sets where they have no value, ``${NAME:=…}``.
     """
 
     text: str
@@ -84,7 +86,8 @@ class _Reader:
         self._text = text.removeprefix("\ufeff")
         self._at = 0
         self._lines = taking.Lines(self._text)
-        #: Of texts from the next line on: the end, if tabs before it go, and if \ joins lines.
+        #: Here-documents that begin with the next line: the end of each, whether tabs before that
+        #: do not count, and whether a backslash joins lines there.
         self._here: list[tuple[str, bool, bool]] = []
         #: What the word that is being read sets.
         self._sets: list[str] = []
@@ -367,8 +370,9 @@ def quoted(text: str) -> str:
 
 
 def read(text: str) -> Taking:
-    """The settings that programs get of a script. What depends on a command, another variable or a
-    condition is left, as is what is not exported. Raises UserError("profile-text-wrong").
+    """The settings that programs get of a script. Nothing is run: what depends on a command, on
+    another variable or on a condition is left, and so is what is not exported. Raises
+    UserError("profile-text-wrong").
     """
     script = _Script()
     for command in commands(text):

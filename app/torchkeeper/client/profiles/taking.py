@@ -81,8 +81,9 @@ def unwritable(name: str, format: str, why: str) -> UserError:
 
 
 def made_of(name: str, what: str, literal: str) -> str:
-    """That the text of a setting is made of something, in a clause; of one that may hold a password
-    no part is told: a variable may be some characters of it. literal: how a mere $ is written.
+    """That the text of a setting is made of something, in a clause. Of one that may hold a password
+    no part is told: what looks like a variable may be some characters of it. literal: how a $ is
+    written that is only that, in a clause.
     """
     kind, _, part = what.partition(", ")
     if BY_NAME[name].secret:

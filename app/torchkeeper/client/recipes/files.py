@@ -167,8 +167,9 @@ def _wrong(path: str, found: Sequence[Fault]) -> UserError:
 
 
 def files(name: str) -> list[str]:
-    """The recipes of a file or folder, absolute and sorted: all ``*.toml`` below, but of other
-    tools, linked or hidden. Raises UserError("recipe-unknown" | "recipes-…" | "folder-unreadable").
+    """The recipes that a file or folder is: their absolute paths, sorted. Of a folder these are all
+    ``*.toml`` in it and below, but not those of other tools, nor in linked or hidden folders.
+    Raises UserError("recipe-unknown" | "recipes-none" | "recipes-too-many" | "folder-unreadable").
     """
     path = os.path.abspath(name)
     if not name or not os.path.isdir(path):
@@ -306,8 +307,9 @@ def write_beside(source: str, folder: str) -> tuple[list[str], list[str]]:
 
 
 def write(source: str, path: str, replace: bool = False) -> tuple[list[str], list[str]]:
-    """Write a source's recipe, and what it names beside it: the paths written, and those of Python
-    files there already, which stay. Raises UserError("recipe-exists" | "recipe-unwritable").
+    """Write the recipe of a source to a file, and what it names beside that. Returns the paths that
+    were written, and those of Python files that were there already, which are never touched. Raises
+    UserError("recipe-exists") unless ``replace``, and UserError("recipe-unwritable").
     """
     folder = os.path.dirname(os.path.abspath(path))
     try:

@@ -1,5 +1,7 @@
-"""The recipe that warms again what a program was heard compiling: each thing by name, if it can be
-made so and has inputs that a recipe can say; else it runs the program's command, and says why.
+"""The recipe that warms again what a program was heard compiling. Each thing that it compiled is
+named, if it can be made again by name and has inputs that a recipe can say; else the recipe runs
+the program's own command, and says why. By what name a job finds a thing again is the first part of
+this module.
 """
 
 from __future__ import annotations
@@ -415,8 +417,9 @@ def recipe_of(
     proof: str = "",
     refuted: Sequence[str] = (),
 ) -> Recorded:
-    """The recipe for ``out``, of what processes noted. command: the user's, in this folder, with
-    ``env``. proof: of trying what is named; refuted: why that failed. Nothing is imported.
+    """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``). command:
+    the user's, in this folder, with ``env``. proof: what is said of trying what is named; refuted:
+    why that failed, so that it is the command. Nothing is imported.
     """
     shown = hidden(command)
     secret = shown != [*command]

@@ -1,6 +1,7 @@
-"""Recipes as TOML that tomllib has accepted: written, and single keys of a text changed; comments
-and layout stay. tomllib does not tell where a value stands, nor does tomlkit, which moves
-``[matrix]`` from between two ``[[callable]]``, and gives tables in tables headers of their own.
+"""Recipes as TOML that tomllib has accepted: written, and single keys of a text changed; all else,
+comments and layout too, stays as it is. tomllib does not tell where a value stands. Nor does
+tomlkit, which also moves ``[matrix]`` from between two ``[[callable]]``, whatever is changed, and
+gives tables in tables headers of their own.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _SCALAR = re.compile(r"[^,\]}#\n]*")
 
 
 class Lines:
-    """The places of all keys and values. text: as tomllib has it. pairs: where each ``key = value``
-    begins and ends; values: each value, but no table of lines of its own. heads: of each
-    ``[table]``, by its path, where its header ends, and its last pair.
+    """The places of all keys and values of a text that tomllib has accepted. text: as tomllib has
+    it. pairs: where each ``key = value`` begins and ends in it. values: where each value does, but
+    no table of lines of its own. heads: of each ``[table]``, by its path, where its header ends,
+    and where its last pair does.
     """
 
     def __init__(self, text: str) -> None:
@@ -220,8 +222,9 @@ _REST = re.compile(r"[ \t]*,?[ \t]*(?:#[^\n]*)?")
 
 
 def put(text: str, path: Path, value: Any, before: Any = None) -> str:
-    """The text with this value of a key; ``before``: the list that it is now, whose items that stay
-    stay as they are written. Raises TypeError as ``text_of``, LookupError where there is no room.
+    """The text with this value of a key. before: the list that it is now, of which the items that
+    are in both stay as they are written. Raises TypeError as ``text_of``, LookupError where there
+    is no room for it.
     """
     lines = Lines(text)
     if path in lines.values:

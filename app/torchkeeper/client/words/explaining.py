@@ -398,7 +398,8 @@ def grouped(rows: Iterable[FactorTold]) -> list[tuple[str, list[FactorTold]]]:
     return list(groups.items())
 
 
-# Facts of one kind of entry alone: strangers' values, checked here, made printable where shown.
+# What is said of facts that are of one kind of entry alone: what they come from is a stranger's, so
+# every value is checked, and made printable by whoever shows it.
 
 #: The facts that ``told`` puts into words, by kind; nobody else needs to show them.
 WORDED = {

@@ -37,8 +37,10 @@ _STAYS = ("not-believed", "of-another", "no-room")
 
 
 class Ended(NamedTuple):
-    """An operation that has ended. place: what it changed, or looked at. took: seconds. cells, bad:
-    how many, and how many not warm. left: what it did not take; unreadable: a folder was not read.
+    """An operation that has ended. result: of the operation's type. place: what it changed, or
+    looked at. asked: what it was asked for, if told. took: seconds, or None where nobody knows.
+    cells, bad: how many, and how many not warm. left: what it did not take, as findings;
+    unreadable: whether a folder was not read.
     """
 
     op: str
@@ -450,8 +452,9 @@ def _ttl_line(one: Ended) -> str:
 
 
 class _Told(NamedTuple):
-    """How an operation is told of. note: a result in a few words. page: in a dialog of the window.
-    line: a sentence of its command. short: whether its command has not done all it was asked for.
+    """How an operation is told of. note: a result in a few words. page: in a dialog of the window,
+    where there is one for it. line: a sentence of its command. short: whether its command has not
+    done all that it was asked for.
     """
 
     note: Callable[[Any], str]

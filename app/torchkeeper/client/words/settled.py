@@ -1,6 +1,7 @@
 """What settings are in an environment or a running process, and what made them so, in words. The
-window asks an engine and gives what comes to ``environment_from``, ``process_from`` or
-``processes_from``, which leaves out what is no row; the command line asks with the others.
+window asks an engine itself and gives what comes to ``environment_from``, ``process_from`` or
+``processes_from``, which leaves out what is no row; the command line asks with ``of_environment``,
+``of_process``, ``processes``.
 """
 
 from __future__ import annotations

@@ -97,8 +97,9 @@ def is_strange(place: str) -> bool:
 
 
 def told_by(result: KeptVerification) -> tuple[str, Judged]:
-    """The run that tells a verification, and its counts: the first with the target that was not
-    good, for a good prepared run does not make up for it, else the last; else "" and the result.
+    """The run by which a verification is told, and its counts: the first one with the target that
+    was not good, else the last; "" and the result where it tells of none. A program that finds no
+    header is a run by itself: that the prepared one was good does not make up for it.
     """
     runs: list[tuple[str, Judged]] = [
         (name, result["runs"][name]) for name in JUDGED if name in result["runs"]
@@ -127,7 +128,7 @@ def _rebuilt(count: int) -> str:
 
 
 def verdict(result: KeptVerification) -> str:
-    """Whether it is good, if not what is not, in which run: "Not good as it is: 3 misses"."""
+    """Whether it is good; if not, what is not and in which run: "Not good as it is: 3 misses"."""
     name, counts = told_by(result)
     if result["good"]:
         return tr("Good")

@@ -1,4 +1,4 @@
-"""The main thread's handle on the worker: who asked hears what engines say. Nothing here waits."""
+"""The main thread's handle on the worker, which brings answers to who asked. Nothing waits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.keygens import Keygens
 
 
-# While there is a window, Python looks for garbage in the main thread alone: by itself it would
-# in the worker's, too, and let go there of widgets and receivers of signals (see ``requests``).
+# While there is a window, Python looks for garbage in the main thread alone. By itself it looks
+# wherever something is made, the worker's thread included, and lets go there of widgets and
+# receivers of signals. ``requests`` says what comes of that.
 
 #: Milliseconds between looks at how much was made.
 EVERY = 200
@@ -102,7 +103,9 @@ class Engines(QObject):
     _do = Signal(object)
 
     def __init__(self, ahead: Ahead | None = None, *, idle: bool = False) -> None:
-        """ahead: one that was started already, to browse with. idle: without a thread to ask."""
+        """ahead: an engine that was started already, to browse with. With ``idle``, no thread is
+        started: nothing can be asked.
+        """
         super().__init__()
         self._listeners: dict[int, Listener] = {}
         self._last = 0
@@ -126,7 +129,8 @@ class Engines(QObject):
         self._thread.finished.connect(self._collector.end)
         self._thread.finished.connect(self.stopped)
         if not idle:
-            # While the worker is busy, every cell that is painted may have to wait so long for it.
+            # The main thread gets its turn soon while the worker looks through what has arrived:
+            # every cell that is painted may have to wait so long for it.
             sys.setswitchinterval(SWITCH)
             self._collector.begin()
             self._thread.start()
@@ -158,8 +162,8 @@ class Engines(QObject):
     def background(
         self, listener: Listener, function: Callable[P, object], /, *args: P.args, **more: P.kwargs
     ) -> int:
-        """Call what may wait for disks, mostly of ``lookups``, with what nobody changes afterwards;
-        what it returns is the result, a UserError is told as ``failed``.
+        """Call a function that may wait for disks, mostly of ``lookups``. What it returns is the
+        result, a UserError is told as ``failed``. What it is given is not to be changed afterwards.
         """
         return self._post(listener, self.worker.asides.begin, partial(function, *args, **more))
 

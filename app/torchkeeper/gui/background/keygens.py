@@ -21,7 +21,7 @@ _LONG = 400
 
 
 class Run(QObject):
-    """One ssh-keygen; made and connected where it is asked for, then moved (see ``requests``)."""
+    """One ssh-keygen, made and connected in the thread that asks, then moved (see ``requests``)."""
 
     spoke = Signal(object)
     ended = Signal(object)

@@ -69,7 +69,7 @@ class Signers(TypedDict):
 
 
 class Known(TypedDict):
-    """starts, writers: of engines.interpreters. counts: of probes.may_count. facts: if kept."""
+    """An interpreter. starts, writers: as of engines.interpreters; counts: of probes.may_count."""
 
     python: str
     label: str
@@ -225,7 +225,7 @@ def signers(change: Callable[[], object] | None = None) -> Signers:
 
 
 def aside(work: Callable[[], object], *, sure: bool = False) -> None:
-    """Do what may wait for ever, on a dead mount or a keyring. sure: the program ends after it."""
+    """Do what may wait for ever, in a thread. sure: the program does not end before it is done."""
     threading.Thread(target=work, name="torchkeeper-look", daemon=not sure).start()
 
 

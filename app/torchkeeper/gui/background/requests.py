@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 # PySide (6.11) keeps all connections that Python made in one table, without a lock, and gives up
 # the interpreter while it takes one out. A thread that connects something just then breaks the
 # table, or waits for ever: one holds the interpreter and wants a mutex of Qt's, the other the
-# reverse. The main thread connects and lets go all the time; so what lives in another thread is
-# connected before it is moved there, and what is made there overrides the handler of its events.
+# reverse. The main thread connects and lets go all the time; so everything that lives in another
+# thread is connected before it is moved there, and what is made there later overrides the handler
+# of its events.
 
 
 class Arrivals(QSocketNotifier):
-    """Calls back, unconnected, while there is something to read, or the other end is closed."""
+    """Calls back, without a connected signal, when there is something to read or the end closes."""
 
     def __init__(self, file: int, heard: Callable[[], None], parent: QObject) -> None:
         """file: its descriptor."""
@@ -53,11 +54,13 @@ _PLACES = ("place", "into", "source", "target")
 class Request(NamedTuple):
     """One thing to ask an engine. engine_of: the ticket of an earlier request whose engine is asked
     (kept with ``keep``). shared: ask the browse engine instead of one of its own; aside: the one
-    beside it, which no long listing holds up. hold: a selection too long for one line, sent ahead.
-    password: for the server that is asked, in this request only. login_of: a server whose password
+    beside it, which no long listing holds up. keep: leave the engine running for a request that
+    follows. hold: a selection too long for one line, sent ahead. password: for the server that is
+    asked, in this request only; an engine of its own is told it. login_of: a server whose password
     is used for this request, where that has none. bare: no password is used but what its parameters
-    have, and no keyring asked. before: what the same engine is asked for ahead, with parameters;
-    nobody hears the answers: where one fails, the request says what it lacks.
+    have, and no keyring asked: an engine of its own knows none. before: operations that the same
+    engine is asked for ahead, with their parameters; nobody hears the answers: where one fails, the
+    request says what it lacks.
     """
 
     ticket: int

@@ -1,5 +1,6 @@
-"""What lives in the background thread: what alone starts, hears and stops engines (from the main
-thread by ``gui.background.engines``), and private folders of the window.
+"""What lives in the background thread: the supervisor of the engines, which alone starts, hears and
+stops them (``gui.background.engines`` is its handle on the main thread), and private folders of the
+window.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ _STEPS = 4
 _PROGRESS_EVERY = 0.05
 #: Seconds that rows wait at most for those before them to be heard on the main thread.
 _HEARD = 0.05
-#: How far a job gives way (``nice``): to a third of what another has, and it is not starved.
+#: How far a job gives way (``nice``) to the window, and to whatever else this machine is for: it
+#: has a third of what another would have, and is not starved where all is busy.
 NICE = 5
 #: Items of a selection that fit into one request (the wire's lines are bounded).
 HOLD = 2000
@@ -306,7 +308,7 @@ class Worker(QObject):
         self.answer(ticket, partial(protected.protect, place, on))
 
     def answer(self, ticket: int, work: Callable[[], object]) -> None:
-        """Do it; the result is what it returns."""
+        """Do the work; what it returns is the result, a UserError is told as ``failed``."""
         try:
             self.result.emit(ticket, work(), [])
         except UserError as e:
@@ -382,7 +384,8 @@ class Worker(QObject):
                 return
             self.heard.clear()
             self.rows.emit(ticket, rows)
-            # Both threads at once would take the interpreter from each other: the main one is late.
+            # Both threads at once would only take the interpreter from each other all the time, and
+            # make the main thread late.
             self.heard.wait(_HEARD)
         elif message.type == "progress":
             if asked.cancelled and asked.ends.changes and line.step == 0:

@@ -18,7 +18,8 @@ from torchkeeper.stores.query import parse
 
 #: Milliseconds after the last key before a filter is used.
 DEBOUNCE_MS = 80
-#: Pixels of the filter box's mark, of that with what surrounds it, of the box at most and at least.
+#: Pixels that the mark of the filter box is wide, and that it takes with what is around the text;
+#: and that the box itself is wide, at most and at least.
 _MARK, _MARKED = 16, 44
 _BOX, _NARROW_BOX = 380, 176
 #: Pixels that names have before the box has more than its least.

@@ -76,7 +76,8 @@ class InspectorFrame(QFrame):
         self.turned.emit()
 
 
-#: Pixels that the page keeps at least, so that entries can be read, and of its height.
+#: Pixels that the page keeps at least of its width, so that the kind, the name and the verdict of
+#: an entry can be read, and of its height.
 LEAST, LEAST_HIGH = 440, 200
 #: Pixels of the sidebar, and of the inspector beside the page and below it, at first.
 _SIDE, _WING, _BELOW = 252, 420, 280
@@ -86,7 +87,8 @@ SIDE, WING, BELOW = "places/width", "inspector/width", "inspector/height"
 
 class InspectorSplitter(QSplitter):
     """The sidebar, the page, and the inspector: beside the page where there is room, else below.
-    The window never grows by what it shows. Room is taken from the inspector first, then the page.
+    The window never grows because of what it shows. The sidebar keeps its width on all pages; what
+    there is too little of is taken from the inspector first, then from the page.
     """
 
     def __init__(

@@ -40,7 +40,8 @@ _LAST_WORD_MS = 8000
 class DragOut(QObject):
     """Writes a bundle of the rows that are dragged, and offers it."""
 
-    #: What is going on, and for how many milliseconds (0: until something else); empty at the end.
+    #: What is going on, in words (empty when it is over), and for how many milliseconds that is of
+    #: interest: 0 for as long as nothing else is said.
     said = Signal(str, int)
     failed = Signal(object)
     #: Rows are being dragged: what is to follow is ``begin``.
@@ -154,7 +155,7 @@ class DragOut(QObject):
             self.said.emit(self._lost_to, 0)
 
     def take_here(self) -> None:
-        """A part of the window has taken the entries."""
+        """Note that a part of the window has taken the entries."""
         self.taken_here = True
 
     def _landed(self, path: str) -> None:

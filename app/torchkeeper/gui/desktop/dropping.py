@@ -1,4 +1,4 @@
-"""What is dropped on the window and on dialogs, but for the sidebar: a frame says who takes it."""
+"""What is dropped on the window and dialogs, but for the sidebar: a frame shows who takes it."""
 
 from __future__ import annotations
 

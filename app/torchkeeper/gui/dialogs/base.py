@@ -426,7 +426,7 @@ class LeaveDialog(Dialog):
 
 
 class Latest(QObject):
-    """Asks one thing in an engine of its own, until a newer question or the end of its dialog."""
+    """Asks one thing at a time; a newer question, or the end of its dialog, ends the one before."""
 
     def __init__(self, engines: Engines, parent: QObject) -> None:
         super().__init__(parent)

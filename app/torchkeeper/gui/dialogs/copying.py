@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages.bundles import Builders, CopyParams, CopyResult, KindOutcomes
 
-#: Begins a copy: to where, whether a bundle there is replaced, without what is needed, how objects
-#: are built by an environment, their names in it, and what becomes of secrets.
+#: Begins a copy: to where, whether a bundle that is there is replaced, without what is needed, how
+#: an environment builds objects, the names that objects of a bundle have in it, and what becomes of
+#: secrets.
 Start = Callable[[str, bool, bool, "Builders | None", Naming | None, "Secrets | None"], Job]
 
 Outcome = Literal["new", "there", "differs", "left"]

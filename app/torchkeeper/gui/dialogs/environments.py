@@ -238,7 +238,7 @@ class EnvironmentsDialog(Dialog):
             action.setIcon(theme.icon("copy"))
 
     def _copy(self, as_json: bool) -> None:
-        """As it is shown, or as ``torchkeeper env --json`` prints it."""
+        """Copy what is shown, in words or as ``torchkeeper env --json`` prints it."""
         if (one := self.current) is not None and one.facts is not None:
             lines = map(printable, words.lines(one.python, one.facts))
             told = {"interpreter": one.python, **one.facts}

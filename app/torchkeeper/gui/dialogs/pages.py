@@ -43,7 +43,8 @@ class ChoicePage(QWidget):
         super().__init__()
         self.inside = Scrolled(forms.page(body))
         self._row = button_row(*buttons)
-        #: Why the last button is off, over the buttons: what says it otherwise may be out of sight.
+        #: Why the last button is off, over the buttons, as what says it otherwise may be below the
+        #: fold; empty where it is not off.
         self.why = forms.label("", "muted", wrap=True)
         self.why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.why.hide()
@@ -319,7 +320,7 @@ class KindTable(lists.Table):
     """A row for each kind, numbers to the right; the last row may be their sum."""
 
     def __init__(self, name: str, rows: int, compared: bool = False) -> None:
-        """rows: seen at least; compared: whether it tells what of them is new where they go."""
+        """rows: how many have room at least. compared: whether it tells what is new there."""
         super().__init__(name, [])
         columns = [self.tr("Kind"), self.tr("Entries"), self.tr("Content")]
         if compared:

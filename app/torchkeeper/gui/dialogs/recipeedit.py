@@ -44,7 +44,7 @@ class RecipeEditor(UnsavedDialog):
 
     grows = False
 
-    #: It was written, or is to be warmed: its path.
+    #: The recipe was written; it is to be warmed: its path.
     saved = Signal(str)
     warm = Signal(str)
 
@@ -52,8 +52,9 @@ class RecipeEditor(UnsavedDialog):
         self, parent: QWidget | None, engines: Engines, path: str = "", text: str = "",
         folder: str = "", line: int = 1, form: bool = False, example: str = "",
     ) -> None:  # fmt: skip
-        """path: the file; without one, a ``text`` to begin with, saved in ``folder`` by default.
-        form: whether to open the form on it. example: the source that the text is an example of.
+        """path: the file, which is read; without one, a ``text`` to begin with, to be saved in
+        ``folder`` by default. line: where to go. form: whether to open the form on it. example: the
+        source that the text is an example of, until it is saved.
         """
         super().__init__(parent, 720, "recipe")
         self.setWindowModality(Qt.WindowModality.NonModal)
@@ -317,8 +318,9 @@ class RecipeForm(UnsavedDialog):
         self, parent: QWidget | None, then: Callable[[str, str], object], text: str = "",
         data: Tables | None = None, folder: str = "",
     ) -> None:  # fmt: skip
-        """then: takes the text, and the folder that it is to lie in, if that matters. data: of the
-        recipe in ``text``, which lies in ``folder``. Raises Unfit where the form cannot show it.
+        """then: is called with the text, and the folder that it is to lie in, or "" where that does
+        not matter. data: of the recipe that is changed, in this ``text``; folder: where it lies.
+        Raises Unfit where the form cannot show it.
         """
         names = forming.names(data) if data is not None else []
         super().__init__(parent, 640, "recipe")

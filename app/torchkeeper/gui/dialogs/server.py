@@ -66,7 +66,8 @@ class Trial(QWidget):
         self.notice = Notice()
         #: What is shown of the server, by what it is about.
         self.facts: dict[str, QLabel] = {}
-        #: All that were made: PySide (6.11) may crash over a label that ``removeRow`` takes away.
+        #: All that were made, kept: PySide (6.11) may have let go of a label that ``removeRow``
+        #: takes away, which crashes.
         self._made: dict[str, QLabel] = {}
         self.form = QFormLayout()
         self.form.setHorizontalSpacing(24)

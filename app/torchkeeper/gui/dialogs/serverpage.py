@@ -208,7 +208,7 @@ class PassphraseDialog(Dialog):
     """Asks once; what is typed goes to ssh-keygen and nowhere else."""
 
     def __init__(self, parent: QWidget | None, key: str, question: str, wrong: bool) -> None:
-        """key: its name. question: as ssh-keygen asks. wrong: whether the answer before was."""
+        """key: its name. question: ssh-keygen's words. wrong: whether the last answer was wrong."""
         super().__init__(parent, 480)
         pin = "PIN" in question
         self.setWindowTitle(self.tr("PIN of a key") if pin else self.tr("Passphrase of a key"))

@@ -44,8 +44,9 @@ class VerifyDialog(WorkDialog):
         recipes: Sequence[str] = (),
         own: bool = False,
     ) -> None:
-        """last: the last verification in words. about: what a bundle says of where it was made
-        (stores/bundles/parts.py). recipes: to begin with. own: it is a folder of the user alone.
+        """last: what the last verification came to, in words; empty without one. about: where a
+        bundle was made, and what it says of its objects (``made_in``, stores/bundles/parts.py).
+        recipes: files and folders to begin with. own: whether it is a folder of the user alone.
         """
         super().__init__(parent, jobs, 720, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))

@@ -47,7 +47,8 @@ _MENDED = frozenset({"place-blank"})
 #: Minutes that a cell may take at most.
 MOST_LIMIT = MOST_SECONDS // 60
 
-#: The interpreter, the recipes, the place, all that is not as usual, and where it goes then.
+#: The interpreter, the recipes, the place; device, threads, portable, profile, limit_s and jobs
+#: where not as usual; and where it goes then.
 Start = Callable[[str, list[str], str, Asked, Then], Job]
 
 
@@ -266,7 +267,7 @@ class Foreseen(QWidget):
     def look(
         self, python: str, recipes: Sequence[str | SentRecipe] | None, options: CellsParams
     ) -> None:
-        """Look at recipes; None: nothing yet. options: ``into`` is a path that may be no good."""
+        """Look at recipes; None: there are none yet. options: the path ``into`` may be no good."""
         asked = (python, repr(recipes), repr(options)) if python and recipes is not None else None
         if asked == self._asked:
             return

@@ -163,7 +163,7 @@ class WorkDialog(Dialog):
         return super().takes_nothing if asks else None
 
     def add_choice(self, body: QLayout, go: QPushButton, enter: bool = True) -> ChoicePage:
-        """The first page, with Cancel; ``enter``: whether Enter presses what goes on there."""
+        """Make the first page, with Cancel and ``go``. enter: whether Enter presses that."""
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.choice = page = ChoicePage(body, self.cancel, go)
         self._goes_on = go if enter else None

@@ -140,8 +140,9 @@ def sections(
     *,
     server: bool = False,
 ) -> list[Section]:
-    """All facts; without ``detail`` those that the row of the table tells. listed: the names of the
-    relatives that are in the place. related: what looking through it has brought, once known.
+    """All facts; without ``detail`` those that the row of the table tells. listed: the names of
+    entries in the place, of those that are needed or need this one. related: what looking through
+    the place has brought, once it is known. server: whether the place is one.
     """
     facts = detail.facts if detail else {}
     found = [_what(entry, facts), _made(entry, facts), _disk(entry, server)]
@@ -257,8 +258,9 @@ class _Sums(dict[str, tuple[int, int]]):
 
 
 class Counts:
-    """Adds up a large selection a piece at a time. The time of entries of AOTAutograd has that of
-    their graphs in it: both kinds together are for an engine to add up (``overlapping``).
+    """Adds up a large selection a piece at a time. The compile time of entries of AOTAutograd has
+    that of their graphs in it, so that both kinds together are for an engine to add up
+    (``overlapping``).
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,9 @@ _AROUND = 24
 
 
 class About(NamedTuple):
-    """What verdicts are about: the environment that is chosen. unjudged: why there are none."""
+    """What verdicts are about. torch, python: the version and the interpreter of the environment;
+    empty where none is chosen. unjudged: why there are no verdicts; empty where there are.
+    """
 
     torch: str = ""
     python: str = ""

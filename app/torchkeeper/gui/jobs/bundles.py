@@ -39,9 +39,10 @@ Follow = Callable[[Job, Values, GoOn], None]
 
 
 class Signing:
-    """What the jobs do that sign something. step: hears of each ticket by which a job can be
-    cancelled. listener: for a step, with what goes on with its result. kept: the request whose
-    engine stays with a job, by its id. ask: hears what ssh-keygen wants to know, and the ticket.
+    """What the jobs do that sign something. step: hears of each ticket of a job, by which that step
+    can be cancelled. listener: who hears of a job's step, and what goes on with its result. kept:
+    the request whose engine stays with a job, by its id. ask: hears of what ssh-keygen wants to
+    know: the job, the ticket that an answer is for, and what (``gui.background.keygens``).
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Signing:
         return follow
 
     def _sign(self, job: Job, key: str, where: messages.Signed, then: _Signed) -> None:
-        """where: file or held, output and replace as of ``attach_signature``."""
+        """Sign, then tell ``then`` who did and the size. where: as of ``attach_signature``."""
         job.done, job.total, job.unit, job.now = 0, None, SIGNING, ""
         self._jobs.touch(job)
         hears = partial(self._heard, job), then, self._listener(job, lambda _: None)
@@ -225,8 +226,8 @@ class Names(QObject):
         return self._ticket is not None
 
     def ask(self, env: Environment | None, files: Mapping[str, Claims]) -> None:
-        """Have the objects of files named, of which each says something; nothing is asked twice.
-        Without an environment that has a torch, they keep the names they have.
+        """Have the objects of files named; nothing is asked twice. Without an environment that has
+        a torch, they keep the names they have. files: and what each says of its objects.
         """
         of = (env.python, env.facts, tuple(files)) if env is not None and env.torch else None
         if of == self._of:

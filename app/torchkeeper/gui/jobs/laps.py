@@ -37,7 +37,7 @@ class Seen:
 
 @dataclass
 class Lap:
-    """One run. began: by time.monotonic, once it has. built: what should have been there."""
+    """One run. began: by time.monotonic's clock. built: objects that should have been there."""
 
     name: str
     began: float | None = None

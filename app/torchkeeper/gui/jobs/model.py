@@ -40,9 +40,10 @@ class Asked(TypedDict, total=False):
     """What a job was asked for. recipes: BUILTIN, files and folders. limit_s: seconds that a cell
     may take. jobs: processes at a time. source: the place that entries come from; files, output:
     the bundles that are read and written. key: what signs. offer_prepare: whether programs would
-    have to wait for a header. mark: what a place was like before. made_threads: of a bundle. warm:
-    cells that are left out, by recipe and name. paths: of the recipes, as they were read; before:
-    for each what it is called, and how many of its cells are left out.
+    have to wait for a header. mark: what a place was like before it was verified. made_threads: how
+    many threads a bundle was made with. warm: cells that are left out, each as its recipe and its
+    name. paths: of the recipes, as they were read; before: for each what it is called, and how many
+    of its cells are left out.
     """
 
     device: str | None
@@ -149,11 +150,12 @@ ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 @dataclass(eq=False)
 class Job:
     """One job. kind: the operation. place: what it changes. left: how many entries it did not take;
-    the log says which and why, ``reasons`` how many for which. now: what it is at. placed: kind and
-    path of what it has put there. partly: what was done for good, where it ended early. laps: the
-    runs of a verification; cells: what a warm-up compiles. scratch: a folder that goes with it.
-    flawed: whether some cells are not warm. kept_as: its id in the history, once it is there.
-    result: of the operation's type; empty until it is done.
+    the log says which and why, ``reasons`` how many for each reason. now: what it is at. placed:
+    kind and path of what an import, a copy or an undo has put there. partly: what was done for
+    good, where it ended early. laps: the runs of a verification; cells: what a warm-up compiles.
+    scratch: a folder that goes with it. flawed: whether some of its cells are not warm. kept_as:
+    its id in the history, once it is there. result: of the operation's type; empty until it is
+    done.
     """
 
     id: int

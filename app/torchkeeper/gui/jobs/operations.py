@@ -1,4 +1,4 @@
-"""The jobs the window can start, each in an engine of its own, and what these say of them."""
+"""The jobs that the window can start, each in an engine of its own, and what that says of them."""
 
 from __future__ import annotations
 
@@ -126,8 +126,10 @@ _TARGET = "target"
 
 
 class _Start(NamedTuple):
-    """How a job is asked for. first, then: what must be done before, and with its result. keep:
-    whether the engine stays until the job has ended. kind: what it is as a whole, if not ``op``.
+    """How a job is asked for. first: what must be done before; it calls what it is given, with more
+    parameters, to go on. keep: whether the engine stays until the job has ended. kind: the
+    operation that it is as a whole, where that is not ``op``. then: what must be done with its
+    result; it calls what it is given, with the whole result.
     """
 
     op: str
@@ -145,7 +147,7 @@ class _Start(NamedTuple):
 class Operations(QObject):
     """Starts jobs, hears them, and says what changed."""
 
-    #: A job ended well, or not; and a place whose entries or trash one has changed.
+    #: A job ended well, or did not; and a place whose entries or trash a job has changed.
     succeeded = Signal(object)
     failed = Signal(object)
     changed = Signal(str)
@@ -173,9 +175,10 @@ class Operations(QObject):
         then: Then | None = None,
         warm: Sequence[tuple[str, str]] | None = None,
     ) -> Job:
-        """Compile recipes (BUILTIN, files and folders) into a place. options: of ``Asked``, where
-        not as usual. then: where it goes afterwards, for whoever hears that it ``succeeded``. warm:
-        the cells, each as its recipe and its name, that are left out; None for all.
+        """Compile recipes (BUILTIN, files and folders) into a place. options: device, threads,
+        portable, profile, limit_s and jobs, where not as usual. then: where it goes afterwards,
+        which is for whoever hears that it ``succeeded``. warm: the cells, each as its recipe and
+        its name, that are left out; None for all.
         """
         asked: Asked = options.copy() if options else {}
         params = {name: one for name, one in asked.items() if name in _SENT}
@@ -261,9 +264,10 @@ class Operations(QObject):
         needs: bool = False,
     ) -> Job:
         """Write entries into a bundle; a file that is there stays unless ``replace``. builders: how
-        an environment builds objects, which the bundle says of those recognised (client.carrying).
-        secrets: what becomes of them (engine.screening); with None the job fails because of any.
-        key: what it is signed with (client.signers). needs: what the entries need goes with them.
+        an environment builds objects (``client.carrying``), which the bundle then says of those
+        that it recognises. secrets: what becomes of them (engine.screening); None where the job is
+        to fail because of any. key: what it is signed with (``client.signers``), before it gets its
+        name. needs: what the entries need goes with them.
         """
         params: messages.ExportParams = {
             "place": place,
@@ -296,9 +300,9 @@ class Operations(QObject):
         named: Naming | None = None,
         abouts: Sequence[About] = (),
     ) -> Job:
-        """Put what files hold into a place: all of it or, cancelled, nothing. named: how PyTorch
-        has named the objects. abouts: what the files were when they were looked at; what has
-        another manifest by now is not imported.
+        """Put what files hold into a place: all of it or, cancelled, nothing. named: the
+        environment whose PyTorch has named the objects, and the names. abouts: what the files were
+        when they were looked at; what has another manifest by now is not imported.
         """
         params: messages.ImportParams = {"files": list(files), "into": into}
         if seen := {one.file: one.manifest for one in abouts if one.manifest}:
@@ -336,8 +340,9 @@ class Operations(QObject):
         named: Naming | None = None,
         secrets: Secrets | None = None,
     ) -> Job:
-        """Copy entries: all or, cancelled, none. A bundle that is there stays unless ``replace``;
-        what they need goes along unless ``alone``. The rest: see ``export`` and ``import_files``.
+        """Copy entries to another place: all of it or, cancelled, nothing. A bundle that is there
+        stays unless ``replace``; what the entries need goes along unless they go ``alone``.
+        builders, secrets: as of ``export``; named: as of ``import_files``.
         """
         params: messages.CopyParams = {
             "place": place, "into": into, "select": selection.select,

@@ -96,8 +96,9 @@ _TEXT = 400
 
 @dataclass(slots=True)
 class Graph:
-    """outcome: of the lookup ("compiling" before its end, "none" where there was none). said:
-    whether a line of the log was about it. reason: why PyTorch does not cache it, if it says so.
+    """A graph of a cell. outcome: how the lookup ended ("compiling" before that, "none" where there
+    was none). said: whether a line of the log was about it. reason: why PyTorch does not cache it,
+    where it says so.
     """
 
     id: str
@@ -111,10 +112,11 @@ class Graph:
 
 @dataclass(slots=True)
 class CellState:
-    """began: on the clock of time.monotonic, once it is compiled. seconds: once it has ended.
-    found, of: its proof, where it has one. unfit: whether a verification does not call it good.
-    heard: lines of the log that came one by one. changed: whether the phases are to be added up
-    again; total: all seconds in them, which is always known.
+    """A cell and what came of it. began: on the clock of time.monotonic, once it is compiled.
+    seconds: once it has ended. found, of: its proof, where it has one. unfit: whether a
+    verification does not call it good. graphs, log: None while there is none. heard: lines of the
+    log that came one by one. changed: whether the phases are to be added up again; total: all
+    seconds in them, which is always known.
     """
 
     index: int

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Guide(QObject):
-    """Makes the strip, in ``above``, when first needed. new: nobody has had the window before."""
+    """Makes the strip, in ``above``, when first needed. new: this is the user's first start."""
 
     #: The guide's own folder is to be filled, or shown.
     warming = Signal(object)

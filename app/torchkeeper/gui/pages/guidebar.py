@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 tr = partial(QCoreApplication.translate, "Guide")
 
-#: The number of the step in STEPS, -1 for no guide; and since when, in seconds since the epoch.
+#: The step that somebody is at, as its number in STEPS, -1 for who wants no guide; and since when,
+#: in seconds since the epoch.
 STEP = "guide/step"
 SINCE = "guide/since"
 #: The kinds of jobs of later steps that were done already, with blanks between.

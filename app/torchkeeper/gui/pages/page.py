@@ -21,7 +21,9 @@ _HEAD = 32
 
 
 class Page(QFrame):
-    """Made when it is first shown, it lives as long as the window; ``tools`` are in its head."""
+    """A page. It is made when it is first shown, and lives as long as the window. heading: its
+    name; tools: beside it, what is done with all of it; body: the rest.
+    """
 
     #: What the sidebar says beside its name may be another now.
     marked = Signal()

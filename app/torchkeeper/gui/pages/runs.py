@@ -39,7 +39,7 @@ _NOTHING = 2.0
 
 
 class History(QWidget):
-    """Bars of one figure. told: it in words. most: of the highest bar; None: of those there are."""
+    """Bars of one figure. told: it in words. most: of the highest bar; None: the highest given."""
 
     #: A bar was clicked: which, of all that were given.
     chosen = Signal(int)

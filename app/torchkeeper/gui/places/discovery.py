@@ -126,8 +126,8 @@ class Discovery(QObject):
 
 
 class Opening(QObject):
-    """Folders and servers become places; recipes, and folders of nothing else, go on their list;
-    for exported programs one is begun; other files are looked into for an import.
+    """Folders and servers become places; recipes, and folders of nothing else, are put on their
+    list; for exported programs a recipe is begun; and other files are looked into for an import.
     """
 
     #: Bundles are to be looked into, recipes to be listed, and one begun for exported programs.

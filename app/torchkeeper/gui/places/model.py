@@ -38,9 +38,10 @@ EXPORTED_TO = "export/folder"
 
 
 class Place(NamedTuple):
-    """One place, and why it is listed. added: by the user, who alone takes it off again. bundle: a
-    file, which nothing can be written into. read_only: the user wants nothing to be changed in it.
-    name: what the user calls a server, whose ``path`` is an address, without its password.
+    """One place: where it is, why it is listed, and whether there is anything. added: put on the
+    list by the user, who alone takes it off again. bundle: it is a file, which nothing can be
+    written into. read_only: the user wants nothing to be changed in it. name: what the user calls a
+    server, whose ``path`` is an address, without its password.
     """
 
     path: str

@@ -201,7 +201,8 @@ class Servers(QObject):
             self._discovery.protect(place, not self._context.places.read_only(place))
 
 
-#: Milliseconds from a change of the picture to the question for it, and entries asked at once.
+#: Milliseconds between what changes the picture and the question for what is in it then; and
+#: entries that are asked for at once.
 REST_MS = 100
 AT_ONCE = 64
 #: Of a selection so many are asked for; what all of a large server is cannot be known.
@@ -211,7 +212,9 @@ AGAIN_MS = 5000
 
 
 class Facts(QObject):
-    """Asks for what of a server is seen or selected, once a listing, one question at a time."""
+    """Asks for the entries of a server that are on the screen or selected, each once a listing: one
+    question at a time, for what is to be seen then; what was scrolled past is never asked for.
+    """
 
     def __init__(
         self, engines: Engines, listing: Listing, model: EntriesModel, table: EntryTable

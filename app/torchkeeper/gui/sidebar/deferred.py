@@ -114,8 +114,8 @@ class SidebarFlows(QObject):
         self._context.update_soon()
 
     def with_environment(self, what: str) -> None:
-        """Do with the current one: have verdicts be about it ("use"), and the doctor look
-        ("doctor"), "ask" it anew what it is, "prepare" it, or "copy" its path to the clipboard.
+        """Do something with the current environment: have verdicts be about it ("use"), or the
+        doctor look ("doctor"), "ask" it anew what it is, "prepare" it, or "copy" its path.
         """
         context, one = self._context, self._list.current
         if one is None:

@@ -30,8 +30,9 @@ _ROOM = 7
 
 
 class Mark(NamedTuple):
-    """What is beside the name of a page. words: icon and number, for a tooltip and a screen reader;
-    role: the colour of both. done: how much of what it is busy with; None where nobody knows.
+    """What is beside the name of a page. icon: a mark, or "". number: how many, or "". words: both,
+    for a tooltip and a screen reader. role: the colour of both. busy: whether something is under
+    way; done: how much of it, None where nobody knows.
     """
 
     words: str

@@ -16,9 +16,10 @@ FEW_BYTES, SMALL_SHARE = 1_000_000_000, 0.05
 
 
 class Standing(NamedTuple):
-    """None for what is not known. entries, size: what it held when somebody last looked. free,
-    total: bytes of its file system. trouble: why it could not be read. silent: its disk does not
-    answer. filling: how much of the job that writes into it is done, -1 where nobody knows.
+    """What is known of a place beside where it is; None for what is not. entries, size: what it
+    held when somebody last looked. free, total: bytes of its file system. trouble: why it could not
+    be read, in a few words. silent: its disk does not answer. filling: how much of the job that
+    writes into it is done, -1 where nobody knows; job: what that is called.
     """
 
     entries: int | None = None

@@ -1,4 +1,6 @@
-"""What becomes of what is dropped on the sidebar, or pasted there; what it is, is looked up."""
+"""What becomes of what is dropped on the sidebar, or pasted there. While it is dragged only names
+are known: what they are is looked up, and again before anything is done.
+"""
 
 from __future__ import annotations
 

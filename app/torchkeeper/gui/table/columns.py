@@ -1,4 +1,7 @@
-"""Columns, sorting and grouping of the table; of what was kept is used what makes sense."""
+"""Which columns the table shows, in what order and how wide; by which it is sorted, and by what it
+is grouped. The columns are kept as JSON that names them: a later version understands it, and of a
+damaged one what makes sense is used.
+"""
 
 from __future__ import annotations
 

@@ -502,7 +502,9 @@ class EntriesModel(LinesModel):
     def _swap(
         self, every: list[Row], touched: set[Line] | None, changed: set[Row]
     ) -> Iterator[None]:
-        """Show these sorted rows. touched: as of ``difference``; None where they are too many."""
+        """Show these rows, all of which are sorted. The last step alone is what can be seen.
+        touched: as of ``difference``; None where so many are that nobody looks which.
+        """
         rows: list[Row] = []
         kinds = Counter[str]()
         for piece in work.pieces(every):

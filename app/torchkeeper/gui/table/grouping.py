@@ -47,8 +47,9 @@ class Weight:
 
 
 class Group:
-    """Rows that the filter lets through, under a heading, for which it stands in the lines of the
-    table; it stays the same as long as its place is shown. name: what its rows have in common.
+    """Some of the rows, under a heading, for which it stands in the lines of the table; without
+    grouping the one group has no heading. The object stays the same for as long as its place is
+    shown. name: what its rows have in common. rows: those that the filter lets through, in order.
     """
 
     __slots__ = ("_weight", "by", "collapsed", "name", "rows")

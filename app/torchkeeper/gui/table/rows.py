@@ -117,9 +117,10 @@ def let_go(rows: list[Any]) -> Iterator[None]:
 
 @dataclass
 class Totals:
-    """What is shown, added up. counts: as of ``artifacts.entry.tally``; the others are of entries
-    alone, where there are any. verdicts: how many have which, None for none; torches: of
-    what versions those are that are stale, None where that is not known.
+    """What is shown, added up. counts: as of ``artifacts.entry.tally``. files, size, broken,
+    unread, orphans: of the entries alone, where there are any. verdicts: how many have which, None
+    for those without one. torches: of what versions those are that are stale, None where that is
+    not known.
     """
 
     counts: Tally = field(default_factory=lambda: tally(()))
@@ -259,7 +260,8 @@ def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[R
     if not apart:
         every = [row for row in every if row.entry.kind not in COUNTED_APART]
     terms = _terms(query) or [""] * len(query.tests)
-    # Sorted rows lie all over the memory: a few fetched in one go is twice as fast as row by row.
+    # Sorted rows lie all over the memory. What a few of them refer to is fetched in one go, and is
+    # near when it is looked at: twice as fast as row by row.
     for first in range(0, len(every), _NEAR):
         some = every[first : first + _NEAR]
         for term, test in zip(terms, query.tests, strict=True):
@@ -323,9 +325,10 @@ _STEP = 256
 
 
 def dealt(rows: Rows, key: Key, descending: bool) -> Iterator[Rows]:
-    """The same as sorting rows, which could not be interrupted, a thousand or so at a time: each
-    goes to those of about its value, and those are sorted. Sorting runs and merging them would look
-    at every run for every piece: with 500,000 rows 10 ms at a time.
+    """Rows that are in no order, in order, a thousand or so at a time. Equal rows stay in their
+    order: the same as sorting all of them, which could not be interrupted. Each goes to those of
+    about its value first, and those are sorted. Sorting runs and merging them would look at every
+    run for every piece: with 500,000 rows 10 ms at a time.
     """
     sample: list[Any] = []
     for first in range(0, len(rows), _LOOK * _STEP):
@@ -335,7 +338,8 @@ def dealt(rows: Rows, key: Key, descending: bool) -> Iterator[Rows]:
     step = _DEALT // _LOOK
     cuts = list(dict.fromkeys(sample[step::step]))
     yield []
-    # Very many may equal a cut: they need no sorting.
+    # Between two cuts there are those that equal neither; there may be very many that equal one,
+    # and they need no sorting.
     between: list[list[Row]] = [[] for _ in range(len(cuts) + 1)]
     equal: list[list[Row]] = [[] for _ in cuts]
     for first in range(0, len(rows), _STEP):

@@ -36,7 +36,8 @@ class EntryTable(QTableView):
     """The entries. Selection and scroll position survive what the model tells as a reset."""
 
     selection_changed = Signal()
-    #: What is selected is dragged; the pointer is there meanwhile; it is let go of; Escape ends it.
+    #: The selected rows are being dragged; the pointer is there on the screen meanwhile; the button
+    #: was let go of; Escape was pressed.
     dragged = Signal()
     drag_moved = Signal(QPoint)
     let_go = Signal()
@@ -44,7 +45,8 @@ class EntryTable(QTableView):
 
     def __init__(self, model: EntriesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        # To tell what Qt's own is, PySide makes every type of widget: 8 ms before the first rows.
+        # Asked for a viewport that Qt has made, PySide makes every type of widget there is, to see
+        # which one it may be: 8 ms before the first rows.
         self.setViewport(QWidget())
         self.setObjectName("entries")
         self.setAccessibleName(self.tr("Entries of the place"))
@@ -67,7 +69,8 @@ class EntryTable(QTableView):
         self.name = NameColumn(self)
         self.setSortingEnabled(True)
         self.sortByColumn(SIZE, Qt.SortOrder.DescendingOrder)
-        #: What is selected; where that is not known yet, ``selection_changed`` follows.
+        #: What is selected, which may be a million entries; where it is not known yet,
+        #: ``selection_changed`` follows.
         self.chosen = Chosen(self.selected_lines, self)
         self.chosen.told.connect(self.selection_changed)
         for changed in (self.selectionModel().selectionChanged, model.modelReset, model.changed,
@@ -465,7 +468,8 @@ class EntryTable(QTableView):
             return
         arrow = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
         if rows and plain and arrow and not self.selectionModel().hasSelection():
-            # Qt makes the first row the current one unseen: the first arrow selects that.
+            # Qt makes the first row the current one unseen; the first arrow selects it, not the
+            # second. From a heading it goes on.
             at = max(0, self.currentIndex().row())
             if self._group_at(self.entries.index(at, 0)) is None:
                 self.go_to_row(at)

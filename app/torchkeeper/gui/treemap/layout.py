@@ -1,4 +1,6 @@
-"""The tiles of a map, after Bruls, Huizing and van Wijk, “Squarified treemaps” (2000)."""
+"""The tiles of a map: where they go, how they are filled, and what is said of them. After Bruls,
+Huizing and van Wijk, “Squarified treemaps” (2000). Knows nothing of windows.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +26,17 @@ REST = "\0smaller"
 _LEAST = 40.0
 #: Square pixels that the tile of the rest has at least, so that a pointer meets it.
 _LEAST_REST = 700.0
-#: Of all pixels it has this part at most: of half a million entries the largest would be one each.
+#: Of all square pixels it has this part at most, however much it stands for: of half a million
+#: entries the largest would be a single pixel each.
 _MOST_REST = 0.25
 
 Key = tuple[str, ...]
 
 
 class Tile(NamedTuple):
-    """key: what it is called by who made it. name: what people read, printable. shade: as ``fill``
-    knows it. detail: what else is said of it. held: its entries in words, where it has other, too.
+    """Something that takes room. key: what it is called by who made it. name: what people read, all
+    of it printable. shade: as ``fill`` knows it. detail: what else there is to say of it. held: how
+    many entries it stands for, in words, where it stands for other things, too.
     """
 
     key: Key
@@ -50,7 +54,9 @@ class Tile(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """What is drawn, how large, and what the last stands for. shrunk: that is larger than drawn."""
+    """The tiles that are drawn, how large each is, and those that the last one stands for. shrunk:
+    whether the last one is drawn smaller than it is, so that there is room for the others.
+    """
 
     tiles: list[Tile]
     sizes: list[float]
@@ -66,9 +72,10 @@ def fold(
     detail: str = "",
     empty: str = "",
 ) -> Folded:
-    """Those of some tiles, the largest first, that can be seen on so many square pixels. rest:
-    stands for what is smaller than all of them, where whoever made them knows it. name, detail: of
-    the tile of the rest, with a place for how many there are; empty: its detail, where all are.
+    """Those of some tiles, the largest first, that can be seen on so many square pixels; what is
+    empty has none of its own. rest: stands for what is smaller than all of them, as far as whoever
+    made them knows it. name, detail: what the tile of the rest is called, with a place for how many
+    there are, and what else there is to say of it; empty: that, where all of them are empty.
     """
     if not any(tile.bytes for tile in tiles) and not (rest and rest.bytes):
         return Folded([], [], [])
@@ -133,8 +140,9 @@ class Box(NamedTuple):
 
 
 def squarify(sizes: Sequence[float], room: Box) -> list[Box]:
-    """A box for each size, in this order, which fill the room; best where the largest comes first.
-    What is negative or no number gets no area; where all are nothing, all get the same.
+    """A box for each size, in the same order, which fill the room together; best where the largest
+    size comes first. What is negative or no number counts as nothing, and gets a box without an
+    area; where all are nothing, all get the same.
     """
     parts = _parts(sizes)
     found = [Box(room.right, room.bottom, 0.0, 0.0)] * len(parts)
@@ -225,7 +233,8 @@ def neighbour(boxes: Sequence[Box], at: int, dx: int, dy: int) -> int:
         gap = near - end if dx + dy > 0 else begin - far
         if number == at or box.width <= 0 or box.height <= 0 or gap < -0.5:
             continue
-        # How far it is from the middle of here comes first; half a pixel, of rounding, is no gap.
+        # How far it is from the middle of here comes first; half a pixel is no gap: edges that were
+        # rounded touch.
         off = max(0.0, low - middle, middle - high)
         found = (off, max(0.0, round(gap)), abs(middle - (low + high) / 2))
         if found < nearest:

@@ -1,4 +1,4 @@
-"""The map over the table. It hears of the selection from that alone, and tells what users do."""
+"""The map over the table: it hears of the selection from the table, and tells it what users do."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class MapPane(QFrame):
     """The entries that the filter shows, as tiles in the groups of the table."""
 
     def __init__(self, table: EntryTable, by_kind: Callable[[Callable[[], None]], None]) -> None:
-        """by_kind: groups the table, then calls what it is given."""
+        """by_kind: groups the table by kind, and calls what it is given when that is done."""
         super().__init__()
         self.setObjectName("pane")
         self._table, self._model = table, table.entries

@@ -42,7 +42,8 @@ class Judging(QObject):
     def __init__(self, engines: Engines, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._engines = engines
-        #: What told the kept engine of an environment, which that was, and the question under way.
+        #: The request that told the kept engine of an environment, which one that was, and the
+        #: question under way.
         self._first: int | None = None
         self._knows: Env | None = None
         self._ticket: int | None = None
@@ -62,8 +63,9 @@ class Judging(QObject):
         found: Callable[[list[JudgedFinding]], object] | None = None,
         anew: Callable[[], object] | None = None,
     ) -> None:
-        """Ask for the verdicts of a place, instead of any other question. found: hears findings
-        ``judged``; over: the counts (engine/checking.py); anew: what was found is void.
+        """Ask for the verdicts of all entries of a place, instead of any other question. found:
+        hears findings ``judged``; over: the counts in the end (engine/checking.py); anew: what was
+        found is void, the question is asked once more.
         """
         if self._ticket is not None or self._knows is not env.facts:
             self.forget()

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 #: So many entries of a server are judged unasked: all their values are to be fetched for that.
 FEW = 200
-#: Milliseconds between two questions about a place that changes, and their part of the time.
+#: Milliseconds between two questions about a place that changes, and the part of the time that
+#: questions may take at most.
 _REST_MS, _SHARE = 1500, 0.2
 
 
@@ -48,7 +49,8 @@ class Verdicts(QObject):
         self._listing, self._table, self._model = listing, table, table.entries
         self._environments = environments
         self._judging = Judging(engines, self)
-        #: What verdicts in the rows, and asked for, are of: the place, the facts, which state.
+        #: What the verdicts in the rows are of, and those that are being asked for: the place, the
+        #: facts of the environment, and which state of the place.
         self._known: tuple[Any, ...] | None = None
         self._asked: tuple[Any, ...] | None = None
         #: The place and the facts that verdicts in the rows are about, if there may be any.

@@ -1,5 +1,5 @@
 """The environments that verdicts can be about, their words, and the button that chooses one.
-Nothing here waits: they are looked for in a thread, and asked in processes for a limited time.
+Nothing here waits: a thread looks for interpreters, processes ask each for a limited time.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Environment:
-    """An interpreter, and what a probe said of it. label: why it is known. added: by the user.
-    starts: whether it may be started (client.engines.interpreters). counts: whether the disk says
-    that it may have a torch. writers: what of it others can change. facts: of the last time (see
-    verdict.environment.probe). error: why it could not be asked.
+    """An interpreter, and what a probe said of it. label: why it is known. added: whether the user
+    named it. starts: whether it may be started (client.engines.interpreters). counts: whether it
+    may have a torch as far as the disk tells. writers: what of it others can change. facts: as
+    verdict.environment.probe tells; those of before while it is asked again. error: why it could
+    not be asked.
     """
 
     python: str

@@ -119,7 +119,8 @@ class EmptyState(QWidget):
         self._fit()
 
     def minimumSizeHint(self) -> QSize:
-        # A layout takes any wrapped text for a line or two, and leaves no room for all of it.
+        # A layout takes any wrapped text for a line or two; what is beside this has to leave it the
+        # room for its words and its button.
         least = super().minimumSizeHint()
         if self._side or not self.isVisible():
             return least

@@ -207,7 +207,7 @@ def button(
     danger: bool = False,
     enter: bool = True,
 ) -> QPushButton:
-    """primary: it goes on; danger: it cannot be undone; enter: Enter presses it."""
+    """A push button. primary: it goes on; danger: it cannot be undone; enter: Enter presses it."""
     made = Button(text)
     if then is not None:
         made.clicked.connect(then)
@@ -289,7 +289,8 @@ def picture(name: str, size: int, colour: str = "muted") -> QLabel:
     return made
 
 
-#: A widget, a layout, a space of pixels, the room that is left; or one with its stretch or place.
+#: What stands in a row or a column: a widget, a layout, a space of so many pixels, the room that is
+#: left; or one with its stretch, or where it stands.
 Part = QWidget | QLayout | int | tuple[QWidget | QLayout, int | Qt.AlignmentFlag] | None
 #: Pixels at the left, the top, the right and the bottom.
 Margins = tuple[int, int, int, int]
@@ -342,7 +343,7 @@ def page(layout: QLayout) -> QWidget:
 def split(
     *parts: QWidget, sizes: Sequence[int], upright: bool = False, lined: bool = False
 ) -> QSplitter:
-    """Parts beside each other, or ``upright``; ``lined``: by a line, where they have no edges."""
+    """Parts side by side, or ``upright`` one above the other; ``lined``: with a line between."""
     made = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
     made.setObjectName("" if lined else "framed")
     made.setChildrenCollapsible(False)
@@ -385,8 +386,9 @@ def frame(name: str, layout: QLayout) -> QFrame:
 
 
 class Wrapping(QWidget):
-    """A row of controls no wider than its widest has to be, which it places itself: a layout in
-    Python would own items that Qt deletes with controls, and letting go of them ends the process.
+    """A row of controls no wider than its widest has to be, which it places itself; what is hidden
+    takes no room. A layout in Python would own items that Qt deletes when a control goes, and the
+    process ends when Python lets go of them as well.
     """
 
     def __init__(self) -> None:
@@ -455,8 +457,9 @@ class Compound(QWidget):
         reached(self).setAccessibleName(name)
 
 
-# Choices and numbers that the wheel passes over: with Qt's own, whoever scrolls a form with the
-# pointer on one would choose another interpreter or folder without noticing.
+# Choices and numbers that the wheel passes over: it is for what is scrolled. Qt's own take each
+# turn of it as a choice: whoever scrolls a form with the pointer on one would choose another
+# interpreter or folder without noticing.
 
 _Index = QModelIndex | QPersistentModelIndex
 #: Pixels of the line between two parts of a list, with what is free around it.

@@ -71,14 +71,15 @@ def items(tree: QTreeWidget) -> list[QTreeWidgetItem]:
     return [top for top in tops if top is not None]
 
 
-#: Characters of a name that are seen before anything stands beside it; and of that, at most.
+#: Characters of a name that are seen before anything stands beside it; and of what does, at most:
+#: what is longer is cut.
 _NAME, _BESIDE = 28, 32
 #: Pixels between what is in a column and the next.
 _BETWEEN = 12
 
 
 class Fitted(QTreeWidget):
-    """Its columns are as wide as their content; some are left away before names have no room."""
+    """A list with columns as wide as their content; some are left away before names are cut."""
 
     def __init__(self, name: int, leaves: Sequence[int]) -> None:
         """name: the column of the names; leaves: those that are left away, the first first."""
@@ -241,7 +242,7 @@ class NumberedEdit(QPlainTextEdit):
 
 
 class EditingDelegate(QStyledItemDelegate):
-    """Leaves what was typed alone: Qt shows the model's value again with any change of the line."""
+    """Keeps what somebody types: Qt shows the model's value anew with any change of the line."""
 
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
         if not (isinstance(editor, QLineEdit) and editor.isModified()):

@@ -1,7 +1,8 @@
-"""The one door for texts that Qt may take for more: tooltips, What's This, labels and captions.
-A name, a path or an answer of a server may say ``<img src="/dev/zero">``. Qt guesses by its first
-line whether a tooltip is HTML (``Qt.mightBeRichText``), and loads then what that names. Here
-nothing is taken for HTML, all has a bound and is seen; tests/test_house.py finds what goes past.
+"""The one door for texts that Qt may take for more than text: tooltips, What's This, labels, and
+what an ``&`` underlines. A name, a path or an answer of a server may say ``<img src="/dev/zero">``.
+Qt guesses by its first line whether a tooltip is HTML (``Qt.mightBeRichText``), and loads then what
+that names. What goes through here is never taken for HTML, has a bound, and hides nothing;
+tests/test_house.py finds what goes past it.
 """
 
 from __future__ import annotations

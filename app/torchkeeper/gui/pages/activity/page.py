@@ -115,7 +115,8 @@ def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
         painter.drawRoundedRect(done, 2, 2)
 
 
-#: Pixels of the list at least, and of the page where the chosen job stands beside it, not below.
+#: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
+#: and not below.
 _LIST, _BESIDE = 280, 880
 #: Their heights, and their widths, at first.
 _TALL, _WIDE = [200, 360], [360, 640]
@@ -127,7 +128,8 @@ class ActivityPage(Page):
     """Has the jobs of this session, and reads the history whenever it comes to be shown."""
 
     current_changed = Signal()
-    #: The chosen job is to be shown; what came of it is to be opened, or shown in the file manager.
+    #: The chosen job is to be shown: how far it is, or what came of it. What came of it is to be
+    #: opened, shown in the file manager, or measured; the rest of it is to be warmed.
     showing = Signal()
     opening = Signal(object)
     revealing = Signal(object)

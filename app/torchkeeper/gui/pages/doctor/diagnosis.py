@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """facts: as a probe tells, empty where there is no torch. machine: whether the user's other
-    caches are looked at, too. reads: folders of other environments. variables: names of all set.
+    """What is to be looked at. facts: as a probe tells, empty where there is no torch. machine:
+    whether the user's other caches are looked at, too. reads: folders that other environments use.
+    variables: the names of all that are set there.
     """
 
     python: str
@@ -91,7 +92,7 @@ class Diagnosis(QObject):
         return self._seen.get((one.check, *diagnosing.subject(one.finding)), self.at)
 
     def look_anew(self) -> None:
-        """Make all checks again, but do not try the interpreter; what was found stays meanwhile."""
+        """Make all checks again, without trying the interpreter; what was found stays meanwhile."""
         if self.busy or self.result is None:
             return
         heard: list[Told] = []
@@ -148,7 +149,9 @@ class Diagnosis(QObject):
     def look_again(
         self, one: Told, then: Callable[[bool], object], *, prepared: bool = False
     ) -> None:
-        """Check a finding again; ``then`` hears whether it is gone. prepared: the toolchain too."""
+        """Have the check of a finding made again; ``then`` is told whether the finding is gone.
+        prepared: what the interpreter can do may have changed, and is tried again.
+        """
         if prepared and self.asked is not None:
 
             def tried(toolchain: Toolchain) -> None:
@@ -262,7 +265,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 @dataclass(eq=False)
 class Plan:
-    """ticket: the engine that holds it; answer: as ``mend`` with ``dry`` told; entries: that go."""
+    """What a fix does. ticket: of its engine; answer: of a ``dry`` ``mend``; entries: what goes."""
 
     told: Told
     ticket: int | None = None

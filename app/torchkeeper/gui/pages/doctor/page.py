@@ -187,7 +187,7 @@ class DoctorPage(Page):
                 self._say_when()
 
     def _grow_old(self) -> None:
-        """Nobody tells of folders that are not shown, nor of processes: look again now and then."""
+        """Look again at what nobody tells of: folders that are not shown, and processes."""
         found = self.diagnosis
         self._say_when()
         if found.found and time.time() - found.at > max(_OLD, _SHARE * found.took):

@@ -357,7 +357,7 @@ class ReasonCard(QtWidgets.QFrame):
 
 
 class Reclaiming(QWidget):
-    """All of the cards. Of several places one is chosen first that ``clean`` or ``empty`` gets."""
+    """All of the cards. ``clean`` and ``empty`` get a place; of several one is chosen first."""
 
     def __init__(
         self,

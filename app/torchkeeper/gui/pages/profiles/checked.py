@@ -136,7 +136,7 @@ def led_to(values: Mapping[str, str], version: str | None) -> dict[str, str]:
 
 
 class Live(QObject):
-    """Checks a set of values: by the rules at once, by an engine when nothing is typed any more."""
+    """Checks the last set of values: by the rules at once, by an engine when typing has stopped."""
 
     changed = Signal()
 

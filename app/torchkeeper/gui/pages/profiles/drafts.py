@@ -190,7 +190,8 @@ class DraftList(QListWidget):
         self.paint()
 
 
-# What the window knows of profiles. It waits for disks, in a thread that may (background.lookups).
+# What the window knows of profiles. Everything here waits for disks, and is called in a thread that
+# may (``gui.background.lookups``).
 
 #: One after the other: who renames a profile and saves it then does it in that order.
 _WRITING = threading.Lock()
@@ -303,7 +304,9 @@ def offered(path: str, form: str = "", container: str = "") -> Offered:
 
 
 def written(profile: Profile, form: str, from_secret: str = "") -> Written:
-    """A profile in a format; from_secret: NAME/KEY of its password's Secret. Raises UserError."""
+    """A profile in a format. from_secret: NAME/KEY of the Secret of a cluster that has its
+    password, "" where the password goes along. Raises UserError.
+    """
     from torchkeeper.client.profiles import formats
     from torchkeeper.client.profiles.profile import masked, with_password
 

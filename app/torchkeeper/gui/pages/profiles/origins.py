@@ -42,8 +42,9 @@ _COMMAND = 100
 
 
 def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]]:
-    """What variables and code set, as a profile; the variables whose password it lacks, as nobody
-    is shown that; and those left out: no address without what is hidden, or too long.
+    """What variables and code set there, as a profile; the variables whose password it lacks, as
+    nobody is shown that; and those that it lacks altogether, as they are no address without what is
+    hidden, or too long for a profile. What is as PyTorch has it is left to PyTorch.
     """
     values, lacking, left = {}, [], []
     for one in found.shown(True):
@@ -66,7 +67,7 @@ def profile_of(found: Settled, name: str) -> tuple[Profile, list[str], list[str]
 class OriginsTab(QWidget):
     """Asks only while it is seen: an interpreter takes seconds to say what its torch holds."""
 
-    #: A profile is to be made of this: as ``profile_of`` says.
+    #: A profile is to be made of this: what ``profile_of`` returns.
     making = Signal(object, object, object)
 
     def __init__(self, engines: Engines) -> None:

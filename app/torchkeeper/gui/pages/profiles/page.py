@@ -181,7 +181,9 @@ class SettingsPage(Page):
             self._origins.let_go()
 
     def show_setting(self, name: str, python: str = "") -> None:
-        """Go to a setting: in ``python``, to where its value comes from; else in the form."""
+        """Go to a setting: to where its value in the environment of ``python`` comes from, or
+        without one, to its field in the form of the chosen profile.
+        """
         if python:
             self.tabs.setCurrentWidget(self.origins)
             self.choice_of.choose(python)

@@ -34,9 +34,10 @@ _LONGEST = 2000
 
 @dataclass(frozen=True)
 class Form:
-    """What the fields say, as typed. inputs: a line each, as ``[batch, 64] float32``, a number,
-    true, false, a text, or any value that is TOML in one line. sizes: as ``batch = 1, 8; n = 512``.
-    dynamic: None as PyTorch decides. calls: whether there are several, which ``inputs`` only shows.
+    """What the fields of the form say, as they were typed. inputs: a line each, as ``[batch, 64]
+    float32``, a number, true, false, a text, or any other value as TOML has it in one line. sizes:
+    as ``batch = 1, 8; n = 512``. dynamic: None as PyTorch decides. gradients: of GRADIENTS. calls:
+    whether there are several, which ``inputs`` only shows.
     """
 
     kind: Kind
@@ -170,7 +171,8 @@ def _line(value: Any) -> str:
     return toml.value_of(value)
 
 
-# A recipe that is there, in the form. All in its text that is not changed there stays as it is.
+# A recipe that is there, in the form: what the form shows of it, and its text with what was changed
+# there. All else in the text stays as it is.
 
 _SHOWN = ("device", "dtype", "mode", "dynamic", "fullgraph", "backward", "grad")
 #: What a switch is where nothing is said of it.
@@ -178,8 +180,9 @@ _USUAL = {"fullgraph": False, "backward": False, "grad": True}
 
 
 class Unfit(Exception):
-    """The form cannot show a recipe: "source" (it compiles no callable). Or not change it: "shared"
-    (one of several is to be without what all have), "text" (it cannot be changed in parts).
+    """The form cannot show a recipe: "source" (what is compiled is no callable). Or it cannot
+    change it: "shared" (one of several callables is to be without what all have), "text" (its text
+    cannot be changed in parts).
     """
 
 
@@ -241,7 +244,7 @@ def own(data: Tables, at: int = 0) -> list[str]:
 
 
 def changed(text: str, data: Tables, form: Form, at: int = 0) -> str:
-    """The text with what the form says otherwise. Raises Wrong; Unfit where it cannot be whole."""
+    """The text with what the form says otherwise. Raises Wrong, and Unfit if a part were lost."""
     expected = copy.deepcopy(data)
     item = _item(data, at)
     before = form_of(data, at)

@@ -37,7 +37,9 @@ BUILTIN = "builtin"
 
 @dataclass(frozen=True)
 class Known:
-    """path: of its file, or BUILTIN. error: why it is not readable. cells: 0 if it is not good."""
+    """A recipe. path: of its file, or BUILTIN. faults: what is wrong with what it says; error: why
+    it cannot be read at all. cells: 0 where either is the case.
+    """
 
     path: str
     name: str
@@ -66,7 +68,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a text comes to: its faults, or its cells by name, and its data. called: by itself."""
+    """What a text comes to: its faults, or the names of the cells that it makes. source: what these
+    are of. data: its tables, where there are no faults. called: what it calls itself.
+    """
 
     faults: Sequence[Fault]
     cells: Sequence[str] = ()
@@ -92,8 +96,9 @@ class Made:
 
 
 class Wired(NamedTuple):
-    """Recipes as a request has them, and their files, or BUILTIN. Where cells are left out, only:
-    the indexes of the others, before: of each path the recipe's name, and how many are left out.
+    """Recipes as a request has them, and the file of each, or BUILTIN. Where cells are left out:
+    only: the indexes of the others, and before: for each path what its recipe is called and how
+    many of its cells are left out; else both are None.
     """
 
     recipes: Sequence[str | SentRecipe]
@@ -105,7 +110,9 @@ class Wired(NamedTuple):
 def listed(
     add: Sequence[str] = (), remove: Sequence[str] = (), unless: bool = False
 ) -> list[Listed]:
-    """The list after ``add``, ``unless`` a folder has them, and ``remove``. Raises UserError."""
+    """The list, after some were put on it, ``unless`` a folder of it has them, and some taken off.
+    Raises UserError as ``client.recipes.files.add`` and ``remove``.
+    """
     from torchkeeper.client.kept import verified
     from torchkeeper.client.recipes import files as recipes
 
@@ -229,8 +236,9 @@ def made(names: Sequence[str]) -> Made:
 
 
 def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> Wired:
-    """warm: the cells to be left out, by recipe and name, because a recipe that was corrected may
-    number its cells in another way. Raises UserError, "rest-gone" where no others are left.
+    """Recipes as a request has them. warm: the cells, each as its recipe and its name, that are to
+    be left out: by name, because a recipe that was corrected may number its cells in another way.
+    Raises UserError, "rest-gone" where no others are left.
     """
     from torchkeeper.client.recipes import files as recipes
 
