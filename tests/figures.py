@@ -18,8 +18,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 423,
-    "lines": 100_500,
-    "lines of code": 74_010,
+    "lines": 100_691,
+    "lines of code": 74_003,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
