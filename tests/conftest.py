@@ -26,7 +26,7 @@ from tests.forking.engines import STARTED, STARTED_READER, Engines
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client.engines import process
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.stores import reader
 from torchkeeper.stores.folders import owners
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tests.conftest import DATA
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.stores import places
 from torchkeeper.warm import processes
 

@@ -34,7 +34,7 @@ from PySide6.QtWidgets import QMainWindow
 from tests.bench import measure
 from tests.bench.measure import Figure
 from tests.bench.table import ROWS, entries
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.gui.app import application
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.window import Window
@@ -66,12 +66,12 @@ def engine(folder: Path, rows: int) -> Path:
     """A program that speaks as an engine does, and lists made-up entries."""
     made = entries(rows)
     with (folder / "rows").open("wb") as file:
-        for first in range(0, rows, wire.MAX_ROWS):
-            batch = [entry.to_json() for entry in made[first : first + wire.MAX_ROWS]]
-            file.write(wire.encode({"type": "rows", "id": 1, "rows": batch}))
-        file.write(wire.encode({"type": "result", "id": 1, "result": {"mark": "x"}}))
+        for first in range(0, rows, protocol.MAX_ROWS):
+            batch = [entry.to_json() for entry in made[first : first + protocol.MAX_ROWS]]
+            file.write(protocol.encode({"type": "rows", "id": 1, "rows": batch}))
+        file.write(protocol.encode({"type": "result", "id": 1, "result": {"mark": "x"}}))
     program = folder / "engine"
-    text = _SPEAK.format(python=sys.executable, protocol=wire.PROTOCOL, rows=folder / "rows")
+    text = _SPEAK.format(python=sys.executable, protocol=protocol.PROTOCOL, rows=folder / "rows")
     program.write_text(text)
     program.chmod(0o700)
     return program

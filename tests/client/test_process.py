@@ -24,9 +24,9 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.engine import home, wire
+from torchkeeper.engine import home, protocol
 from torchkeeper.engine.operations import OPERATIONS
-from torchkeeper.engine.wire import MAX_ROWS, Message
+from torchkeeper.engine.protocol import MAX_ROWS, Message
 from torchkeeper.stores.folders import locks
 
 pytestmark = pytest.mark.usefixtures("started_engines")
@@ -117,7 +117,7 @@ def test_a_request_that_is_too_long_is_said_and_not_waited_for() -> None:
 
 def answering(folder: Path, *messages: dict[str, object]) -> str:
     """An interpreter that says just that, whatever it is asked."""
-    hello = {"type": "hello", "protocol": wire.PROTOCOL}
+    hello = {"type": "hello", "protocol": protocol.PROTOCOL}
     said = "".join(json.dumps(one) + "\n" for one in (hello, *messages))
     script = folder / "python"
     script.write_text(f"#!{sys.executable}\nimport sys\nprint({said!r}, end='', flush=True)\n"

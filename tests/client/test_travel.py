@@ -16,11 +16,11 @@ from torchkeeper.client.engines import travel
 ASK = """
 import sys, traceback
 sys.path.insert(0, sys.argv[1])
-from torchkeeper.engine import wire
-print(wire.__file__)
-print(wire.encode.__code__.co_filename)
+from torchkeeper.engine import protocol
+print(protocol.__file__)
+print(protocol.encode.__code__.co_filename)
 try:
-    wire.encode({"text": object()})
+    protocol.encode({"text": object()})
 except TypeError:
     traceback.print_exc(file=sys.stdout)
 """
@@ -40,8 +40,8 @@ def said(archive: Path) -> list[str]:
 
 def test_what_is_compiled_is_used_and_names_the_source(made: Path) -> None:
     file, frames, *trace = said(made)
-    assert file == f"{made}/torchkeeper/engine/wire.pyc"
-    assert frames == f"{made}/torchkeeper/engine/wire.py"
+    assert file == f"{made}/torchkeeper/engine/protocol.pyc"
+    assert frames == f"{made}/torchkeeper/engine/protocol.py"
     assert any(f'"{frames}"' in line and "in encode" in line for line in trace), trace
     at = next(at for at, line in enumerate(trace) if f'"{frames}"' in line)
     assert "json.dumps" in trace[at + 1], "its source can be shown"
@@ -58,7 +58,7 @@ def test_another_python_takes_the_source(made: Path, tmp_path: Path) -> None:
                 data = b"\x01\x02\r\n" + data[4:]
             copy.writestr(name, data)
     file, frames, *_ = said(other)
-    assert file == frames == f"{other}/torchkeeper/engine/wire.py"
+    assert file == frames == f"{other}/torchkeeper/engine/protocol.py"
 
 
 def test_all_of_it_is_compiled(made: Path) -> None:

@@ -18,7 +18,7 @@ from torchkeeper.client import diagnosing
 from torchkeeper.client.engines import probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.messages.doctor import DiagnoseResult, MendResult
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.settings.finding import Finding
 from torchkeeper.verdict.probed import Env
 

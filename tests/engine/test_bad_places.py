@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import SlowDisk
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 
 def listed(engine: Engine, place: Path) -> tuple[dict[str, Any], list[Any], list[Message]]:

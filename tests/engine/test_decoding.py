@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 import pytest
 
-from torchkeeper.engine.wire import misfit
+from torchkeeper.engine.protocol import misfit
 
 
 class Pair(NamedTuple):

@@ -12,7 +12,7 @@ import pytest
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.detail import PAGE
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 
 def counted(result: dict[str, Any]) -> int:

@@ -17,7 +17,7 @@ from tests.bench.carry import elsewhere
 from tests.conftest import DATA
 from torchkeeper.client.engines import probes
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 pytestmark = pytest.mark.torch
 

@@ -19,7 +19,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.overviewing import Overview
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 DAY = 86_400.0
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())

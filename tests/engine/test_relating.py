@@ -12,8 +12,8 @@ from tests.redis_server import Server, dump, serving
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine.protocol import Message
 from torchkeeper.engine.session import Session
-from torchkeeper.engine.wire import Message
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import Relatives, needed
 from torchkeeper.stores.redis import payloads

@@ -20,7 +20,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.messages.entries import NamesRow
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.stores.bundles import parts
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.probed import Env

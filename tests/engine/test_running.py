@@ -207,11 +207,11 @@ def test_a_foreign_trace_fits_the_wire(session: Session, recorded: Path, tmp_pat
     folder = written(tmp_path / "trace", lookup("miss", key="f1", components=factors))
     (graph,) = trace.read(str(folder), Report()).graphs
     assert len(graph.factors) == 300
-    from torchkeeper.engine import wire
+    from torchkeeper.engine import protocol
 
     class Wire(Recorder):
         def finding(self, **what: Any) -> None:
-            wire.encode({"type": "finding", "id": 1, **what})
+            protocol.encode({"type": "finding", "id": 1, **what})
             super().finding(**what)
 
     held(session, {"place": str(recorded / "cache")}, Report())

@@ -11,7 +11,7 @@ from tests.stores.redis.test_listing import fx_key
 from torchkeeper.artifacts import manifest
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.stores.bundles.bundle import Bundle
 
 

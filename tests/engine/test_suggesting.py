@@ -11,7 +11,7 @@ import pytest
 
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.redis_server import dump, serving
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import causes, verdicts
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.verdict.probed import DifferenceTold
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())

@@ -19,7 +19,7 @@ from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.client.engines import probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 ENVIRONMENTS: dict[str, dict[str, Any]] = json.loads((DATA / "environments.json").read_text())
 #: In which nothing that torch 2.9.1 made is known to be of another.

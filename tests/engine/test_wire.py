@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -24,13 +24,13 @@ json_values = st.recursive(
 @pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values))
 def test_round_trip(obj: dict[str, object]) -> None:
-    assert wire.decode(wire.encode(obj)) == obj
+    assert protocol.decode(protocol.encode(obj)) == obj
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_object_or_an_error(data: bytes) -> None:
-    with contextlib.suppress(wire.WireError):
-        assert isinstance(wire.decode(data), dict)
+    with contextlib.suppress(protocol.WireError):
+        assert isinstance(protocol.decode(data), dict)
 
 
 @pytest.mark.slow
@@ -38,7 +38,7 @@ def test_any_bytes_are_an_object_or_an_error(data: bytes) -> None:
     st.fixed_dictionaries(
         {},
         optional={
-            "type": json_values | st.sampled_from(wire.TYPES),
+            "type": json_values | st.sampled_from(protocol.TYPES),
             "id": json_values,
             "rows": json_values,
             "error": json_values,
@@ -48,10 +48,10 @@ def test_any_bytes_are_an_object_or_an_error(data: bytes) -> None:
 )
 def test_any_object_is_a_message_or_an_error(obj: dict[str, object]) -> None:
     try:
-        message = wire.message_from(obj)
-    except wire.WireError:
+        message = protocol.message_from(obj)
+    except protocol.WireError:
         return
-    assert message.type in wire.TYPES
+    assert message.type in protocol.TYPES
     assert isinstance(message.rows, list)
 
 
@@ -65,7 +65,7 @@ def test_any_row_is_an_entry_or_an_error(row: object) -> None:
 def test_lines_are_cut_wherever_chunks_end(parts: list[bytes], cuts: list[int]) -> None:
     lines = [part.replace(b"\n", b"x") for part in parts if part]
     stream = b"".join(line + b"\n" for line in lines)
-    cutter, found = wire.Lines(), []
+    cutter, found = protocol.Lines(), []
     for cut in [*cuts, len(stream)]:
         found += cutter.feed(stream[:cut])
         stream = stream[cut:]
@@ -73,17 +73,17 @@ def test_lines_are_cut_wherever_chunks_end(parts: list[bytes], cuts: list[int]) 
 
 
 def test_limits() -> None:
-    with pytest.raises(wire.WireError):
-        wire.encode({"x": "y" * wire.MAX_LINE})
-    with pytest.raises(wire.WireError):
-        wire.decode(b"[" * 500_000)
-    endless = wire.Lines()
-    with pytest.raises(wire.WireError):
+    with pytest.raises(protocol.WireError):
+        protocol.encode({"x": "y" * protocol.MAX_LINE})
+    with pytest.raises(protocol.WireError):
+        protocol.decode(b"[" * 500_000)
+    endless = protocol.Lines()
+    with pytest.raises(protocol.WireError):
         for _ in range(20):
             endless.feed(b"x" * 100_000)
     too_many = {"type": "rows", "id": 1, "rows": [{}] * 501}
-    with pytest.raises(wire.WireError):
-        wire.message_from(json.loads(json.dumps(too_many)))
+    with pytest.raises(protocol.WireError):
+        protocol.message_from(json.loads(json.dumps(too_many)))
 
 
 def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
@@ -99,7 +99,7 @@ def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", script], **pipes) as engine:  # type: ignore[call-overload]
-        engine.stdin.write(wire.encode({"id": 1, "op": "hang", "params": {}}))
+        engine.stdin.write(protocol.encode({"id": 1, "op": "hang", "params": {}}))
         engine.stdin.flush()
         while b"progress" not in engine.stdout.readline():
             pass

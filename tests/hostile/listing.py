@@ -11,7 +11,7 @@ from tests.hostile.tripwires import MOST_MEMORY
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.catalogue import CATALOGUE
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.detail import Full, send_detail, send_factors
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.index import Index
@@ -77,10 +77,10 @@ class Told(Report):
     """Whatever is told must fit the wire."""
 
     def rows(self, rows: Any) -> None:
-        wire.encode({"rows": rows})
+        protocol.encode({"rows": rows})
 
     def finding(self, **what: Any) -> None:
-        wire.encode(what)
+        protocol.encode(what)
 
 
 def listed(contents: dict[str, bytes], reader: Reader, full: bool = False) -> list[Entry]:
@@ -95,7 +95,7 @@ def listed(contents: dict[str, bytes], reader: Reader, full: bool = False) -> li
     index = Index("/hostile", None)
     for batch in describe(items, source, reader, Report(), full=full, index=index):
         for one in batch:
-            row = wire.decode(wire.encode(one.entry.to_json()))
+            row = protocol.decode(protocol.encode(one.entry.to_json()))
             assert entry_from_json(row) == one.entry or one.entry.compile_s != one.entry.compile_s
             assert one.entry.problem is None or one.entry.problem in CATALOGUE, one.entry.problem
             if full:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from tests.hostile import mutations, values
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.operations import OPERATIONS
 
 #: What runs what the user points it at, asks servers, or tells of this machine.
@@ -129,7 +129,7 @@ def endless() -> list[bytes]:
 
 def no_requests() -> list[bytes]:
     """Lines that are no requests, or of which the answer would not fit a line."""
-    most = wire.MAX_LINE - 200
+    most = protocol.MAX_LINE - 200
     params = {"place": "/" + "é" * (most // 3)}
     return [
         json.dumps({"id": 2, "op": "list", "params": params}, ensure_ascii=False).encode(),
@@ -139,7 +139,7 @@ def no_requests() -> list[bytes]:
         b'{"id": 3, "op": "' + "é".encode() * (most // 4) + b'"}', b'{"id": 3, "op": []}',
         b'{"id": 3, "op": "list", "params": []}',
         b'{"id": 3, "op": "list", "params": {"place": 5}}', b"{}",
-        b"[" * 500_000, b'{"id": ' + b"9" * 5_000 + b"}", b"\xff", b"x" * wire.MAX_LINE,
+        b"[" * 500_000, b'{"id": ' + b"9" * 5_000 + b"}", b"\xff", b"x" * protocol.MAX_LINE,
         b'{"id": 1, "op": "list", "params": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}",
         *(line for line in values.ODD_JSON if line.strip()),
     ]  # fmt: skip

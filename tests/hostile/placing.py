@@ -14,7 +14,7 @@ from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.session import tell_left, tell_refused
 from torchkeeper.stores.bundles import parts, signing
 from torchkeeper.stores.bundles.bundle import Bundle
@@ -29,7 +29,7 @@ def told(problem: Problem) -> str:
     assert problem.code in CATALOGUE, problem.code
     words = user_error(problem.code, problem.params)
     assert str(words).isprintable() or "\n" in str(words)
-    wire.encode({"code": problem.code, "params": problem.params})
+    protocol.encode({"code": problem.code, "params": problem.params})
     return problem.code
 
 
@@ -44,7 +44,7 @@ def imported(arena: Arena, data: bytes, reader: Reader | None = None) -> list[st
         codes.append(told(problem))
 
     def mark(_: Bundle, item: Item, home: str, outcome: str, problem: Problem | None) -> None:
-        wire.encode({"key": item.key, "path": home, "outcome": outcome})
+        protocol.encode({"key": item.key, "path": home, "outcome": outcome})
         if problem:
             told(problem)
 
@@ -65,7 +65,7 @@ def imported(arena: Arena, data: bytes, reader: Reader | None = None) -> list[st
                 codes.append(told(Problem(one.code, **one.params)))
             for batch in describe(bundle.items(), bundle, reader, Report()) if reader else ():
                 for described in batch:
-                    entry_from_json(wire.decode(wire.encode(described.entry.to_json())))
+                    entry_from_json(protocol.decode(protocol.encode(described.entry.to_json())))
             compare([bundle], str(arena.target), Report(), mark)
             import_bundle(bundle, str(arena.target), Report(), left)
 

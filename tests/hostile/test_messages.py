@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 
 _BOOT = """if True:
     import sys
@@ -42,15 +42,15 @@ class Asked:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
-        self._lines = wire.Lines()
-        self._waiting: list[wire.Message] = []
+        self._lines = protocol.Lines()
+        self._waiting: list[protocol.Message] = []
 
     def send(self, line: bytes) -> None:
         assert self.process.stdin
         self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
 
-    def answer(self) -> wire.Message:
+    def answer(self) -> protocol.Message:
         """The next result or error."""
         assert self.process.stdout
         until = time.monotonic() + _PATIENCE
@@ -64,7 +64,7 @@ class Asked:
                 data = os.read(self.process.stdout.fileno(), 1 << 18)
                 assert data, f"it has ended with {self.process.wait()}"
                 found = self._lines.feed(data)
-                self._waiting += [wire.message_from(wire.decode(one)) for one in found]
+                self._waiting += [protocol.message_from(protocol.decode(one)) for one in found]
 
 
 @contextmanager
@@ -161,12 +161,12 @@ def test_a_line_without_an_end_ends_an_engine_with_a_message(arena: Arena) -> No
 
 def test_messages(run: Run, arena: Arena) -> None:
     def hear(pieces: list[bytes]) -> None:
-        lines = wire.Lines()
+        lines = protocol.Lines()
         for piece in pieces:
             for line in lines.feed(piece):
                 try:
-                    message = wire.message_from(wire.decode(line))
-                except wire.WireError:
+                    message = protocol.message_from(protocol.decode(line))
+                except protocol.WireError:
                     continue
                 for row in message.rows:
                     try:
@@ -181,13 +181,13 @@ def test_messages(run: Run, arena: Arena) -> None:
 
 
 def test_an_endless_line_is_given_up_at_once(arena: Arena) -> None:
-    lines = wire.Lines()
+    lines = protocol.Lines()
 
     def feed() -> None:
         for piece in messages.endless():
             lines.feed(piece)
 
-    with memory_bounded(), pytest.raises(wire.WireError):
+    with memory_bounded(), pytest.raises(protocol.WireError):
         arena.held(feed)
 
 

@@ -25,7 +25,7 @@ from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.catalogue import CATALOGUE
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.payloads import FromServer, described
@@ -89,7 +89,7 @@ def looked_at(server: Server, reader: Watched, target: Path) -> list[str | None]
             chosen += batch
         list(kernels.described(store, [i for i in items if i.kind == "triton"], reader, Report()))
         for one in chosen:
-            row = wire.decode(wire.encode(one.entry.to_json()))
+            row = protocol.decode(protocol.encode(one.entry.to_json()))
             entry_from_json(row)
             assert one.entry.problem is None or one.entry.problem in CATALOGUE
             problems.append(one.entry.problem)

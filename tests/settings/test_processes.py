@@ -20,7 +20,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words import settled
 from torchkeeper.client.words.findingwords import said
-from torchkeeper.engine.wire import MAX_LINE, encode
+from torchkeeper.engine.protocol import MAX_LINE, encode
 from torchkeeper.settings import programs
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME

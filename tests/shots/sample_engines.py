@@ -32,8 +32,7 @@ from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.messages.findings import Finding
-from torchkeeper.engine.protocol import TABLE
-from torchkeeper.engine.wire import misfit
+from torchkeeper.engine.protocol import TABLE, misfit
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener, P
 from torchkeeper.gui.background.lookups import At, PastJobs, Revealed, Room

@@ -19,7 +19,7 @@ from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.layout import payload_name
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, chosen_of
 from torchkeeper.stores import offering
 from torchkeeper.stores import reader as budget
@@ -106,7 +106,7 @@ def many(here: Path, place: str, count: int, data: bytes) -> Iterator[Store]:
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv(wire.INDEX, str(tmp_path / "index" / "i.sqlite"))
+    monkeypatch.setenv(protocol.INDEX, str(tmp_path / "index" / "i.sqlite"))
     made = Session()
     yield made
     made.close()

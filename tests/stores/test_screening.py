@@ -23,7 +23,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.shapes import Secrets
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder

@@ -20,7 +20,7 @@ import pytest
 from tests.redis_server import Server, free_port
 from tests.settings.conftest import Done, Torch
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 pytestmark = pytest.mark.torch
 

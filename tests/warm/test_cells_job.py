@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import DATA, once
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.catalogue import CATALOGUE
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

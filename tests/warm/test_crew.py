@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 from torchkeeper.warm import processes, workers
 from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import DATA
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Message
 
 pytestmark = [pytest.mark.torch, pytest.mark.gpu]
 

@@ -13,7 +13,7 @@ from tests.warm.conftest import Filled, Recorder
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import verified
 from torchkeeper.client.words import verifying
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ground, Ran, Used, led_to
@@ -75,7 +75,7 @@ def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
     why = {"code": "said", "text": "x" * 400}
     rows: Any = [{**of_cell(cell(index), runs, None), "why": why} for index in range(10_000)]
     result = told([runs] * len(rows), rows)
-    assert len(json.dumps(result)) < wire.MAX_LINE
+    assert len(json.dumps(result)) < protocol.MAX_LINE
     assert len(result["cells"]) > 100
     assert result["misses"] == len(rows)
 

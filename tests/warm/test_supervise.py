@@ -19,8 +19,7 @@ import torchkeeper
 from tests.warm.conftest import Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
-from torchkeeper.engine.protocol import WARM, traits
-from torchkeeper.engine.wire import misfit
+from torchkeeper.engine.protocol import WARM, misfit, traits
 from torchkeeper.warm import following, prepare, processes, supervise, workers
 from torchkeeper.warm.recipes.expanding import Cell
 

@@ -16,8 +16,7 @@ from torchkeeper.client.kept import protected
 from torchkeeper.client.words import found
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import Ends, ends
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Ends, Message, ends
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:

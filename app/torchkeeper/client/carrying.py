@@ -33,7 +33,7 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import preparing, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import several, tr
-from torchkeeper.engine import protocol, wire
+from torchkeeper.engine import protocol
 from torchkeeper.verdict.machine import vector_instructions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #: Characters of a path in a bundle and of a name; real names have 52.
 _MAX_PATH, _MAX_KEY = 1024, 64
 #: Bytes of names in one request, which is one line.
-_MAX_NAMES = wire.MAX_LINE // 4
+_MAX_NAMES = protocol.MAX_LINE // 4
 
 
 def builders(facts: Env | None) -> Builders | None:
@@ -105,11 +105,11 @@ def requests(
 def _one_line(pairs: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """As many names as one request holds, and the others."""
     size = 0
-    for count, pair in enumerate(pairs[: wire.MAX_ROWS]):
+    for count, pair in enumerate(pairs[: protocol.MAX_ROWS]):
         size += len(json.dumps(pair)) + 1
         if size > _MAX_NAMES and count:
             return pairs[:count], pairs[count:]
-    return pairs[: wire.MAX_ROWS], pairs[wire.MAX_ROWS :]
+    return pairs[: protocol.MAX_ROWS], pairs[protocol.MAX_ROWS :]
 
 
 def tell(engine: Engine, python: str, facts: Env, files: Sequence[str]) -> list[entries.Origin]:

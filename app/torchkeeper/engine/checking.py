@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, asks_times, environments, place_of
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
@@ -28,9 +28,9 @@ def check(session: Session, params: msg.CheckParams, report: Report) -> msg.Chec
     asked, envs = query.parse(params.get("filter") or ""), [params["env"]]
     counts, told = _Counts(), _Told(report)
     judged, own = _judged(session, place_of(params["place"]), asked, envs, report)
-    for start in range(0, len(judged), wire.MAX_ROWS):
+    for start in range(0, len(judged), protocol.MAX_ROWS):
         rows: list[msg.CheckRow | msg.SharedRow] = []
-        for one, said in judged[start : start + wire.MAX_ROWS]:
+        for one, said in judged[start : start + protocol.MAX_ROWS]:
             entry = one.entry._replace(verdict=said.verdict)
             if asked.tests and not asked.matches(entry):
                 continue
@@ -109,7 +109,7 @@ class _Told:
 
     def add(self, entry: Entry, said: Verdict) -> None:
         self._of.append((entry.kind, entry.path, self.number(said)))
-        if len(self._of) >= wire.MAX_ROWS:
+        if len(self._of) >= protocol.MAX_ROWS:
             self.send()
 
     def send(self) -> None:
@@ -121,7 +121,7 @@ class _Told:
     def _send(self, said: list[VerdictTold], of: list[tuple[str, str, int]]) -> None:
         try:
             self._report.finding(judged={"said": said, "of": of})
-        except wire.WireError:
+        except protocol.WireError:
             # Many different reasons, or long paths.
             if len(said) + len(of) < 2:
                 raise

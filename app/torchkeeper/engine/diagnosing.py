@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook, mount_of
 from torchkeeper.doctor.checks import CHECKS
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, place_of, tell_cut_off
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
@@ -85,7 +85,7 @@ class _Doctor:
             others = self._others(looks) if machine else None
             about = MachineLook(
                 self._facts, self._values, self._toolchain, self._reads, looks, self._report,
-                others, os.environ.get(wire.INDEX), self._variables,
+                others, os.environ.get(protocol.INDEX), self._variables,
             )  # fmt: skip
             self._make("machine", about, "")
 

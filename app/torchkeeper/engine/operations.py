@@ -30,7 +30,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, wire
+from torchkeeper.engine import detail, protocol
 from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import (
     Session,
@@ -111,7 +111,7 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     listed: list[Item] = []
     briefly = not params.get("facts") and not params.get("envs")
     batches = (
-        store.unread(report, wire.MAX_ROWS)
+        store.unread(report, protocol.MAX_ROWS)
         if store.tells_unread(asked.fields) and briefly
         else store.entries(session, report, items, all_of_it=bool(params.get("all")))
     )
@@ -131,8 +131,8 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
             sums["broken"] += not apart and entry.broken
             sums["unread"] += not apart and entry.put_off
             sums["orphans"] += not apart and entry.orphan is not None
-        for start in range(0, len(entries), wire.MAX_ROWS):
-            report.rows([e.to_json() for e in entries[start : start + wire.MAX_ROWS]])
+        for start in range(0, len(entries), protocol.MAX_ROWS):
+            report.rows([e.to_json() for e in entries[start : start + protocol.MAX_ROWS]])
     # Files, bytes, and how many are broken, unread or orphans are of entries alone.
     none: msg.ListResult = {"trash": None}
     totals: msg.ListResult = {
@@ -207,7 +207,7 @@ def _send_shown(one: Described, related: Relatives, report: Report) -> None:
         shown = {"entry": one.entry.to_json(), "facts": facts, "files": files}
         try:
             return report.finding(shown={**shown, **_related(related)})
-        except wire.WireError:
+        except protocol.WireError:
             limit //= 2
             if limit < 50:
                 raise

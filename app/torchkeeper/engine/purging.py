@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import wire
+from torchkeeper.engine import protocol
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -116,7 +116,7 @@ def _chosen(
 
 def _send(rows: Iterable[Mapping[str, object]], report: Report) -> None:
     coming = iter(rows)
-    while some := list(itertools.islice(coming, wire.MAX_ROWS)):
+    while some := list(itertools.islice(coming, protocol.MAX_ROWS)):
         report.rows(some)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import is_graph_key
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import explaining, wire
+from torchkeeper.engine import explaining, protocol
 from torchkeeper.engine.session import Session, path_of, place_of
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders.folder import Folder
@@ -140,7 +140,7 @@ def explain_trace(
 def _tell(graph: GraphTold, report: Report) -> None:
     try:
         report.finding(graph=graph)
-    except wire.WireError:
+    except protocol.WireError:
         cause = graph.get("cause")
         if cause is None or "differences" not in cause:
             raise

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine import home, wire
+from torchkeeper.engine import home, protocol
 from torchkeeper.engine.operations import OPERATIONS
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.session import Session
@@ -38,7 +38,7 @@ class _Out:
         self._lock = threading.Lock()
 
     def send(self, obj: Mapping[str, object]) -> None:
-        line = wire.encode(obj)
+        line = protocol.encode(obj)
         with self._lock:
             self._stream.write(line)
             self._stream.flush()
@@ -60,7 +60,7 @@ class _Request(Report):
     def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         start = 0
         while start < len(rows):
-            most = wire.MAX_ROWS if self._begun else FIRST_ROWS
+            most = protocol.MAX_ROWS if self._begun else FIRST_ROWS
             self._begun = True
             self._send_rows(rows[start : start + most])
             start += most
@@ -68,7 +68,7 @@ class _Request(Report):
     def _send_rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         try:
             self.send("rows", rows=rows)
-        except wire.WireError:
+        except protocol.WireError:
             # File names that are not text grow sixfold on the wire.
             if not (half := len(rows) // 2):
                 raise
@@ -98,7 +98,7 @@ def main() -> None:
     out = _Out(stdout)
     hello = {
         "type": "hello",
-        "protocol": wire.PROTOCOL,
+        "protocol": protocol.PROTOCOL,
         "version": torchkeeper.__version__,
         "executable": sys.executable,
         "python": sys.version.split()[0],
@@ -126,12 +126,12 @@ def main() -> None:
         requests.put(None)
 
     signal.signal(signal.SIGTERM, lambda *_: os._exit(_drain(stop, worker)))
-    lines = wire.Lines()
+    lines = protocol.Lines()
     try:
         while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
             for line in lines.feed(data):
                 _take(line, out, requests, running)
-    except wire.WireError:
+    except protocol.WireError:
         _refuse(out)  # a line without an end: nothing can follow it
     finally:
         stop()
@@ -173,8 +173,8 @@ def _take(
     line: bytes, out: _Out, requests: queue.Queue[_Asked | None], running: dict[int, _Request]
 ) -> None:
     try:
-        obj = wire.decode(line)
-    except wire.WireError:
+        obj = protocol.decode(line)
+    except protocol.WireError:
         return _refuse(out)
     ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
     if not isinstance(ident, int) or isinstance(ident, bool):
@@ -209,7 +209,7 @@ def _answer(session: Session, request: _Request, op: str, params: Mapping[str, o
     def fail(code: str, **about: Any) -> None:
         try:
             request.send("error", error={"code": code, "params": about})
-        except wire.WireError:
+        except protocol.WireError:
             # What it is about is what was asked, and grows where it is not plain text.
             short = {k: v[:_SHORT] if isinstance(v, str) else v for k, v in about.items()}
             request.send("error", error={"code": code, "params": short})
@@ -218,7 +218,7 @@ def _answer(session: Session, request: _Request, op: str, params: Mapping[str, o
     if operation is None:
         return fail("operation-unknown", operation=op[:80])
     try:
-        if op in TABLE and (why := wire.misfit(TABLE[op].params, params, "params")):
+        if op in TABLE and (why := protocol.misfit(TABLE[op].params, params, "params")):
             return fail("request-malformed", why=why)
         request.check()
         result = operation(session, params, request)

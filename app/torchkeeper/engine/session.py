@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry, Problem, tally
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, wire
+from torchkeeper.engine import detail, protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Carried, Described
 from torchkeeper.stores.folders import journal
@@ -60,7 +60,7 @@ class Session:
     @property
     def index(self) -> str | None:
         """The file in which is kept what was read of folders."""
-        return os.environ.get(wire.INDEX)
+        return os.environ.get(protocol.INDEX)
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading; tells what was cut off there. Raises as Scheme.opened."""
@@ -156,7 +156,7 @@ def batches_of(
         yield chosen_of(session, store, select, report, items=items)
         return
     picks = picker(session, select)
-    unread = store.unread(report, wire.MAX_ROWS)
+    unread = store.unread(report, protocol.MAX_ROWS)
     for batch in store.timed(unread, asks_times(store, asked)):
         if chosen := [one for one in batch if picks(one.entry)]:
             yield chosen
@@ -175,7 +175,7 @@ def chosen_of(
     asked = query.parse(select.get("filter") or "")
     timed = asks_times(store, asked)
     if store.tells_unread(asked.fields) and not select.get("envs"):
-        batches = store.timed(store.unread(report, wire.MAX_ROWS), timed)
+        batches = store.timed(store.unread(report, protocol.MAX_ROWS), timed)
         unread = (one for batch in batches for one in batch)
         items = [one.item for one in unread if picks(one.entry)]
         batches = store.timed(store.read(items, session.reader, report), timed)
@@ -294,7 +294,7 @@ class Rows:
 
     def add(self, row: Mapping[str, object]) -> None:
         self._waiting.append(row)
-        if len(self._waiting) >= wire.MAX_ROWS:
+        if len(self._waiting) >= protocol.MAX_ROWS:
             self.send()
 
     def send(self) -> None:

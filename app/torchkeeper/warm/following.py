@@ -271,7 +271,7 @@ def tell_swept(report: Report, swept: list[sweep.Swept]) -> None:
 
 # What is told of cells on the wire, before and after it was checked.
 
-#: Bytes of all rows of a result, which goes in one line with the rest (engine/wire.py).
+#: Bytes of all rows of a result, which goes in one line with the rest (engine/protocol.py).
 _MOST_SENT = 600_000
 
 

@@ -14,8 +14,8 @@ from tests.stores.test_copying import carry
 from torchkeeper.artifacts import remote
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.engine.protocol import Message
 from torchkeeper.engine.servers import MAX_BYTES
-from torchkeeper.engine.wire import Message
 from torchkeeper.stores.redis import kernels
 from torchkeeper.stores.redis.database import PIECE, RedisItem
 from torchkeeper.stores.redis.payloads import MAX_READ, too_large

@@ -21,7 +21,7 @@ from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.engines.process import Engine, clean_environment
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.wire import misfit
+from torchkeeper.engine.protocol import misfit
 from torchkeeper.stores import query
 from torchkeeper.stores.generic import CacheError, OnDiskCache
 from torchkeeper.verdict.probed import Env

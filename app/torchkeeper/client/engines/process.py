@@ -25,9 +25,8 @@ from torchkeeper.client.engines import interpreters, travel
 from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.engine import home, wire
-from torchkeeper.engine.protocol import TABLE
-from torchkeeper.engine.wire import Message, misfit
+from torchkeeper.engine import home, protocol
+from torchkeeper.engine.protocol import TABLE, Message, misfit
 from torchkeeper.stores import atomic
 from torchkeeper.warm.processes import give_way
 
@@ -85,7 +84,7 @@ class Engine:
         # Our own looks only at files and needs no package. Another's is not isolated: that would
         # hide the user site and PYTHONPATH, where clusters keep torch.
         if python is None:
-            more.setdefault(wire.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
+            more.setdefault(protocol.INDEX, os.path.join(travel.cache_folder(), "index.sqlite"))
             source, alone = Path(torchkeeper.__file__).resolve().parent.parent, ["-I", "-S"]
         else:
             interpreters.starting(python)
@@ -120,7 +119,7 @@ class Engine:
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         os.set_blocking(self._stdout.fileno(), False)
-        self._lines = wire.Lines()
+        self._lines = protocol.Lines()
         self._next_id, self._asked = 0, dict[int, str]()
         self._ended = False
         #: Whether it has said hello; another's interpreter may be no Python at all.
@@ -163,8 +162,8 @@ class Engine:
 
     def _write(self, obj: Mapping[str, object]) -> None:
         try:
-            line = wire.encode(obj)
-        except wire.WireError as e:
+            line = protocol.encode(obj)
+        except protocol.WireError as e:
             raise UserError(
                 tr("The request is too long for an engine."),
                 f"{str(e).capitalize()}.",
@@ -188,10 +187,10 @@ class Engine:
             raise self._gone()
         try:
             for line in self._lines.feed(data):
-                message = self._checked(wire.message_from(wire.decode(line)))
+                message = self._checked(protocol.message_from(protocol.decode(line)))
                 if message.type != "finding" or self._fits(message):
                     yield message
-        except wire.WireError as e:
+        except protocol.WireError as e:
             self.kill()
             if not self._greeted:
                 # A library that prints as it is loaded does it, too.
@@ -200,9 +199,9 @@ class Engine:
             raise misspoken(str(e)) from e
 
     def _checked(self, message: Message) -> Message:
-        if message.type == "hello" and message.body.get("protocol") != wire.PROTOCOL:
+        if message.type == "hello" and message.body.get("protocol") != protocol.PROTOCOL:
             self.kill()
-            theirs, ours = message.body.get("protocol"), wire.PROTOCOL
+            theirs, ours = message.body.get("protocol"), protocol.PROTOCOL
             raise UserError(
                 tr("The engine is of another version of Torchkeeper."),
                 tr("It speaks protocol {theirs}, not {ours}.", theirs=theirs, ours=ours),
@@ -214,7 +213,7 @@ class Engine:
             asked = TABLE.get(self._asked.pop(message.id, ""))
             kind = asked.result if asked and message.type == "result" else object
             if why := misfit(kind, message.body.get("result"), "result"):
-                raise wire.WireError(why)
+                raise protocol.WireError(why)
         return message
 
     def _fits(self, finding: Message) -> bool:

@@ -21,7 +21,7 @@ from torchkeeper.artifacts.layout import HEADERS, TRASH
 from torchkeeper.client.engines import travel
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words import causes, say
-from torchkeeper.engine.wire import misfit
+from torchkeeper.engine.protocol import misfit
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.recipes.expanding import SOURCES
 

@@ -27,7 +27,7 @@ from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
-from torchkeeper.engine.wire import MAX_LINE
+from torchkeeper.engine.protocol import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.faults import said

@@ -15,7 +15,7 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.engine import protocol
-from torchkeeper.engine.wire import misfit
+from torchkeeper.engine.protocol import misfit
 from torchkeeper.settings.assigned import CHIEF
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import BY_NAME

@@ -2,9 +2,9 @@
 several have: the place and the entries that they are about.
 
 The types of an operation are ``<Name>Params`` and ``<Name>Result``, its name in CamelCase
-(``plan_export``: PlanExportParams). ``engine.protocol`` says which module they are in,
-``engine.wire`` checks what comes over the wire against them. Who only names a type imports it under
-TYPE_CHECKING: then it costs a start nothing.
+(``plan_export``: PlanExportParams). ``engine.protocol`` says which module they are in, and checks
+what comes over the wire against them. Who only names a type imports it under TYPE_CHECKING: then it
+costs a start nothing.
 
 What need not be there stands in a class with ``total=False``: NotRequired is younger than Python
 3.10. Values are JSON: a tuple arrives as a list. The modules do without ``from __future__ import

@@ -19,8 +19,7 @@ from torchkeeper.client import secrets, temporary
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine, misspoken
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import Ends, traits
-from torchkeeper.engine.wire import Message
+from torchkeeper.engine.protocol import Ends, Message, traits
 from torchkeeper.gui.background.lookups import Asides, aside
 from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, servers_of
 from torchkeeper.stores.atomic import remove
