@@ -25,8 +25,7 @@ from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.operations import OPERATIONS
-from torchkeeper.engine.protocol import MAX_ROWS, Message
+from torchkeeper.engine.protocol import MAX_ROWS, TABLE, Message
 from torchkeeper.stores.folders import locks
 
 pytestmark = pytest.mark.usefixtures("started_engines")
@@ -56,7 +55,7 @@ def test_hello_comes_first() -> None:
         (hello,) = until(engine, lambda m: m.type == "hello")
         assert hello.body["protocol"] == 1
         assert hello.body["executable"] == sys.executable
-        assert hello.body["operations"] == sorted(OPERATIONS)
+        assert hello.body["operations"] == sorted(TABLE)
 
 
 def test_rows_come_in_batches(tmp_path: Path) -> None:

@@ -89,17 +89,17 @@ def test_limits() -> None:
 def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
     script = """if True:
         import time
-        from torchkeeper.engine import operations, serve
+        from torchkeeper.engine import purging, serve
         def hang(session, params, report):
             report.progress(0, 1, "steps")
             time.sleep(60)
-        operations.OPERATIONS["hang"] = hang
+        purging.recover = hang
         serve.PATIENCE = 0.5
         serve.main()
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", script], **pipes) as engine:  # type: ignore[call-overload]
-        engine.stdin.write(protocol.encode({"id": 1, "op": "hang", "params": {}}))
+        engine.stdin.write(protocol.encode({"id": 1, "op": "recover", "params": {"place": "/"}}))
         engine.stdin.flush()
         while b"progress" not in engine.stdout.readline():
             pass

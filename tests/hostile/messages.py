@@ -8,14 +8,13 @@ from typing import Any
 
 from tests.hostile import mutations, values
 from torchkeeper.engine import protocol
-from torchkeeper.engine.operations import OPERATIONS
 
 #: What runs what the user points it at, asks servers, or tells of this machine.
 _NOT_ASKED = {
     "probe", "warm", "verify", "prepare", "server", "facts", "ttl", "cells", "know", "toolchain",
     "settings", "processes", "process_settings", "diagnose",
 }  # fmt: skip
-ASKED = sorted(set(OPERATIONS) - _NOT_ASKED)
+ASKED = sorted(set(protocol.TABLE) - _NOT_ASKED)
 #: What params are called, by what they are.
 PLACES = ("place", "into", "output", "file", "path", "signers", "vouched", "trace")
 TEXTS = ("filter", "key", "kind", "name", "python", "signature", "manifest", "by", "path", "other")

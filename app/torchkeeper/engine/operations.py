@@ -1,4 +1,4 @@
-"""What an engine can be asked to do, by name (``protocol.Operation``).
+"""The handlers of operations that have no module of their own (``protocol.TABLE``).
 
 Rows are entries as JSON; ``left`` findings say what was not taken and why. A ``list`` that is told
 ``unless``, the ``mark`` of an earlier one or an empty text, says a mark of its own, and sends no
@@ -12,11 +12,8 @@ its end by ``recover`` and by all that change it, as ``recovered`` (folders.guar
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import (
@@ -31,7 +28,6 @@ from torchkeeper.artifacts.entry import (
 )
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import detail, protocol
-from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -43,7 +39,7 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.folders import owners, receipts
+from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.items import File, Item, allocated
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.needs import Name, Relatives
@@ -55,11 +51,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams
     from torchkeeper.engine.messages.dead import TrashParams, TrashResult
     from torchkeeper.engine.messages.verdicts import KnowParams, KnowResult, ProbeParams
-    from torchkeeper.stores import shapes
     from torchkeeper.verdict.probed import Env
-
-#: What an operation does: with its parameters, to its result.
-Handler = Callable[[Session, Any, Report], Any]
 
 #: Characters of a graph or a source that ``show`` sends.
 _MAX_TEXT = 60_000
@@ -337,35 +329,3 @@ def know(session: Session, params: KnowParams, _: Report) -> KnowResult:
     """An environment, as its probe told, for whoever names it from now on."""
     session.environments[params["python"]] = params["env"]
     return {}
-
-
-def _point_out(session: Session, of: Owned, params: Mapping[str, object], report: Report) -> None:
-    """Tell who else can change the place that an operation changes or runs programs with."""
-    place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
-    if not isinstance(place, str):
-        return
-    found: Sequence[shapes.Owned] | None = None
-    if not scheme_of(place).local:
-        # What is wrong with it the operation says itself.
-        with contextlib.suppress(Problem), session.store(place, report) as store:
-            found = store.owners()
-    elif os.path.isabs(place) and "\0" not in place and not (of.only_servers or params.get("dry")):
-        found = owners.of_program(place) if of.runs else owners.glance(place)
-    if found:
-        report.finding(owners=found)
-
-
-def _handler(operation: Operation) -> Handler:
-    """What does an operation; its module is loaded at its first request, for a quick start."""
-    module, name = operation.handler.split(".")
-
-    def handle(session: Session, params: Any, report: Report) -> Any:
-        loaded = importlib.import_module(f"torchkeeper.engine.{module}")
-        for place in operation.owned:
-            _point_out(session, place, params, report)
-        return getattr(loaded, name)(session, params, report)
-
-    return handle
-
-
-OPERATIONS: dict[str, Handler] = {name: _handler(one) for name, one in TABLE.items()}

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import gc
+import importlib
 import os
 import queue
 import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.operations import OPERATIONS
-from torchkeeper.engine.protocol import TABLE
+from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import Session
+from torchkeeper.stores import places
+from torchkeeper.stores.folders import owners
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.stores import shapes
 
 #: Seconds an engine without an app has to clean up after what it was doing.
 PATIENCE = 15.0
@@ -102,7 +109,7 @@ def main() -> None:
         "version": torchkeeper.__version__,
         "executable": sys.executable,
         "python": sys.version.split()[0],
-        "operations": sorted(OPERATIONS),
+        "operations": sorted(TABLE),
     }
     try:
         out.send(hello)
@@ -192,6 +199,8 @@ def _take(
 
 def _work(requests: queue.Queue[_Asked | None], running: dict[int, _Request]) -> None:
     session = Session()
+    # What a window asks for first: loaded while nobody has asked yet.
+    importlib.import_module("torchkeeper.engine.operations")
     while item := requests.get():
         request, op, params = item
         try:
@@ -214,14 +223,14 @@ def _answer(session: Session, request: _Request, op: str, params: Mapping[str, o
             short = {k: v[:_SHORT] if isinstance(v, str) else v for k, v in about.items()}
             request.send("error", error={"code": code, "params": short})
 
-    operation = OPERATIONS.get(op)
+    operation = TABLE.get(op)
     if operation is None:
         return fail("operation-unknown", operation=op[:80])
     try:
-        if op in TABLE and (why := protocol.misfit(TABLE[op].params, params, "params")):
+        if why := protocol.misfit(operation.params, params, "params"):
             return fail("request-malformed", why=why)
         request.check()
-        result = operation(session, params, request)
+        result = perform(operation, session, params, request)
         request.send("result", result=result)
     except Cancelled:
         fail("cancelled")
@@ -236,6 +245,36 @@ def _answer(session: Session, request: _Request, op: str, params: Mapping[str, o
         _log_traceback()
         fail("engine-bug", why=f"{type(e).__name__}: {e}"[:400])
     return None
+
+
+def _point_out(session: Session, of: Owned, params: Mapping[str, object], report: Report) -> None:
+    """Tell who else can change the place that an operation changes or runs programs with."""
+    place = params.get(of.parameter) or (places.default_folder() if of.runs else None)
+    if not isinstance(place, str):
+        return
+    found: Sequence[shapes.Owned] | None = None
+    if not scheme_of(place).local:
+        # What is wrong with it the operation says itself.
+        with contextlib.suppress(Problem), session.store(place, report) as store:
+            found = store.owners()
+    elif os.path.isabs(place) and "\0" not in place and not (of.only_servers or params.get("dry")):
+        found = owners.of_program(place) if of.runs else owners.glance(place)
+    if found:
+        report.finding(owners=found)
+
+
+def perform(
+    operation: Operation, session: Session, params: Mapping[str, Any], report: Report
+) -> Mapping[str, Any]:
+    """The result of an operation, whose parameters were checked. Raises Problem and Cancelled. The
+    module of its handler is loaded at its first request, for a quick start.
+    """
+    module, name = operation.handler.split(".")
+    handler = getattr(importlib.import_module(f"torchkeeper.engine.{module}"), name)
+    for place in operation.owned:
+        _point_out(session, place, params, report)
+    result: Mapping[str, Any] = handler(session, params, report)
+    return result
 
 
 def _log_traceback() -> None:

@@ -23,7 +23,8 @@ from torchkeeper.artifacts.layout import JOURNAL, TRASH, payload_path
 from torchkeeper.artifacts.report import Report
 from torchkeeper.cli.asking import completing
 from torchkeeper.client.words.found import become_of, unproven
-from torchkeeper.engine.operations import OPERATIONS
+from torchkeeper.engine.protocol import TABLE
+from torchkeeper.engine.serve import perform
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.folders import journal, locks, receipts, trash
 from torchkeeper.stores.folders.guard import BELIEVE, FORGET, brought_to_end, changing, cut_off
@@ -69,7 +70,7 @@ def look(place: Path) -> list[dict[str, Any]]:
     for op, params in (
         ("list", {}), ("du", {}), ("trash", {}), ("plan_purge", {}), ("recover", {"dry": True}),
     ):  # fmt: skip
-        OPERATIONS[op](session, {"place": str(place), **params}, heard)
+        perform(TABLE[op], session, {"place": str(place), **params}, heard)
     session.close()
     return heard.found
 
@@ -137,7 +138,7 @@ def test_to_look_changes_nothing_and_says_what_completes_it(fixture_cache: Path)
     assert "What is shown may be a half." in become_of(told[0])
     assert completing(told[0]).startswith(f"“torchkeeper recover {fixture_cache}”")
     heard = Heard()
-    result = OPERATIONS["recover"](Session(), {"place": str(fixture_cache)}, heard)
+    result = perform(TABLE["recover"], Session(), {"place": str(fixture_cache)}, heard)
     assert [one["outcome"] for one in result["recovered"]] == ["put-back"]
     assert (fixture_cache / graph).exists()
     assert heard.recovered["entries"] == 1 and records() == []
@@ -337,4 +338,4 @@ def test_root_writes_nothing_into_the_home_of_another(
 
 def test_a_place_that_is_no_folder_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="place-missing"):
-        OPERATIONS["recover"](Session(), {"place": str(tmp_path / "none")}, Report())
+        perform(TABLE["recover"], Session(), {"place": str(tmp_path / "none")}, Report())
