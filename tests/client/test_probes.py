@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.client.engines import probes, travel
+from torchkeeper.client.engines import probes
+from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user-cache"))
-    return Path(travel.cache_folder()) / "cache" / "interpreters"
+    return Path(whole.cache_folder()) / "cache" / "interpreters"
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_what_another_version_of_ours_kept_is_asked_again(
     """It may have asked for less than is needed now."""
     said = probes.probe(python)
     assert probes.kept(probes.identity(python)) == said
-    monkeypatch.setattr(travel, "archive", lambda: Path("engine-0123456789abcdef.zip"))
+    monkeypatch.setattr(probes, "archive", lambda: Path("engine-0123456789abcdef.zip"))
     assert probes.kept(probes.identity(python)) is None
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.client.engines import interpreters, travel
+from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.interpreters import Interpreter
-from torchkeeper.client.engines.process import Engine, clean_environment
+from torchkeeper.client.engines.process import Engine, archive, clean_environment
+from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import misfit
@@ -55,7 +56,7 @@ Identity = tuple[Any, ...]
 class _Probes(OnDiskCache[Identity, dict[Any, Any]]):
     @cached_property
     def base_dir(self) -> Path:
-        return Path(travel.cache_folder(), "cache", self.name)
+        return Path(whole.cache_folder(), "cache", self.name)
 
 
 def _cache() -> _Probes:
@@ -67,7 +68,7 @@ def identity(python: str) -> Identity:
     env = clean_environment()
     return (
         os.path.abspath(python),
-        travel.archive().name,  # another version of ours may ask for more
+        archive().name,  # another version of ours may ask for more
         tuple(_installation(python, env)),
         tuple(sorted(x for x in env.items() if x[0] != "_" and not x[0].startswith(_OF_SESSION))),
         # Devices and drivers come and go with a start of the machine, most of them.

@@ -98,9 +98,7 @@ def folder() -> str:
     try:
         return os.path.join(user_data_dir("torchkeeper"), "runs")
     except RuntimeError:  # a user without a home folder, as in some containers
-        from torchkeeper.client.engines import travel
-
-        return os.path.join(travel.cache_folder(), "runs")
+        return os.path.join(whole.cache_folder(), "runs")
 
 
 def discreet(command: Sequence[str]) -> tuple[str, ...]:

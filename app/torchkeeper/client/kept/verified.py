@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torchkeeper.artifacts.layout import HEADERS, TRASH
-from torchkeeper.client.engines import travel
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words import causes, say
 from torchkeeper.engine.protocol import misfit
@@ -245,7 +244,7 @@ def _text(value: Any) -> str:
 
 
 def folder() -> str:
-    return os.path.join(travel.cache_folder(), "verified")
+    return os.path.join(whole.cache_folder(), "verified")
 
 
 def _file(place: str) -> str:
@@ -296,7 +295,7 @@ class Warmed(NamedTuple):
 
 def warmed_file() -> str:
     """Where it is kept when recipes were last warmed."""
-    return os.path.join(travel.cache_folder(), "warmed.json")
+    return os.path.join(whole.cache_folder(), "warmed.json")
 
 
 def last_warmed() -> dict[str, Warmed]:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import stat
+import tempfile
 
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import Text, tr
@@ -63,6 +64,17 @@ def file(name: str) -> str:
     from platformdirs import user_config_dir
 
     return os.path.join(user_config_dir("torchkeeper"), f"{name}.json")
+
+
+def cache_folder() -> str:
+    """The app's own cache folder: nothing in it is missed if it goes."""
+    from platformdirs import user_cache_dir
+
+    try:
+        return user_cache_dir("torchkeeper")
+    except RuntimeError:
+        # A user without a home folder, as in some containers.
+        return os.path.join(tempfile.gettempdir(), f"torchkeeper-{os.getuid()}")
 
 
 def load(name: str, code: str, of: str) -> list[str]:
