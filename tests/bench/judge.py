@@ -26,7 +26,7 @@ def main() -> None:
     import torch
     from torch._dynamo.utils import counters
 
-    from torchkeeper.warm.recipes.expanding import Cell
+    from torchkeeper.warm.recipes.recipe import Cell
     from torchkeeper.warm.sources import builtin
 
     if args.load:

@@ -18,7 +18,7 @@ from tests.cli.test_run import tracing
 from tests.pace import LONG
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.warm.recipes import recipe as recipes
-from torchkeeper.warm.recipes.expanding import cells_of
+from torchkeeper.warm.recipes.recipe import cells_of
 
 PROGRAM = """
 import gc

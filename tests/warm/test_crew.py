@@ -25,8 +25,8 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.protocol import Message
 from torchkeeper.warm import processes, workers
-from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.supervise import checked, environment, of_cell, warm
 from torchkeeper.warm.workers import Worker, group_of
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.foreseeing import foreseen, problem_of
-from torchkeeper.warm.recipes.recipe import checked
+from torchkeeper.warm.recipes.recipe import cells_of, checked
 
 
 def code(folder: Path, **data: Any) -> str | None:

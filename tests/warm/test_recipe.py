@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.following import fitting
 from torchkeeper.warm.recipes import faults as looking
-from torchkeeper.warm.recipes.expanding import Cell, cells_of
-from torchkeeper.warm.recipes.recipe import MOST_CELLS, bytes_of, checked, faults, of_request
+from torchkeeper.warm.recipes.recipe import (
+    MOST_CELLS,
+    Cell,
+    bytes_of,
+    cells_of,
+    checked,
+    faults,
+    of_request,
+)
 
 CALLABLE = '[callable]\nfunction = "m:f"\n'
 EAGER = '[eager]\nop = "aten::add.Tensor"\ninputs = [1]\n'

@@ -15,7 +15,7 @@ from tests.warm.test_phases import kept
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import processes, supervise
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.sources import Work, scripts
 from torchkeeper.warm.traces.graphs import Graph
 

@@ -17,7 +17,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ground, Ran, Used, led_to
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.verify import of_cell, runs_of, told
 
 

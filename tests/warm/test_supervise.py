@@ -21,7 +21,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.engine.protocol import WARM, misfit, traits
 from torchkeeper.warm import following, prepare, processes, supervise, workers
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 

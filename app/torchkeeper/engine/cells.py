@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.compiling import CellsParams, CellsResult, CellsRow
     from torchkeeper.verdict.probed import CauseTold
-    from torchkeeper.warm.recipes.expanding import Cell
+    from torchkeeper.warm.recipes.recipe import Cell
 
 
 #: Differences that are told of a graph; more fit no line.

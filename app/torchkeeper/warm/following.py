@@ -22,7 +22,7 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.processes import give_way
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.shapes import Became, Proof, Summed, WarmCell
 from torchkeeper.warm.traces.graphs import checked_phases
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import importlib
 import logging
 import os
 import random
@@ -25,7 +26,7 @@ from torchkeeper.warm.child import MORE, Tell, chain, importing_torch, said, ser
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.global_state import put_back
 from torchkeeper.warm.header import check_compiler, check_place, choose_device
-from torchkeeper.warm.recipes.expanding import WITHOUT_TORCH, Cell
+from torchkeeper.warm.recipes.recipe import SOURCES, WITHOUT_TORCH, Cell
 from torchkeeper.warm.shapes import Counts, Device, Done, Proof
 from torchkeeper.warm.traces.graphs import LOGGER, Graphs
 
@@ -102,7 +103,7 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
     wanted = cell.device or job.get("device")
     if torch is None:
         with put_back(None):
-            work = sources.make(cell, wanted or "", tell)
+            work = _work_of(cell, wanted or "", tell)
             seconds, proof = _run(cell, work, job, tell)
         _check_counts(cell, work, counts := _counts(None, work))
         device = wanted or ""
@@ -125,7 +126,7 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
             # What is random and becomes part of a graph is the same again when it is verified.
             torch.manual_seed(0)
             random.seed(0)
-            work = sources.make(cell, device, tell)
+            work = _work_of(cell, device, tell)
             threads = int(torch.get_num_threads())
             seconds, proof = _run(cell, work, job, tell, graphs, torch, device)
         finally:
@@ -137,6 +138,18 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
             raise Problem("warm-failed", why=_UNWRITTEN)
         _check_counts(cell, work, counts)
     return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": threads}
+
+
+def _work_of(cell: Cell, device: str, tell: Tell) -> sources.Work:
+    """A cell's work, by its source. Raises Problem, and what the user's own code raises."""
+    # Each is imported only where it is asked for: it may need what this interpreter lacks.
+    modules = {"callable": "callables", "triton": "kernels", "script": "scripts"}
+    if cell.source not in SOURCES:
+        raise Problem("recipe-unknown", recipe=cell.source)
+    name = modules.get(cell.source, cell.source)
+    module = importlib.import_module(f"torchkeeper.warm.sources.{name}")
+    work: sources.Work = module.make(cell, device, tell)
+    return work
 
 
 def _run(

@@ -25,8 +25,8 @@ from torchkeeper.warm import following, processes, sweep
 from torchkeeper.warm.header import check_place
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.processes import After
-from torchkeeper.warm.recipes import expanding, recipe
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes import recipe
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
 from torchkeeper.warm.workers import Crew, Means, accelerator
 
@@ -172,7 +172,7 @@ def _at_a_time(job: Job, report: Report) -> int:
 
 def checked(params: Compiling, place: str) -> Job:
     """The job in a request for a place. Raises Problem("bad-request" | "threads-out-of-range"), and
-    as ``recipe.of_request`` and ``expanding.cells_of``.
+    as ``recipe.of_request`` and ``recipe.cells_of``.
     """
     if not place or "\0" in place:
         raise Problem("bad-request", field="into")
@@ -190,7 +190,7 @@ def checked(params: Compiling, place: str) -> Job:
     if settings and not all(name in BY_NAME and "\0" not in x for name, x in settings.items()):
         raise Problem("bad-request", field="settings")
     recipes = recipe.of_request(params.get("recipes"))
-    cells = expanding.cells_of(recipes, device, threads, portable, limit)
+    cells = recipe.cells_of(recipes, device, threads, portable, limit)
     if (only := params.get("only")) is not None:
         cells = [cell for cell in cells if cell.index in set(only)]
         if not only or len(cells) != len(set(only)):

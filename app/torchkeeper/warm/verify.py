@@ -37,7 +37,7 @@ from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.following import fitting, things, told_of
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran, Used, led_to
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph, Verifying
 
 #: Bytes of the cells, and of the graphs, of a result, one line of the wire; findings tell all.

@@ -20,8 +20,8 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import TURN, Codes, State, done_of, graph_of, line, told_of
-from torchkeeper.warm.recipes.expanding import REFERENCES, Cell
 from torchkeeper.warm.recipes.foreseeing import foreseen
+from torchkeeper.warm.recipes.recipe import REFERENCES, Cell
 from torchkeeper.warm.shapes import Became, Device
 
 #: Where a GPU shows that torch may prefer to the CPU, without torch being asked.

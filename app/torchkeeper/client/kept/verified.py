@@ -22,7 +22,7 @@ from torchkeeper.client.kept import whole
 from torchkeeper.client.words import causes, say
 from torchkeeper.engine.protocol import misfit
 from torchkeeper.warm.options import RUNS
-from torchkeeper.warm.recipes.expanding import SOURCES
+from torchkeeper.warm.recipes.recipe import SOURCES
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault

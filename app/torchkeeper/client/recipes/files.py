@@ -29,9 +29,8 @@ from torchkeeper.client.words.problems import UserError, failing_as, printable, 
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.protocol import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
-from torchkeeper.warm.recipes.expanding import cells_of
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, KINDS, MOST_RECIPES
+from torchkeeper.warm.recipes.recipe import BUILTIN, KINDS, MOST_RECIPES, cells_of
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Tables

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import processes
-from torchkeeper.warm.recipes.expanding import REFERENCES, Cell
+from torchkeeper.warm.recipes.recipe import REFERENCES, Cell
 
 #: Sources that run what a user wrote, which may make the files that later cells are about.
 _MAKERS = frozenset({"callable", "script"})

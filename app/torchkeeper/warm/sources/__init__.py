@@ -1,19 +1,16 @@
 """What can be compiled: a module for each source, and what they have in common.
 
-Each has ``make(cell, device, tell) -> Work``. They run in the job's process only, import torch and
-Triton late, and run the user's code: nothing else of ours may import what they import.
+Each has ``make(cell, device, tell) -> Work``, which ``warm.job`` calls. They run in the job's
+process only, import torch and Triton late, and run the user's code: nothing else of ours may import
+what they import.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.child import Tell
-from torchkeeper.warm.recipes.expanding import SOURCES, Cell
 from torchkeeper.warm.shapes import Autograd, Proof
 
 
@@ -46,14 +43,3 @@ class Work:
     steps: Sequence[Step]
     proof: Callable[[], Proof] | None = None
     counts: Counted = field(default_factory=Counted)
-
-
-def make(cell: Cell, device: str, tell: Tell) -> Work:
-    """A cell's work, by its source. Raises Problem, and what the user's own code raises."""
-    # Each is imported only where it is asked for: it may need what this interpreter lacks.
-    modules = {"callable": "callables", "triton": "kernels", "script": "scripts"}
-    if cell.source not in SOURCES:
-        raise Problem("recipe-unknown", recipe=cell.source)
-    name = modules.get(cell.source, cell.source)
-    work: Work = importlib.import_module(f"{__name__}.{name}").make(cell, device, tell)
-    return work

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.sources import Step, Work
 
 

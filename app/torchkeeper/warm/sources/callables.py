@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Work, running
 from torchkeeper.warm.sources.running import blamed

@@ -25,7 +25,7 @@ from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import merging
 from torchkeeper.verdict.commands import instead
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.shapes import Proof
 from torchkeeper.warm.sources import Counted, Step, Work, running
 

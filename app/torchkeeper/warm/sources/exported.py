@@ -11,7 +11,7 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.sources import Work, running
 from torchkeeper.warm.sources.running import blamed
 

@@ -28,7 +28,7 @@ from torchkeeper.artifacts import triton as cached
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.verdict.commands import variable
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.recipes.tables import Item
 from torchkeeper.warm.shapes import Proof
 from torchkeeper.warm.sources import Counted, Step, Work

@@ -17,7 +17,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import chain, said
 from torchkeeper.warm.header import choose_device
-from torchkeeper.warm.recipes.expanding import Cell
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Step, Work
 

@@ -24,9 +24,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm import processes
 from torchkeeper.warm.child import home
-from torchkeeper.warm.recipes.expanding import Cell
 from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
+from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.shapes import Counts
 from torchkeeper.warm.sources import Counted, Step, Work
 from torchkeeper.warm.traces import trace

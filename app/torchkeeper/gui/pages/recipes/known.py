@@ -155,8 +155,7 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
 def looked(text: str, path: str) -> Looked:
     """What a recipe's text comes to; path: where it lies or will lie."""
     from torchkeeper.client.recipes import files as recipes
-    from torchkeeper.warm.recipes.expanding import cells_of
-    from torchkeeper.warm.recipes.recipe import checked, without_faults
+    from torchkeeper.warm.recipes.recipe import cells_of, checked, without_faults
 
     data, faults = recipes.looked_at(text)
     called = str((data or {}).get("name") or "")
@@ -258,8 +257,7 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
 def _cells(sent: Sequence[str | SentRecipe]) -> tuple[list[tuple[str, str, str]], int]:
     """The cells of recipes as a request has them: recipe, name and source; and how many recipes."""
     from torchkeeper.artifacts.entry import Problem
-    from torchkeeper.warm.recipes.expanding import cells_of
-    from torchkeeper.warm.recipes.recipe import of_request
+    from torchkeeper.warm.recipes.recipe import cells_of, of_request
 
     try:
         every = of_request(sent)
