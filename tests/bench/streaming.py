@@ -35,6 +35,7 @@ from tests.bench import measure
 from tests.bench.measure import Figure
 from tests.bench.table import ROWS, entries
 from torchkeeper.engine import protocol
+from torchkeeper.engine.messages.places import ListResult
 from torchkeeper.gui.app import application
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.window import Window
@@ -69,7 +70,10 @@ def engine(folder: Path, rows: int) -> Path:
         for first in range(0, rows, protocol.MAX_ROWS):
             batch = [entry.to_json() for entry in made[first : first + protocol.MAX_ROWS]]
             file.write(protocol.encode({"type": "rows", "id": 1, "rows": batch}))
-        file.write(protocol.encode({"type": "result", "id": 1, "result": {"mark": "x"}}))
+        result: ListResult = {"mark": "x", "trash": None, "unread": 0, "entries": rows}
+        result["bytes"] = sum(entry.size for entry in made)
+        assert not protocol.misfit(ListResult, result, "result")
+        file.write(protocol.encode({"type": "result", "id": 1, "result": result}))
     program = folder / "engine"
     text = _SPEAK.format(python=sys.executable, protocol=protocol.PROTOCOL, rows=folder / "rows")
     program.write_text(text)
