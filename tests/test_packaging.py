@@ -333,6 +333,19 @@ def test_every_file_that_newcomers_are_sent_to_is_there() -> None:
     assert missing == []
 
 
+def test_the_journeys_cross_as_many_files_as_they_say() -> None:
+    text = CONTRIBUTING.read_text()
+    sections = re.findall(r"^### (.+?) \((\d+) files.*?\)\n(.*?)(?=^##)", text, re.M | re.S)
+    request, *journeys = [
+        (title, int(count), set(re.findall(r"`([\w/]+\.py)`", body)))
+        for title, count, body in sections
+    ]
+    assert request[1] == len(request[2]) == 5
+    assert len(journeys) == 3
+    for title, count, files in journeys:
+        assert (title, count) == (title, len(files | request[2]))
+
+
 SERVE = """
 import torch
 

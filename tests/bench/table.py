@@ -25,8 +25,8 @@ from PySide6.QtWidgets import QApplication
 from tests.bench.measure import Figure
 from torchkeeper.artifacts.entry import KINDS, Entry
 from torchkeeper.gui.app import application
-from torchkeeper.gui.table.cells import COLUMNS
 from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.rows import COLUMNS
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 

@@ -20,7 +20,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.table.cells import NAME, SIZE
+from torchkeeper.gui.table.rows import NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.window import Window

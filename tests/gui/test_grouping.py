@@ -13,10 +13,9 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import OpenWindow, entry_at, settle
 from tests.gui.test_models import entry, filled, load
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
-from torchkeeper.gui.table.cells import KIND, NAME, SIZE
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.rows import Row
+from torchkeeper.gui.table.rows import KIND, NAME, SIZE, Row
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 

@@ -16,7 +16,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.pages import ideas
 from torchkeeper.gui.pages.help import IdeasDialog
-from torchkeeper.gui.table.cells import COLUMNS
+from torchkeeper.gui.table.rows import COLUMNS
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window

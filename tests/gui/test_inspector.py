@@ -41,7 +41,7 @@ from torchkeeper.gui.inspector.details import (
 from torchkeeper.gui.inspector.pane import SETTLE_MS, Inspector
 from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, Text, TextPane
 from torchkeeper.gui.inspector.summary import REST_MS
-from torchkeeper.gui.table.cells import NAME
+from torchkeeper.gui.table.rows import NAME
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window

@@ -18,7 +18,9 @@ from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.jobs.model import JobsModel, State, state_text
 from torchkeeper.gui.places.model import Place, PlacesModel
-from torchkeeper.gui.table.cells import (
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.lines import SortRole
+from torchkeeper.gui.table.rows import (
     COLUMNS,
     EXPIRES,
     KIND,
@@ -26,11 +28,11 @@ from torchkeeper.gui.table.cells import (
     SIZE,
     TORCH,
     USED,
+    Intake,
+    Register,
     cell_text,
+    narrows,
 )
-from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.lines import SortRole
-from torchkeeper.gui.table.rows import Intake, Register, narrows
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 

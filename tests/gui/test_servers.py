@@ -35,7 +35,7 @@ from torchkeeper.gui.jobs.model import State, state_text
 from torchkeeper.gui.places import servers as gui_facts
 from torchkeeper.gui.places.model import Place, PlacesModel
 from torchkeeper.gui.places.servers import AT_ONCE, REST_MS, SELECTED
-from torchkeeper.gui.table.cells import EXPIRES, MTIME, SIZE, USED, cell_text
+from torchkeeper.gui.table.rows import EXPIRES, MTIME, SIZE, USED, cell_text
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.redis.server import MEANINGS
 

@@ -18,10 +18,9 @@ from tests.gui.test_models import entry
 from tests.pace import within
 from tests.sampling import sampled
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.gui.table.cells import COLUMNS, KIND, SIZE
 from torchkeeper.gui.table.chosen import Keyed
 from torchkeeper.gui.table.entries import EntriesModel
-from torchkeeper.gui.table.rows import SORT_KEYS, Row, dealt, merged
+from torchkeeper.gui.table.rows import COLUMNS, KIND, SIZE, SORT_KEYS, Row, dealt, merged
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.stores.query import parse
 

@@ -12,8 +12,8 @@ from tests.gui import walking
 from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.gui.chrome.split import EMPTY, LEAST, LOWEST, NARROWEST
 from torchkeeper.gui.pages import ENTRIES, PAGES
-from torchkeeper.gui.table.cells import NAME
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
+from torchkeeper.gui.table.rows import NAME
 from torchkeeper.gui.window import Window
 
 NAMES = 180

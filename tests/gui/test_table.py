@@ -29,7 +29,11 @@ from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui.places import listing
 from torchkeeper.gui.table import mimedata
-from torchkeeper.gui.table.cells import (
+from torchkeeper.gui.table.columns import KEY as KEPT
+from torchkeeper.gui.table.columns import Columns
+from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate, first_widths
+from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.rows import (
     COLUMNS,
     EXPIRES,
     KEY,
@@ -43,10 +47,6 @@ from torchkeeper.gui.table.cells import (
     VERDICT,
     verdict_words,
 )
-from torchkeeper.gui.table.columns import KEY as KEPT
-from torchkeeper.gui.table.columns import Columns
-from torchkeeper.gui.table.delegate import MARKED, PAD, EntryDelegate, first_widths
-from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
 
 ASCENDING, DESCENDING = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder

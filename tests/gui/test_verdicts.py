@@ -27,8 +27,8 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.verdicts import told
 from torchkeeper.gui.dialogs.environments import EnvironmentsDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.table.cells import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.rows import VERDICT, accessible_text, cell_text, tooltip
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.verdicts import controller as gui_verdicts
 from torchkeeper.gui.verdicts.environments import KEY, Environment, State

@@ -30,7 +30,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
 from torchkeeper.gui.pages.recipes.known import FORM
-from torchkeeper.gui.table.cells import NAME, SIZE
+from torchkeeper.gui.table.rows import NAME, SIZE
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.journal import Journal
 

@@ -28,10 +28,10 @@ from torchkeeper.gui.pages.stack import Pages
 from torchkeeper.gui.places.discovery import Recent
 from torchkeeper.gui.places.model import PlacesModel
 from torchkeeper.gui.sidebar.pane import Sidebar
-from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.chosen import Keyed
 from torchkeeper.gui.table.columns import Columns, GroupBy, SortBy
 from torchkeeper.gui.table.entries import EntriesModel
+from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.splitter import MapSplitter

@@ -29,8 +29,8 @@ from torchkeeper.gui.pages.making import Making
 from torchkeeper.gui.places.discovery import Discovery, Opening
 from torchkeeper.gui.places.listing import Listing, Watch
 from torchkeeper.gui.shell import Shell
-from torchkeeper.gui.table.cells import SERVERS
 from torchkeeper.gui.table.grouping import GROUPINGS
+from torchkeeper.gui.table.rows import SERVERS
 from torchkeeper.gui.widgets.notice import Host, Remedy
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query

@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.table.cells import verdict_words
+from torchkeeper.gui.table.rows import verdict_words
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Elided
 from torchkeeper.gui.widgets.plain import tip

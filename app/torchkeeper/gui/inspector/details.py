@@ -18,7 +18,7 @@ from torchkeeper.client.words.problems import not_looked_at, printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.sources import Text
-from torchkeeper.gui.table.cells import verdict_words
+from torchkeeper.gui.table.rows import verdict_words
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from torchkeeper.gui.inspector import details
 from torchkeeper.gui.inspector.details import Chip, Counts, Detail, FactsView, Need, Relatives
 from torchkeeper.gui.inspector.sources import FactorsPane, RowsModel, RowsView, TextPane
 from torchkeeper.gui.inspector.summary import About, SummaryPage
-from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.notice import Elided, Notice

@@ -19,7 +19,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.inspector.details import FactsView, Section, Value
-from torchkeeper.gui.table.cells import verdict_words
+from torchkeeper.gui.table.rows import verdict_words
 from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Elided, Notice

@@ -9,9 +9,10 @@ from operator import attrgetter
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.gui.idle import Slices, pieces
 from torchkeeper.gui.table.entries import SMALL, EntriesModel
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.rows import Row, Slices, pieces
+from torchkeeper.gui.table.rows import Row
 
 #: Seconds for which it may change again and again before it is looked at in one go.
 _PATIENCE = 1.0

@@ -15,11 +15,18 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.table import cells
-from torchkeeper.gui.table.cells import COLUMNS, NAME, NOT_SERVERS, SERVERS, header_text
 from torchkeeper.gui.table.delegate import first_widths
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import GROUPINGS
+from torchkeeper.gui.table.rows import (
+    COLUMNS,
+    NAME,
+    NOT_SERVERS,
+    NUMBERS,
+    SERVERS,
+    SIZE,
+    header_text,
+)
 from torchkeeper.gui.table.view import EntryTable
 
 #: Where it is kept, and what it must say to be understood.
@@ -191,7 +198,7 @@ class Columns(QObject):
         return [COLUMNS[self._header.sortIndicatorSection()], descending]
 
     def _sort(self, kept: object) -> None:
-        column, descending = cells.SIZE, True
+        column, descending = SIZE, True
         if isinstance(kept, list) and len(kept) == 2 and kept[0] in COLUMNS:
             if COLUMNS.index(kept[0]) in self._useless:
                 self._other_sort = kept
@@ -255,7 +262,7 @@ class SortBy(QObject):
     def sort(self, column: int, _checked: bool = False) -> None:
         """Sort by a column: figures with the largest first; where it is sorted so, turn it."""
         ways = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
-        descending = column in cells.NUMBERS
+        descending = column in NUMBERS
         if column == self._header.sortIndicatorSection():
             descending = self._header.sortIndicatorOrder() == ways[0]
         self._table.sortByColumn(column, ways[descending])

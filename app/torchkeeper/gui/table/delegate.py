@@ -16,11 +16,19 @@ from PySide6.QtWidgets import QApplication, QFrame, QHeaderView, QStyledItemDele
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
-from torchkeeper.gui.table import cells
-from torchkeeper.gui.table.cells import KEY, KIND, NAME, NUMBERS, VERDICT, cell_text, verdict_words
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.rows import Row
+from torchkeeper.gui.table.rows import (
+    KEY,
+    KIND,
+    NAME,
+    NUMBERS,
+    VERDICT,
+    WIDTHS,
+    Row,
+    cell_text,
+    verdict_words,
+)
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QStyleOptionViewItem, QTableView
@@ -182,20 +190,6 @@ def _dot(colour: str, scale: float) -> QPixmap:
     return made
 
 
-WIDTHS = {
-    KIND: 0,  # as its words need
-    NAME: 260,
-    VERDICT: 112,
-    cells.KEY: 82,
-    cells.SIZE: 84,
-    cells.FILES: 54,
-    cells.MTIME: 106,
-    cells.TORCH: 110,
-    cells.DEVICE: 71,
-    cells.COMPILE: 112,
-    cells.EXPIRES: 92,
-    cells.USED: 108,
-}
 #: What a text is narrower than its column at least.
 _SPARE = 2
 #: The name takes what the others leave, and no less than this.
@@ -230,7 +224,7 @@ def first_widths() -> dict[int, int]:
         return max(map(metrics.horizontalAdvance, words)) + MARKED + PAD + _SPARE
 
     kinds, verdicts = wide(map(kind_words, KINDS)), wide(map(verdict_words, VERDICTS))
-    return WIDTHS | {KIND: kinds, VERDICT: max(verdicts, WIDTHS[VERDICT])}
+    return dict(enumerate(WIDTHS)) | {KIND: kinds, VERDICT: max(verdicts, WIDTHS[VERDICT])}
 
 
 class NameColumn:

@@ -18,13 +18,22 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QModelIndex, QObject, Qt
 
 from torchkeeper.artifacts.entry import Entry, counted
-from torchkeeper.gui.idle import once
+from torchkeeper.gui.idle import Slices, finished, let_go, once, pieces
 from torchkeeper.gui.table import lines
 from torchkeeper.gui.table import rows as work
-from torchkeeper.gui.table.cells import COLUMNS, SIZE, VERDICT
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
 from torchkeeper.gui.table.lines import Arrangement, Change, Line, LinesModel, arrange, difference
-from torchkeeper.gui.table.rows import Identity, Intake, Register, Row, Slices, Totals, sort_key
+from torchkeeper.gui.table.rows import (
+    COLUMNS,
+    SIZE,
+    VERDICT,
+    Identity,
+    Intake,
+    Register,
+    Row,
+    Totals,
+    sort_key,
+)
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 
@@ -98,7 +107,7 @@ class EntriesModel(LinesModel):
         new = self._empty()
         if new.by == self._here.by:
             new.name = self._here.name  # ages stay what they were
-        work.finished(arrange(new, rows, self._groups[self.wanted_grouping]))
+        finished(arrange(new, rows, self._groups[self.wanted_grouping]))
         if self._here.stale:
             self.become(new)
         else:
@@ -215,7 +224,7 @@ class EntriesModel(LinesModel):
         new = self._empty()
         new.by, new.name, new.ordered = self._here.by, self._here.name, self._here.ordered
         new.rows, new.sizes = dict(self._here.rows), dict(self._here.sizes)
-        work.finished(new.draw_up())
+        finished(new.draw_up())
         if len(groups) == 1 and groups[0] in new.rows:
             first = new.start(groups[0]) + 1
             piece = [(first, first + len(groups[0].rows) - 1)]
@@ -236,7 +245,7 @@ class EntriesModel(LinesModel):
         self._leaving.finish()
         if self.every_row or len(self._by_identity):
             # Freeing many rows takes long.
-            self._leaving.start(chain(self._by_identity.let_go(), work.let_go(self.every_row)))
+            self._leaving.start(chain(self._by_identity.let_go(), let_go(self.every_row)))
             self._by_identity = Register()
             gc.unfreeze()
         self.beginResetModel()
@@ -320,7 +329,7 @@ class EntriesModel(LinesModel):
     def forget_verdicts(self, seen: range) -> Iterator[None]:
         """In steps: no verdict is known from now on. What is on the screen comes first."""
         told = [line for line in self._here.lines[seen.start : seen.stop] if isinstance(line, Row)]
-        for piece in chain([told], work.pieces(self.every_row)):
+        for piece in chain([told], pieces(self.every_row)):
             self.judge(((row.entry.identity, None, None) for row in piece), seen)
             yield
         self.judged()
@@ -380,7 +389,7 @@ class EntriesModel(LinesModel):
         self.changed.emit()
         if intake is not None:
             self._leaving.finish()
-            self._leaving.start(work.let_go(intake.gone))
+            self._leaving.start(let_go(intake.gone))
             if intake.then is not None:
                 intake.then()
 
@@ -406,7 +415,7 @@ class EntriesModel(LinesModel):
     def _group_anew(self) -> Iterator[None]:
         """Group what is there as it is to be from now on; it stays in its order."""
         rows: list[Row] = []
-        for piece in work.pieces(self.every_row):
+        for piece in pieces(self.every_row):
             rows += self._select(piece)
             yield
         new = self._empty()
@@ -479,10 +488,10 @@ class EntriesModel(LinesModel):
             self._here.stale = False
             return
         if not intake.first:
-            for some in work.pieces(intake.gone):
+            for some in pieces(intake.gone):
                 self._by_identity.drop(some)
                 yield
-            for some in work.pieces(intake.new):
+            for some in pieces(intake.new):
                 self._by_identity.put(some)
                 yield
             touched.update(intake.changed, intake.gone, intake.new)
@@ -507,7 +516,7 @@ class EntriesModel(LinesModel):
         """
         rows: list[Row] = []
         kinds = Counter[str]()
-        for piece in work.pieces(every):
+        for piece in pieces(every):
             rows += self._select(piece)
             kinds.update(map(_KIND, piece))
             yield
@@ -548,7 +557,7 @@ class EntriesModel(LinesModel):
 
     def _rearrange(self, rows: list[Row]) -> None:
         new = self._empty()
-        work.finished(arrange(new, rows, self._groups[self.wanted_grouping]))
+        finished(arrange(new, rows, self._groups[self.wanted_grouping]))
         self.become(new)
         self._again()
 
@@ -566,7 +575,7 @@ def _one_by_one(lists: list[Sequence[object]]) -> Iterator[None]:
         yield
         last = lists.pop()
         if isinstance(last, list) and sys.getrefcount(last) == _OURS:
-            yield from work.let_go(last)
+            yield from let_go(last)
 
 
 def _with_verdict_of(old: Entry, new: Entry) -> Entry:

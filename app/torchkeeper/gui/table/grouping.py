@@ -13,8 +13,7 @@ from torchkeeper.artifacts.entry import KINDS, VERDICTS, counted
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words, version
-from torchkeeper.gui.table.cells import verdict_words
-from torchkeeper.gui.table.rows import Row
+from torchkeeper.gui.table.rows import Row, verdict_words
 
 #: By what rows can be grouped; the first is not at all.
 GROUPINGS = ("none", "kind", "verdict", "torch", "age")

@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
-from torchkeeper.gui.table import cells
-from torchkeeper.gui.table.cells import COLUMNS, DEVICE, KEY, NUMBERS, SIZE, TORCH, VERDICT
+from torchkeeper.gui.idle import STEP, Work, finished, let_go, pieces
 from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
 from torchkeeper.gui.table.rows import (
+    COLUMNS,
+    DEVICE,
+    KEY,
+    NUMBERS,
+    SIZE,
     SORT_KEYS,
-    STEP,
+    TORCH,
+    VERDICT,
     Key,
     Row,
-    Work,
+    accessible_text,
     bisect,
     bisect_after,
-    finished,
-    let_go,
-    pieces,
+    cell_text,
+    header_text,
+    tooltip,
 )
 from torchkeeper.gui.widgets.plain import tip
 
@@ -294,7 +299,7 @@ class LinesModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(COLUMNS):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return cells.header_text(section)
+            return header_text(section)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(section)
         if role == Qt.ItemDataRole.WhatsThisRole:
@@ -314,13 +319,13 @@ class LinesModel(QAbstractTableModel):
             return line if role == GroupRole else None
         entry = line.entry
         if role == Qt.ItemDataRole.DisplayRole:
-            return cells.cell_text(entry, column)
+            return cell_text(entry, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(cells.tooltip(entry, column))
+            return tip(tooltip(entry, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return cells.accessible_text(entry, column)
+            return accessible_text(entry, column)
         if role == Qt.ItemDataRole.WhatsThisRole:
             return whats_this(column)
         if role == SortRole:

@@ -13,13 +13,12 @@ from PySide6.QtWidgets import QApplication, QTableView, QWidget
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.gui import theme
 from torchkeeper.gui.table import delegate
-from torchkeeper.gui.table.cells import EXPIRES, MTIME, SERVERS, SIZE, USED, cell_text
 from torchkeeper.gui.table.chosen import Chosen
 from torchkeeper.gui.table.delegate import ROW_HEIGHT, EntryDelegate, Header, NameColumn
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.rows import Row
+from torchkeeper.gui.table.rows import EXPIRES, MTIME, SERVERS, SIZE, USED, Row, cell_text
 from torchkeeper.gui.widgets import lists
 
 if TYPE_CHECKING:

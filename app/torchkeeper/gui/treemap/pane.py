@@ -17,12 +17,11 @@ from torchkeeper.artifacts.entry import KINDS, Entry, tallied
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.gui.idle import once
-from torchkeeper.gui.table.cells import MTIME, cell_text, shown_name, verdict_words
+from torchkeeper.gui.idle import Slices, T, Work, once, pieces
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group, Name, in_order, naming
 from torchkeeper.gui.table.lines import Line
-from torchkeeper.gui.table.rows import Row, Slices, T, Work, pieces
+from torchkeeper.gui.table.rows import MTIME, Row, cell_text, shown_name, verdict_words
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.layout import MOST, Key, Tile

@@ -14,10 +14,9 @@ from torchkeeper.client.words import verdicts
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
-from torchkeeper.gui.idle import once
+from torchkeeper.gui.idle import Slices, once
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import Told
-from torchkeeper.gui.table.rows import Slices
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.verdicts.asking import Judging
 from torchkeeper.gui.verdicts.environments import Chooser, Environment, Environments

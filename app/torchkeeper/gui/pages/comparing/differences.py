@@ -20,7 +20,7 @@ from torchkeeper.gui.idle import every
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.details import Chip
 from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.table.cells import shown_name
+from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.notice import Elided

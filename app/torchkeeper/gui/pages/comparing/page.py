@@ -23,8 +23,8 @@ from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.lists import Offer
-from torchkeeper.gui.table.cells import shown_name
 from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
+from torchkeeper.gui.table.rows import shown_name
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice

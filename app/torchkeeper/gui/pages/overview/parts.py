@@ -23,7 +23,7 @@ from torchkeeper.client.words.verdicts import counted_as
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.table.cells import verdict_words
+from torchkeeper.gui.table.rows import verdict_words
 from torchkeeper.gui.treemap import layout
 from torchkeeper.gui.treemap.layout import Tile
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State
