@@ -71,6 +71,7 @@ def environment(scratch: Path) -> dict[str, str]:
     return {
         "XDG_CACHE_HOME": str(scratch / "cache"),
         "XDG_CONFIG_HOME": str(scratch / "config"),
+        "XDG_STATE_HOME": str(scratch / "state"),
         "QT_QPA_PLATFORM": "offscreen",
         "PYTHONDONTWRITEBYTECODE": "",
         # The offscreen platform warns of every window: it has no screen to hint sizes to.

@@ -93,8 +93,8 @@ def copies(scratch: Path, source: Path, what: str, times: int = 4) -> Figure:
     middle = {name: statistics.median(some) for name, some in seconds.items()}
     ours = middle["there"] + middle["back"]
     reference = middle["tar there"] + middle["tar back"]
-    print(f"peak memory of a copy of {size:,.0f} MB of {what}: {memory:.0f} MB (aim: under 300 MB)")
-    limit = 2 if source.name == "large" else None
+    print(f"peak memory of a copy of {size:,.0f} MB of {what}: {memory:.0f} MB (aim: under 120 MB)")
+    limit = None if source.name == "one" else 1.5
     return Figure(f"{size:,.0f} MB of {what}: folder to bundle to folder", ours, reference, limit,
                   "tar, both ways")  # fmt: skip
 

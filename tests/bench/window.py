@@ -60,4 +60,4 @@ def figures(scratch: Path, kernels: Path) -> list[Figure]:
     rows = measure.python(FIRST_ROWS, str(place))
     measure.run(rows, env)
     ours, empty = measure.medians(rows, measure.python(EMPTY_WINDOW), env, times=15)
-    return [Figure(f"first rows of {ENTRIES:,} entries", ours, empty, 2, "an empty main window")]
+    return [Figure(f"first rows of {ENTRIES:,} entries", ours, empty, 1.6, "an empty main window")]
