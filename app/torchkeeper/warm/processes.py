@@ -18,7 +18,6 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
@@ -40,7 +39,7 @@ class Job(subprocess.Popen[bytes]):
     """A process whose environment has a mark, as that of all that it starts; ``end`` finds them."""
 
     def __init__(self, command: list[str], env: dict[str, str], **more: Any) -> None:
-        self.mark = f"{_MARK}{uuid.uuid4().hex}"
+        self.mark = f"{_MARK}{os.urandom(16).hex()}"
         super().__init__(command, env={**env, self.mark: "1"}, **more)
 
 

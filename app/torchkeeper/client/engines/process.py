@@ -30,7 +30,6 @@ from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
 from torchkeeper.engine.protocol import TABLE, Message, misfit
 from torchkeeper.stores import atomic
-from torchkeeper.warm.processes import give_way
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -163,6 +162,8 @@ class Engine:
                 code="interpreter-unusable",
             ) from e
         if nice:
+            from torchkeeper.warm.processes import give_way
+
             give_way(self._process.pid, nice)
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
