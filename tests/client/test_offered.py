@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.client.recipes.files import kind
+from torchkeeper.client.recipes.offered import kind
 
 RECIPE = '[[callable]]\nfunction = "f.py:f"\n'
 
@@ -45,7 +45,7 @@ def test_files(tmp_path: Path, name: str, what: str) -> None:
 def test_a_large_folder_is_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.toml").write_text(RECIPE)
     assert kind(str(tmp_path)) == "recipes"
-    monkeypatch.setattr("torchkeeper.client.recipes.files._MOST_NAMES", 2)
+    monkeypatch.setattr("torchkeeper.client.recipes.offered._MOST_NAMES", 2)
     for name in ("b", "c"):
         (tmp_path / name).write_text("")
     assert kind(str(tmp_path)) == "folder"

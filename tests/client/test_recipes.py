@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import torchkeeper
 from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.recipes import offered
 from torchkeeper.client.recipes.toml import Lines, text_of
 from torchkeeper.client.words.problems import EXPECTED, UserError, expectation, user_error
 
@@ -179,7 +180,7 @@ def test_a_file_that_cannot_be_a_recipe(tmp_path: Path) -> None:
     file.write_bytes(b"# fine\n# \xff")
     error = refused(recipes.read, str(file))
     assert (error.code, error.why) == ("recipe-unreadable", "Line 2 is not UTF-8.")
-    file.write_bytes(b"#" * (recipes.MOST_BYTES + 1))
+    file.write_bytes(b"#" * (offered.MOST_BYTES + 1))
     assert refused(recipes.read, str(file)).code == "recipe-too-large"
     file.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
     assert recipes.read(str(file)).name == "a"

@@ -156,6 +156,19 @@ def test_the_panes_nobody_sees_are_not_loaded_for_the_first_rows() -> None:
     assert run.stdout == "[] False\n"
 
 
+def test_what_is_asked_at_the_start_loads_nothing_of_recipes(tmp_path: Path) -> None:
+    # A window asks what the folder of its command line is while its first rows come.
+    code = (
+        "import sys; import torchkeeper.gui.app; from torchkeeper.gui.background import lookups; "
+        "print(lookups.offered(sys.argv[1:])[0].what, "
+        "[x for x in ('tomllib', 'uuid', 'importlib.resources', 'torchkeeper.warm.sweep', "
+        "'torchkeeper.warm.recipes.recipe') if x in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == "folder []\n"
+
+
 def test_steps_are_taken_one_by_one(qtbot: QtBot) -> None:
     taken: list[int] = []
     later = IdleTasks()

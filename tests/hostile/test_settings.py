@@ -19,8 +19,8 @@ from torchkeeper.client import signers
 from torchkeeper.client.engines import probes
 from torchkeeper.client.kept import protected, runs, verified
 from torchkeeper.client.kept import whole as kept
-from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.recipes import offered
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.index import Index
@@ -63,7 +63,7 @@ def readers(place: str) -> dict[str, tuple[str, Callable[[], object], object]]:
         "protected": (kept.file("read-only"), protected.protected, ["/a"]),
         "recipes": (kept.file("recipes"), recipes.listed, ["/a"]),
         "a recipe": (bundle, lambda: recipes.read(bundle), {}),
-        "a place of recipes": (bundle, lambda: files._has_recipes(place), {}),
+        "a place of recipes": (bundle, lambda: offered._has_recipes(place), {}),
         "runs": (os.path.join(runs.folder(), f"{RUN}.json"), runs.kept, GOOD_RUN),
         "verified": (verified._file(place), lambda: verified.last(place), GOOD_VERIFIED),
         "warmed": (verified.warmed_file(), verified.last_warmed, {"builtin": [1.0, "/x", 1, 0]}),

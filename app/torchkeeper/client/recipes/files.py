@@ -1,11 +1,10 @@
 """Recipes as files: read with every fault at its line before an engine looks again
 (``warm.recipes.recipe``), found in folders, sent, kept in a list, some of their cells picked by
-name; whether a path is offered as recipes; and recipes to begin with, one for each source.
+name; and recipes to begin with, one for each source.
 """
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import importlib.resources
 import itertools
@@ -13,16 +12,14 @@ import json
 import os
 import re
 import tomllib
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole
-from torchkeeper.client.paths import what
+from torchkeeper.client.recipes.offered import MOST_BYTES, is_entered, is_interpreters, is_name
 from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
@@ -30,23 +27,17 @@ from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.protocol import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, KINDS, MOST_RECIPES, cells_of
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, cells_of
 
 if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Tables
     from torchkeeper.warm.shapes import SentRecipe
 
 
-#: Bytes of a recipe at most; one of a thousand cells has a few thousand.
-MOST_BYTES = 256 * 1024
 #: What goes to an engine in one line, with room for the rest of a request.
 _MOST_SENT = MAX_LINE - 64 * 1024
 #: Faults that a message names.
 _NAMED = 8
-_SUFFIX = ".toml"
-#: TOML files that are no recipes, and folders that are no places for any.
-_OTHERS = frozenset({"pyproject.toml", "ruff.toml", "uv.toml", "Cargo.toml", "Pipfile.toml"})
-_NOT_ENTERED = frozenset({"__pycache__", "node_modules", "site-packages"})
 _LIST = "recipes"
 #: A key of so many parts that tomllib would take minutes over it.
 _DEEP = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
@@ -188,24 +179,11 @@ def _below(folder: str) -> Iterator[str]:
         raise user_error("folder-unreadable", {"path": e.filename, "why": e.strerror}) from e
 
     for root, folders, names in os.walk(folder, onerror=cannot):
-        if _is_interpreters(names):
+        if is_interpreters(names):
             folders.clear()
             continue
-        folders[:] = [name for name in folders if _is_entered(name)]
-        yield from (os.path.join(root, name) for name in names if _is_name(name))
-
-
-def _is_name(name: str) -> bool:
-    return name.endswith(_SUFFIX) and not name.startswith(".") and name not in _OTHERS
-
-
-def _is_entered(name: str) -> bool:
-    return not name.startswith(".") and name not in _NOT_ENTERED
-
-
-def _is_interpreters(names: Iterable[str]) -> bool:
-    """Whether these are the files of an interpreter's folder, which has those of others."""
-    return "pyvenv.cfg" in names
+        folders[:] = [name for name in folders if is_entered(name)]
+        yield from (os.path.join(root, name) for name in names if is_name(name))
 
 
 def chosen(names: Sequence[str]) -> list[str]:
@@ -326,52 +304,3 @@ def write(source: str, path: str, replace: bool = False) -> tuple[list[str], lis
     except OSError as e:
         raise user_error("recipe-unwritable", {"file": path, "why": e.strerror or str(e)}) from e
     return [path, *beside], there
-
-
-#: Names in a folder that are looked at before it is taken for a place.
-_MOST_NAMES = 4000
-#: What is in every place and says nothing.
-_NOTHING = frozenset({"unknown", "lock"})
-_SOURCE = f"(?:{'|'.join(KINDS)})"
-_SAYS = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*{_SOURCE}\b|{_SOURCE}[ \t]*=)")
-
-
-def kind(path: str) -> str:
-    """What a path is offered as: "recipes", "exported", "folder", "file" or "missing"; on a dead
-    mount never. "recipes" is a folder with one in or below it, and nothing of a cache near its top.
-    """
-    found = what(path)
-    if found == "folder":
-        return "recipes" if _has_recipes(path) else found
-    kinds = {".toml": "recipes", ".pt2": "exported"} if found == "file" else {}
-    return next((kind for end, kind in kinds.items() if path.endswith(end)), found)
-
-
-def _has_recipes(folder: str) -> bool:
-    found, left = False, _MOST_NAMES
-    # The folders above come first: a cache says what it is near its top.
-    queue = deque([""])
-    while queue:
-        below = queue.popleft()
-        try:
-            names = sorted(os.scandir(os.path.join(folder, below)), key=lambda one: one.name)
-        except OSError:
-            continue
-        if _is_interpreters(one.name for one in names):
-            continue
-        for one in names:
-            left -= 1
-            if left < 0:
-                return False
-            path = f"{below}/{one.name}" if below else one.name
-            if one.is_dir(follow_symlinks=False):
-                if _is_entered(one.name):
-                    queue.append(path)
-            elif layout.locate(path).kind not in _NOTHING:
-                return False
-            elif not found and _is_name(one.name):
-                # It says that it is one, whatever is wrong with it.
-                with contextlib.suppress(OSError):
-                    data = whole.read(os.path.join(folder, path), MOST_BYTES)
-                    found = bool(_SAYS.search(data.decode("utf-8", "replace")))
-    return found

@@ -122,8 +122,8 @@ def revealed(path: str) -> Revealed:
 
 
 def offered(some: Sequence[str]) -> list[At]:
-    """What each is offered as (``client.recipes.files.kind``)."""
-    from torchkeeper.client.recipes.files import kind
+    """What each is offered as (``client.recipes.offered.kind``)."""
+    from torchkeeper.client.recipes.offered import kind
 
     return [At(path, kind(path)) for path in some]
 
