@@ -144,7 +144,7 @@ def test_without_a_compiler_torch_fails_and_the_doctor_says_so(
 
     kept = place / "aoti_eager" / "aten" / "cpu"
     kept.mkdir(parents=True, exist_ok=True)
-    (kept / "sin.json").write_text("[]")
+    (kept / "sin.json").write_text('[{"meta_info": [], "kernel_path": "lib/sin.so"}]')
     found = doctor(place, only=("compiler",), toolchain=tried(torch_python, CXX=missing))
     assert set(found.codes) == {"no-compiler", "eager-silent"}
     assert found["no-compiler"].params["compiler"] == missing

@@ -249,8 +249,8 @@ class _Operator:
         except (OSError, ValueError, TypeError, LookupError) as e:
             return f"{listed} cannot be read: {said(e)}"
         if gone:
-            why = f"names a library that is gone, {gone[0]}: PyTorch then takes none of it"
-            return f"{listed} {why}"
+            lacks = f"names a library that is gone, {gone[0]}: PyTorch then takes none of it"
+            return f"{listed} {lacks}"
         return f"{listed} does not name {path} for these inputs"
 
     def runs(self) -> str:
