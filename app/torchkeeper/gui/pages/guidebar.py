@@ -96,8 +96,8 @@ OVER = _n("That was a whole round. The keys of everything are under F1, and Shif
           "what has the keyboard.")  # fmt: skip
 
 
-#: Pixels of the strip below which its buttons have no room beside the words.
-_NARROW = 640
+#: Pixels that its words have at least where the buttons stand beside them.
+_WORDS = 330
 
 
 def own_folder() -> str:
@@ -136,8 +136,8 @@ class GuideBar(QFrame):
         head = forms.row(self.title, self.count, forms.REST, gap=12)
         texts = forms.column(head, self.text, gap=2)
         said = forms.row(forms.picture("guide", 20, "accent"), (texts, 1), gap=12)
-        ways = forms.row(forms.REST, self.go, self.skip, self.back, self.close_button, gap=12)
-        self._line = forms.row((said, 1), ways, margin=(16, 8, 8, 8), gap=12)
+        self._ways = forms.row(forms.REST, self.go, self.skip, self.back, self.close_button, gap=12)
+        self._line = forms.row((said, 1), self._ways, margin=(16, 8, 8, 8), gap=12)
         self.setLayout(self._line)
         context.jobs.finished.connect(self._finished)
         context.jobs.finished.connect(self._tell)
@@ -155,8 +155,11 @@ class GuideBar(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
         # Beside the inspector of a small window, the buttons stand below.
-        way, narrow = QBoxLayout.Direction, self.width() < _NARROW
+        way, narrow = QBoxLayout.Direction, self.width() < _WORDS + self._ways.sizeHint().width()
         self._line.setDirection(way.TopToBottom if narrow else way.LeftToRight)
         self._line.setStretch(0, 0 if narrow else 1)
 
@@ -200,6 +203,7 @@ class GuideBar(QFrame):
         self.text.setText(tr(text))
         self.go.setText(verb)
         self.go.setAccessibleName(verb.rstrip("…"))
+        self._arrange()
 
     @property
     def _under_way(self) -> bool:

@@ -378,11 +378,11 @@ class OverviewPage(Page):
         could = found.reclaimable(self.within.get("place"))
         held = self._of_all(could) if could.some else ""
         hint = self.tr("What could go, for the reasons below; what has several counts once.")
-        self.reclaimable.tell(say.measured(could.told), held, hint)
+        self.reclaimable.tell(say.size(could.bytes), held, hint)
 
     def _of_all(self, could: Reclaim) -> str:
         """What could go is known of places alone: where less is shown, it is said of what."""
-        held = say.held(could.counts)
+        held = f"{say.held(could.counts)}, {say.measured(could.told)}"
         if not set(self.within) - {"place"}:
             return held
         of = self.tr("{} in the place") if "place" in self.within else self.tr("{} in all places")
