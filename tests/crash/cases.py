@@ -38,15 +38,14 @@ class Case:
         return "box/out" if self.free else "box/place"
 
 
-def _import(before: str) -> Case:
-    params = {"bundle": "sources/mix.torchcache", "into": "box/place"}
-    return Case(f"import into {before}", "import", params, before)
+def _import(before: str, **how: Any) -> Case:
+    params = {"bundle": "sources/mix.torchcache", "into": "box/place", **how}
+    return Case(" ".join(["import into", before, *how]), "import", params, before)
 
 
-def _copy(before: str) -> Case:
-    return Case(
-        f"copy into {before}", "copy", {"source": "sources/mix", "into": "box/place"}, before
-    )
+def _copy(before: str, **how: Any) -> Case:
+    params = {"source": "sources/mix", "into": "box/place", **how}
+    return Case(" ".join(["copy into", before, *how]), "copy", params, before)
 
 
 def _moves(name: str, operation: str, before: str, **params: Any) -> Case:
@@ -69,6 +68,9 @@ CASES = [
     _import("spoilt"),
     _copy("nothing"),
     _copy("half"),
+    # As if they were so many that the whole file system is synced.
+    _import("nothing", many=1),
+    _copy("spoilt", many=1),
     _moves("purge everything", "purge", "mix"),
     _moves("purge some", "purge", "mix", **SOME),
     _moves("purge everything at once", "purge", "mix", now=True),

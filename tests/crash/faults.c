@@ -6,7 +6,7 @@
 // line in a log outside of that folder: number, call, path, second path or "-", of one on an open
 // file its size before, and 1 if it went well, else 0, separated by tabs.
 //
-// fsync and fdatasync are logged and otherwise do nothing: who is killed loses nothing that was
+// fsync, fdatasync and syncfs are logged and otherwise do nothing: who is killed loses nothing that was
 // written, and what a power cut would lose, the log tells.
 
 #ifndef _GNU_SOURCE
@@ -352,3 +352,4 @@ ALLOCATE(posix_fallocate64, off64_t)
     }
 SYNC(fsync)
 SYNC(fdatasync)
+SYNC(syncfs)

@@ -12,17 +12,25 @@ from tests.stores.building import import_bundle
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
+from torchkeeper.stores import volume
 from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.folders import guard, trash
+from torchkeeper.stores.folders import guard, importing, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
 
 Params = dict[str, Any]
+
+
+class Every(frozenset[int]):
+    """File systems: whichever the tests run on, the library of faults.c has its syncfs."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 class Heard(Report):
@@ -122,6 +130,9 @@ OPERATIONS: dict[str, Callable[[Params, Heard], Any]] = {
 
 def run(name: str, params: Params, report: Heard) -> dict[str, Any]:
     """Carry one out: ``{done}``, or ``{problem}``, its code."""
+    if "many" in params:
+        importing.MANY = params["many"]
+        volume._WHOLE, volume._SINCE = Every(), [0, 0]
     try:
         done = OPERATIONS[name](params, report)
     except Problem as problem:

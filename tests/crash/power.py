@@ -2,7 +2,7 @@
 
 Names are kept in the order in which they were made, as file systems with a journal do it (ext4 with
 ``data=ordered``, XFS, btrfs): a cut at one change leaves those before it, and of a file that was
-written since its last ``fsync`` as much as that found in it.
+written since its last ``fsync``, or the last ``syncfs``, as much as that found in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MADE = {"mkdir", "mkdirat", "open", "open64", "openat", "openat64", "symlink", 
 
 @dataclass
 class _File:
-    """synced: bytes that are on the disk for sure; all of it, unless it is ``dirty``."""
+    """synced: bytes that are on the disk for sure, where it is ``dirty``; else all are."""
 
     synced: int = 0
     dirty: bool = False
@@ -47,11 +47,16 @@ class Disk:
         if not call.well:
             return
         if call.name in WRITTEN:
-            file = self._files.setdefault(call.path, _File(call.size))
-            file.dirty = True
+            file = self._files.setdefault(call.path, _File())
+            if not file.dirty:
+                file.synced, file.dirty = call.size, True
+        elif call.name == "syncfs":
+            for file in self._files.values():
+                file.dirty = False
+            self.unsynced.clear()
         elif call.name in _SYNCED:
             if call.path in self._files:
-                self._files[call.path] = _File(call.size)
+                self._files[call.path] = _File()
             self.unsynced.discard(call.path)
         elif call.name in _NAMED:
             self._rename(call)

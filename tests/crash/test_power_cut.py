@@ -22,6 +22,12 @@ def test_what_gets_a_name_is_on_the_disk(case: Case, stage: Stage) -> None:
     assert not early, "\n".join(early[:5])
 
 
+def test_a_whole_file_system_is_synced_too(stage: Stage) -> None:
+    for case in CASES:
+        names = [call.name for call in stage.known(case).calls]
+        assert ("syncfs" in names) == ("many" in case.params)
+
+
 @pytest.mark.parametrize(
     "case", [case for case in CASES if not case.moves], ids=lambda case: case.name
 )

@@ -15,13 +15,17 @@ from tests.stores.building import NATIVE, pairs, rename
 from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.builds import Claims, Kernels
 from torchkeeper.artifacts.code import key_of
+from torchkeeper.artifacts.report import Report
 from torchkeeper.client import carrying
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import bundles, renaming
 from torchkeeper.engine.messages.entries import NamesRow
 from torchkeeper.engine.protocol import Message
+from torchkeeper.engine.session import Session
 from torchkeeper.stores.bundles import parts
+from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.verdict import machine
 from torchkeeper.verdict.probed import Env
 
@@ -366,3 +370,24 @@ def test_eager_kernels_for_another_torch_or_cpu_stay_out(
         assert look(engine, other, tmp_path / "t", env="/here")[0]["there"]["entries"] == 3
     edit(file, other, says(python="cpython-310-x86_64-linux-gnu", compiler="clang version 17.0.1"))
     assert look(engine, other, tmp_path / "u", env="/here")[0]["new"]["entries"] == 3
+
+
+def test_a_bundle_that_was_looked_at_is_read_once(
+    bundle: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, into, read = str(bundle[0]), str(tmp_path / "t"), list[str]()
+
+    class Counted(Bundle):
+        def __init__(self, path: str, report: Report) -> None:
+            read.append(path)
+            super().__init__(path, report)
+
+    for module in (renaming, bundles):
+        monkeypatch.setattr(module, "Bundle", Counted)
+    session = Session()
+    renaming.origin(session, {"files": [file]}, Report())
+    assert bundles.import_(session, {"files": [file], "into": into}, Report())["entries"]
+    assert read == [file]
+    assert bundles.import_(session, {"files": [file], "into": into}, Report())["exists"]
+    assert read == [file, file]
+    session.close()

@@ -253,20 +253,19 @@ def import_(args: argparse.Namespace) -> int:
     here = leaving.here_of(args, args.files)
     with asking(args) as asker:
         signatures = {file: signing.signature_of(asker, file) for file in args.files}
-    for file, one in signatures.items():
-        if not args.dry_run:
-            check_policy(file, one)
-    trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
-    if args.dry_run or not trusted:
-        inside = [_look_inside(args, file, here) for file in args.files]
-        compared = _compare(args, inside, here)
-        if args.dry_run:
-            return compared
-        nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
-        if not trusts(nothing, TRUST, "the file", question):
-            output.note(nothing)
-            return 1
-    with asking(args) as asker:
+        for file, one in signatures.items():
+            if not args.dry_run:
+                check_policy(file, one)
+        trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
+        if args.dry_run or not trusted:
+            inside = [_look_inside(args, file, here) for file in args.files]
+            compared = _compare(args, inside, here)
+            if args.dry_run:
+                return compared
+            nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
+            if not trusts(nothing, TRUST, "the file", question):
+                output.note(nothing)
+                return 1
         env, abouts = leaving.tell_names(args, asker.engine, args.files, here)
         manifests = {file: one["manifest"] for file, one in signatures.items()}
         answer: bundles.ImportResult = asker.ask(

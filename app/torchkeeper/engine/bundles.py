@@ -150,13 +150,17 @@ def _held(
 
 
 @contextlib.contextmanager
-def _open(params: msg.FilesParams, report: Report) -> Iterator[dict[Bundle, str | None]]:
+def _open(
+    session: Session, params: msg.FilesParams, report: Report
+) -> Iterator[dict[Bundle, str | None]]:
     """The bundles, and what each is called where there are several; tells what none can hold."""
     paths = list(map(path_of, params["files"] if "files" in params else [params["file"]]))
     with contextlib.ExitStack() as stack:
         bundles = {}
         for path in paths:
-            bundle = stack.enter_context(Bundle(path, report))
+            known = session.bundles.pop(path, None)
+            bundle = known if known and known.again() else Bundle(path, report)
+            stack.enter_context(bundle)
             bundles[bundle] = path if len(paths) > 1 else None
             tell_refused(bundle, report, bundles[bundle])
         yield bundles
@@ -169,7 +173,7 @@ def import_(session: Session, params: msg.ImportParams, report: Report) -> msg.I
     """
     rows = Rows(report)
     renamed = 0
-    with _open(params, report) as bundles:
+    with _open(session, params, report) as bundles:
         seen = params.get("manifests", {})
         check_vouched(params, bundles, report, seen)
         for bundle in bundles:
@@ -223,7 +227,7 @@ def compare_(session: Session, params: CompareParams, report: Report) -> Compare
     into = path_of(params["into"])
     rows = Rows(report)
     told, renamed = bool(params.get("rows")), 0
-    with _open(params, report) as bundles:
+    with _open(session, params, report) as bundles:
         offered = _offered(session, params, bundles, report)
 
         def mark(one: Named, item: Item, home: str, outcome: str, problem: Problem | None) -> None:

@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from torchkeeper.verdict.probed import Env
 
 
-def origin(_: Session, params: msg.OriginParams, report: Report) -> msg.OriginResult:
+def origin(session: Session, params: msg.OriginParams, report: Report) -> msg.OriginResult:
     """What bundles say of where they were made, unproven."""
     found: list[msg.Origin] = []
+    session.bundles.clear()
     for path in params["files"]:
         with Bundle(path_of(path), report) as bundle:
+            session.bundles[path] = bundle
             found.append({"file": path, "made_in": bundle.made_in, **claims(bundle)})
     return {"files": found}
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.stores.atomic import AtomicFile
+    from torchkeeper.stores.bundles.bundle import Bundle
     from torchkeeper.verdict.probed import Env
 
 
@@ -54,6 +55,8 @@ class Session:
     look: object = None
     #: What the folder of a program held before that was started (engine.running.Held).
     before: Any = None
+    #: Bundles that were looked at, by their paths, for who takes them in next.
+    bundles: dict[str, Bundle] = field(default_factory=dict)
     #: A bundle that appears when it is signed.
     unsigned: AtomicFile | None = None
 

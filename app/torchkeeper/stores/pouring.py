@@ -80,9 +80,11 @@ class Pouring:
         what is expected; a stream that has more is left as soon as that shows. counted: whether it
         is progress. Raises Problem as ``unreadable``, Cancelled, and whatever ``take`` does.
         """
-        count = self._progress.add if counted else lambda _: self._progress.check()
         if size < CHUNK:
-            return self._small(source, size, take, count)
+            sha256, data = self.read(source, size, counted)
+            take(data)
+            return sha256, len(data)
+        count = self._count(counted)
         from concurrent.futures import Future, ThreadPoolExecutor
 
         self._buffers = self._buffers or [memoryview(bytearray(CHUNK)) for _ in range(_AHEAD)]
@@ -108,38 +110,37 @@ class Pouring:
                     break
         return digest.hexdigest(), done
 
-    def _small(
-        self, source: BinaryIO, size: int, take: Take, count: Callable[[int], None]
-    ) -> tuple[str, int]:
-        digest = hashlib.sha256()
-        done = 0
+    def read(self, source: BinaryIO, size: int, counted: bool = True) -> tuple[str, bytes]:
+        """The sha256 of a small stream, and all of its bytes, or one more than are expected. Raises
+        as ``pour``.
+        """
+        data, count = b"", self._count(counted)
         while True:
-            asked = size + 1 - done
+            asked = size + 1 - len(data)
             try:
-                data = source.read(asked)
+                piece = source.read(asked)
             except OSError as e:
                 raise unreadable(e) from e
-            done += len(data)
-            digest.update(data)
-            take(data)
-            count(len(data))
+            data = data + piece if data else piece
+            count(len(piece))
             # A piece that is too short is the last one, or a reason to ask whether it is.
-            if not data or len(data) == asked or done == size:
-                break
-        return digest.hexdigest(), done
+            if not piece or len(piece) == asked or len(data) == size:
+                return hashlib.sha256(data).hexdigest(), data
+
+    def _count(self, counted: bool) -> Callable[[int], None]:
+        return self._progress.add if counted else lambda _: self._progress.check()
 
 
 def drop(_: bytes | memoryview) -> None:
     """Take a piece and do nothing: what is poured is only hashed."""
 
 
-def whole(out: io.FileIO) -> Take:
+def whole(handle: int) -> Take:
     """Writes all of a piece: a disk that is nearly full may take a part of it."""
 
     def take(data: bytes | memoryview) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[out.write(rest) :]
+        while data:
+            data = data[os.write(handle, data) :]
 
     return take
 

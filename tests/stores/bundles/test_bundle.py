@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import struct
+import time
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -26,10 +27,12 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
+from torchkeeper.stores.folders import importing
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import Imported
 from torchkeeper.stores.items import Item, in_order
 from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.volume import Volume
 
 
 class Left:
@@ -520,6 +523,81 @@ def test_a_cancelled_import_leaves_no_trace(good: Path, tmp_path: Path, after: i
     with pytest.raises(Cancelled):
         bring(good, target, Stops(after))
     assert snapshot(target, times=False) == before
+
+
+@pytest.mark.parametrize(("whole", "has"), [(True, True), (True, False), (False, True)])
+def test_every_file_is_on_the_disk_before_it_has_its_name(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool, has: bool
+) -> None:
+    """That the whole file system was synced is enough, where that is certain and has the file."""
+    synced = set[int]()
+
+    def fsync(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(importing, "MANY", 1)
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Volume, "sync", lambda _self, _meanwhile: whole)
+    monkeypatch.setattr(Volume, "has", lambda _self, _folder: has)
+    bring(good, tmp_path / "t")
+    files = [path.stat().st_ino for path in (tmp_path / "t").rglob("*") if path.is_file()]
+    apart = [number for number in files if number in synced]
+    # A list is written by itself.
+    assert len(apart) <= 2 if whole and has else apart == files
+
+
+def test_who_waits_for_the_disk_is_told_and_can_cancel(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+
+    def sync(_: Volume, meanwhile: Callable[[], None]) -> bool:
+        before = told.count
+        time.sleep(0.1)
+        meanwhile()
+        assert told.count > before
+        told.stops = True
+        meanwhile()
+        return True
+
+    monkeypatch.setattr(importing, "MANY", 1)
+    monkeypatch.setattr(Volume, "sync", sync)
+    with pytest.raises(Cancelled):
+        bring(good, tmp_path / "t", told)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Told(Report):
+    """Counts what is told, and cancels when it is to."""
+
+    count, stops = 0, False
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        """One more."""
+        self.count += 1
+
+    def check(self) -> None:
+        if self.stops:
+            raise Cancelled
+
+
+def test_one_that_was_closed_is_read_again_only_if_it_has_changed(
+    good: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "b"
+    shutil.copy(good, file)
+    bundle = Bundle(str(file), Report())
+    first = bundle.items()[0].files[0]
+    bundle.close()
+    assert bundle.again()
+    with bundle.open(first) as stream:
+        assert hashlib.sha256(stream.read()).hexdigest() == first.sha256
+    bundle.close()
+    shutil.copy(good, file)
+    assert not bundle.again()
+    file.unlink()
+    with pytest.raises(Problem, match="file-missing"):
+        bundle.again()
 
 
 @pytest.mark.parametrize("after", [0, 5, 40])

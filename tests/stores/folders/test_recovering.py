@@ -424,3 +424,10 @@ def test_a_trash_of_somebody_else_is_not_believed(fixture_cache: Path) -> None:
     # One who owns the folder may do with it what he wants.
     os.chown(fixture_cache, 4711, 4711)
     assert receipts.in_trash(str(fixture_cache))
+
+
+def test_names_of_temporary_files_are_all_different() -> None:
+    made = Journal("/", "import")
+    names = {made.temporary_file("/") for _ in range(20_000)}
+    assert len(names) == 20_000
+    assert all(journal.is_temporary(os.path.basename(name), made.id) for name in names)

@@ -73,6 +73,7 @@ class Bundle(Store):
         self._packed: dict[str, zipfile.ZipInfo] = {}
         self._zip: zipfile.ZipFile | None = None
         self._file = open_file(path)
+        self._read_at = _version(self._file)
         try:
             self._read(report)
         except BaseException as e:
@@ -103,6 +104,16 @@ class Bundle(Store):
         if self._zip:
             self._zip.close()
         self._file.close()
+
+    def again(self) -> bool:
+        """Open it once more that was closed; False where its file is not as it was when it was
+        read. Raises Problem("file-missing" | "bundle-unreadable").
+        """
+        self._file = open_file(self.path)
+        if self._packed or _version(self._file) != self._read_at:
+            self.close()
+            return False
+        return True
 
     def items(self, _report: Report | None = None) -> list[Item]:
         return self._items
@@ -146,7 +157,10 @@ class Bundle(Store):
             header = self._stored.get(file.path)
             if header is not None:
                 # Whoever reads it compares its sha256, which says more than the CRC of the zip.
-                start = self._member_start(manifest.FILES + file.path, header)
+                small = file.size if file.size < CHUNK else 0
+                start, data = self._member(manifest.FILES + file.path, header, small)
+                if len(data) == file.size:
+                    return io.BytesIO(data)
                 return cast(BinaryIO, parts.Slice(self._file, start, file.size))
             return io.BufferedReader(parts.Member(self._zip.open(self._packed[file.path])), CHUNK)
         except (KeyError, Problem, *parts.ZIP_ERRORS) as e:
@@ -186,7 +200,7 @@ class Bundle(Store):
             info = members[manifest.MEGA_CACHE]
             if not _as_it_is(info):
                 raise Problem("bundle-damaged", why=f"{info.filename} is compressed or encrypted")
-            self._mega_start = self._member_start(info.filename, info.header_offset)
+            self._mega_start, _ = self._member(info.filename, info.header_offset)
             part = parts.Slice(self._file, self._mega_start, info.file_size)
             self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
         found = {(item.kind, item.key) for item in self._items}
@@ -206,19 +220,21 @@ class Bundle(Store):
         except (OSError, *parts.ZIP_ERRORS) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
-    def _member_start(self, name: str, offset: int) -> int:
-        """Where in the file the bytes of a stored member start whose header is at an offset. Raises
-        Problem("bundle-damaged") where the header is not that of a member of this name.
+    def _member(self, name: str, offset: int, size: int = 0) -> tuple[int, bytes]:
+        """Where in the file the bytes of a stored member start whose header is at an offset, and so
+        many of them. Raises Problem("bundle-damaged") where the header is not that of a member of
+        this name.
         """
         try:
-            header = os.pread(self._file.fileno(), 30 + _MAX_NAME, offset)
+            header = os.pread(self._file.fileno(), 30 + _MAX_NAME + size, offset)
             magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
         except (OSError, struct.error) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read") from e
-        said = header[30 : 30 + length].decode("utf-8" if flags & 0x800 else "cp437", "replace")
-        if magic != b"PK\x03\x04" or said != name:
+        code = "utf-8" if flags & 0x800 or name.isascii() else "cp437"
+        if magic != b"PK\x03\x04" or header[30 : 30 + length] != name.encode(code, "replace"):
             raise Problem("bundle-damaged", why=f"{name} cannot be read")
-        return offset + 30 + int(length) + int(extra)
+        start = 30 + int(length) + int(extra)
+        return offset + start, header[start : start + size]
 
     def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
         files = []
@@ -235,7 +251,7 @@ class Bundle(Store):
                 if info.file_size != file.size:
                     raise Problem("size-wrong", path=file.path[:200])
                 files.append(File(path, file.size, sha256=file.sha256))
-                found[path] = layout.locate(path)
+                found[path] = layout.located(entry.kind, path)
             if entry.kind == "aoti_eager":
                 found = dict.fromkeys(found, aoti_eager.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}
@@ -420,6 +436,11 @@ def open_file(path: str) -> BinaryIO:
         os.close(handle)
         raise Problem("bundle-unreadable", file=path, why=e.strerror) from e
     return os.fdopen(handle, "rb")
+
+
+def _version(file: BinaryIO) -> tuple[int, ...]:
+    at = os.fstat(file.fileno())
+    return at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns
 
 
 def _as_it_is(info: zipfile.ZipInfo) -> bool:

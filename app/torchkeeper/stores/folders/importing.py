@@ -12,8 +12,9 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
@@ -28,42 +29,45 @@ from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import File, Item, Offered
 from torchkeeper.stores.pouring import Pouring, Progress, whole
 from torchkeeper.stores.store import Lost
+from torchkeeper.stores.volume import Volume
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
-
-# To have a file on the disk takes as long as to write it, but many at a time take little longer
+# To have a file on the disk takes longer than to write it, but many at a time take little longer
 # than one: so some are written first, and get their names together, in order.
 
-#: Files that wait for each other, and bytes of them, at most; and how many are synced at a time.
-_FILES, _BYTES, _AT_ONCE = 64, 64 << 20, 8
+#: Files that wait for each other, and bytes of them, at most; bytes after which that is begun; how
+#: many files and folders they have to be for the whole file system to be synced, and how many are
+#: synced at a time where it is not.
+_FILES, _BYTES, _BEGIN, MANY, _AT_ONCE = 1 << 14, 64 << 20, 8 << 20, 64, 8
 Offer = TypeVar("Offer", bound=Offered)
-Placed = Callable[[Item, str], None]
+Placed = Callable[[Item, str], None] | None
+_Left = Callable[[Offer, Item, Problem], None]
 
 
 @dataclass
 class Written:
-    """An entry that was written. files: temporary path and path of each, in order. folder: the
-    temporary path of a kernel's folder, and its path. listed: the list it comes into, and as what.
+    """An entry that was written. folder: the temporary path of that of a whole kernel, or "".
+    files: those of its ``todo``, in order.
     """
 
-    files: list[tuple[str, str]] = field(default_factory=list)
-    folder: tuple[str, str] | None = None
-    replaced: frozenset[str] = frozenset()
-    listed: tuple[str, Listed] | None = None
-    size: int = 0
+    plan: Plan
+    item: Item
+    offered: Offered
+    folder: str = ""
+    files: list[str] = field(default_factory=list)
 
 
 class Arriving:
     """Entries that were written to a folder and wait for their names. Raises OSError."""
 
-    def __init__(self, root: str, journal: Journal) -> None:
+    def __init__(self, root: str, journal: Journal, progress: Progress) -> None:
         self._root, self._journal = root, journal
+        self._meanwhile = functools.partial(progress.add, 0)
+        self._volume = Volume(root)
         self._waiting: list[Written] = []
+        self._files = self._bytes = self._begun = 0
         self._names: set[str] = set()
         self._touched: set[str] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
 
     def make_folders(self, path: str) -> None:
         """Make a folder and what is missing above it; links are refused."""
@@ -100,48 +104,57 @@ class Arriving:
     def add(self, written: Written) -> bool:
         """Have an entry wait; whether as many do as should."""
         self._waiting.append(written)
-        folder = written.folder and written.folder[1]
-        self._names.update(_names(written.files, folder, written.listed))
-        count = sum(len(one.files) for one in self._waiting)
-        return count >= _FILES or sum(one.size for one in self._waiting) >= _BYTES
+        self._names.update(written.plan.names)
+        self._files += len(written.files)
+        self._bytes += sum(file.size for file, _ in written.plan.todo)
+        if self._files >= MANY and self._bytes >= self._begun + _BEGIN:
+            self._begun = self._bytes
+            self._volume.begin()
+        return self._files >= _FILES or self._bytes >= _BYTES
 
-    def arrive(self) -> list[Written]:
-        """Give all that wait their names, in order; returns the kernels that Triton has begun
-        meanwhile, of which nothing was placed. Raises Problem as ``merging.put``.
+    def arrive(self) -> tuple[list[Written], list[Written]]:
+        """Give all that wait their names, in order; returns them, and the kernels that Triton has
+        begun meanwhile, of which nothing was placed. Raises Problem as ``merging.put``.
         """
         waiting, self._waiting, self._names = self._waiting, [], set()
-        self._sync([temporary for one in waiting for temporary, _ in one.files], _sync_file)
-        self._sync([one.folder[0] for one in waiting if one.folder], sync_folder)
+        self._files = self._bytes = self._begun = 0
+        folders = {one.folder for one in waiting if one.folder}
+        self._sync([temporary for one in waiting for temporary in one.files], folders)
         noted = [(one, self._steps(one)) for one in waiting]
-        self._journal.note(*(step for _, all_ in noted for step in all_))
+        self._journal.note(*(step for _, steps in noted for step in steps))
         self._journal.sync()
-        late = []
-        for one, all_ in noted:
-            if one.folder and not self._rename_kernel(*one.folder):
-                late.append(one)
-            elif not one.folder:
-                for (temporary, path), step in zip(one.files, all_, strict=True):
+        there, late = list[Written](), list[Written]()
+        for one, steps in noted:
+            self._meanwhile()
+            plan, came = one.plan, True
+            if one.folder:
+                came = self._rename_kernel(one.folder, plan.folder)
+            else:
+                for temporary, (_, path), step in zip(one.files, plan.todo, steps, strict=True):
                     self._rename(temporary, path, step[4])
-                if one.listed:
-                    self._list(*one.listed)
-        return late
+            if plan.listed:
+                self._list(*plan.listed)
+            (there if came else late).append(one)
+        return there, late
+
+    def finish(self) -> None:
+        """Have the names that were given on the disk."""
+        self._sync([], self._touched)
 
     def close(self) -> None:
-        self._sync(self._touched, sync_folder)
-        if self._pool:
-            self._pool.shutdown()
+        self._volume.close()
+        self._pool.shutdown()
 
     def _steps(self, one: Written) -> list[list[object]]:
         if one.folder:
-            temporary, path = one.folder
-            stamps = {os.path.basename(file): stamp_of(at) for at, file in one.files}
-            names = self._relative(temporary), self._relative(path)
-            return [["kernel", *names, stamp_of(temporary)[:1], stamps]]
+            stamps = {os.path.basename(path): stamp_of(path) for path in one.files}
+            names = self._relative(one.folder), self._relative(one.plan.folder)
+            return [["kernel", *names, stamp_of(one.folder)[:1], stamps]]
         found: list[list[object]] = []
-        for temporary, path in one.files:
+        for temporary, (_, path) in zip(one.files, one.plan.todo, strict=True):
             names = self._relative(temporary), self._relative(path)
             aside = None
-            if path in one.replaced:
+            if path in one.plan.replaced:
                 aside = self._relative(self._journal.temporary_file(os.path.dirname(path)))
             found.append(["file", *names, stamp_of(temporary), aside])
         return found
@@ -172,7 +185,7 @@ class Arriving:
                 raise
             shutil.rmtree(temporary, ignore_errors=True)
             return False
-        self._touched |= {path, os.path.dirname(path)}
+        self._touched.add(os.path.dirname(path))
         return True
 
     def _list(self, path: str, item: Listed) -> None:
@@ -190,15 +203,18 @@ class Arriving:
         merging.put(path, item, note)
         self._touched.add(os.path.dirname(path))
 
-    def _sync(self, paths: Iterable[str], sync: Callable[[str], None]) -> None:
-        if not self._pool:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._pool = ThreadPoolExecutor(_AT_ONCE)
-        list(self._pool.map(sync, paths))
+    def _sync(self, files: list[str], folders: set[str]) -> None:
+        """Have files on the disk, and the names in folders: all at once where they are many."""
+        if len(files) + len(folders) >= MANY and self._volume.sync(self._meanwhile):
+            apart = {*folders, *map(os.path.dirname, files)}
+            folders = {folder for folder in apart if not self._volume.has(folder)}
+            files = [path for path in files if folders and os.path.dirname(path) in folders]
+        for sync, paths in ((_sync_file, files), (sync_folder, folders)):
+            for _ in self._pool.map(sync, paths):
+                self._meanwhile()
 
     def _relative(self, path: str) -> str:
-        return os.path.relpath(path, self._root)
+        return path.removeprefix(self._root).lstrip("/")  # as every path here begins
 
 
 def _sync_file(path: str) -> None:
@@ -214,11 +230,7 @@ class Imported(placing.Counts):
 
 
 def import_bundles(
-    bundles: Sequence[Offer],
-    place: str,
-    report: Report,
-    left: Callable[[Offer, Item, Problem], None],
-    placed: Placed | None = None,
+    bundles: Sequence[Offer], place: str, report: Report, left: _Left[Offer], placed: Placed = None
 ) -> Imported:
     """Place every entry of what offers some in the folder, which is made if it is missing.
 
@@ -241,7 +253,7 @@ def import_bundles(
             root = Root(place).root
             journal = Journal(root, "import", report, above=above)
             try:
-                return _import(bundles, root, journal, report, left, placed)
+                return _import(bundles, journal, report, left, placed)
             except BaseException as e:
                 if not isinstance(e, Lost):
                     _take_back(root, journal, report)
@@ -256,10 +268,11 @@ def import_bundles(
                 os.rmdir(folder)  # unless something has come into it
 
 
-def _settle(root: str, journal: Journal) -> None:
+def _settle(journal: Journal, arriving: Arriving) -> None:
     """Say that what was placed stays. Raises OSError."""
+    arriving.finish()
     journal.done()
-    settle(root, journal.steps)
+    settle(journal.root, journal.steps)
     journal.close()
 
 
@@ -280,17 +293,12 @@ def _take_back(root: str, journal: Journal, report: Report) -> None:
 
 
 def _import(
-    bundles: Sequence[Offer],
-    root: str,
-    journal: Journal,
-    report: Report,
-    left: Callable[[Offer, Item, Problem], None],
-    placed: Placed | None,
+    bundles: Sequence[Offer], journal: Journal, report: Report, left: _Left[Offer], placed: Placed
 ) -> Imported:
     ordered = [placing.in_order(offered) for offered in bundles]
     progress = Progress(report, sum(item.size for items in ordered for item, _ in items))
-    target = Target(root, [item for items in ordered for item, _ in items])
-    placer = _Placer(target, journal, Pouring(progress), placed, report)
+    target = Target(journal.root, [item for items in ordered for item, _ in items])
+    placer = _Placer(target, journal, progress, placed, report)
     past = 0
     try:
         for offered, items in zip(bundles, ordered, strict=True):
@@ -304,15 +312,15 @@ def _import(
                 past += item.size
                 progress.reach(past)
             placer.arrive()
+        _settle(journal, placer.arriving)
     except Lost as lost:
         placer.arrive()
-        _settle(root, journal)
+        _settle(journal, placer.arriving)
         lost.arrived = placer.done.entries + placer.done.exists
         lost.total = sum(map(len, ordered))
         raise
     finally:
         placer.arriving.close()
-    _settle(root, journal)
     progress.end()
     return placer.done
 
@@ -321,14 +329,13 @@ class _Placer:
     """Places entries; most get their names together. left: hears of what cannot be placed."""
 
     def __init__(
-        self, target: Target, journal: Journal, pour: Pouring, placed: Placed | None, report: Report
+        self, target: Target, journal: Journal, progress: Progress, placed: Placed, report: Report
     ) -> None:
         self.done = Imported()
         self.left: Callable[[Item, Problem], None] = lambda _item, _problem: None
         self._root, self._journal = target.root, journal
-        self._pouring, self._placed, self._report = pour, placed, report
-        self._target, self.arriving = target, Arriving(target.root, journal)
-        self._waiting: list[tuple[Plan, Item, Offered, Written]] = []
+        self._pouring, self._placed, self._report = Pouring(progress), placed, report
+        self._target, self.arriving = target, Arriving(target.root, journal, progress)
 
     def place(self, item: Item, offered: Offered) -> None:
         """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
@@ -337,8 +344,7 @@ class _Placer:
         mark = len(self._journal.steps)
         try:
             plan = self._target.plan(item, offered, self._pouring)
-            names = _names(plan.todo, plan.folder if plan.whole else None, plan.listed)
-            if plan.listed or self.arriving.taken(names):
+            if plan.listed or self.arriving.taken(plan.names):
                 self.arrive()
                 mark = len(self._journal.steps)
                 plan = self._target.plan(item, offered, self._pouring)
@@ -347,10 +353,8 @@ class _Placer:
             if not plan.new:
                 self.done.exists += 1
                 return
-            written = self._write(plan, item, offered)
-            self._waiting.append((plan, item, offered, written))
+            full = self.arriving.add(self._write(plan, item, offered))
             # Whether a list takes an item shows when it gets there.
-            full = self.arriving.add(written)
             if plan.listed:
                 self.arrive()
         except (Problem, Lost) as e:
@@ -365,10 +369,10 @@ class _Placer:
     def _was_being_built(self, plan: Plan) -> bool:
         """Whether PyTorch was at work on an object. Raises Problem("in-use"), and Cancelled."""
         waited = False
-        for _, target in plan.todo:
+        for target in (target for _, target in plan.todo if target.endswith(".so")):
             path = os.path.relpath(target, self._root)
             stem = os.path.basename(path).partition(".")[0]
-            if path.endswith(".so") and in_use(self._root, "code", stem, path):
+            if in_use(self._root, "code", stem, path):
                 if not waited_for(self._root, "code", stem, path, self._report):
                     raise Problem("in-use")
                 waited = True
@@ -376,38 +380,34 @@ class _Placer:
 
     def arrive(self) -> None:
         """Give what was written its names. Raises OSError, and Problem as ``merging.put``."""
-        waiting, self._waiting = self._waiting, []
-        late = self.arriving.arrive()
-        for plan, item, offered, written in waiting:
-            if any(written is one for one in late):
-                # Triton has begun the same kernel meanwhile: only what is still missing is placed.
-                self.place(item, offered)
-                continue
+        there, late = self.arriving.arrive()
+        for one in there:
             self.done.entries += 1
-            self.done.files += len(item.files)
-            self.done.bytes += item.size
+            self.done.files += len(one.item.files)
+            self.done.bytes += one.item.size
             if self._placed:
-                self._placed(item, plan.home)
+                self._placed(one.item, one.plan.home)
+        for one in late:
+            # Triton has begun the same kernel meanwhile: only what is still missing is placed.
+            self.place(one.item, one.offered)
         if late:
             self.arrive()
 
     def _write(self, plan: Plan, item: Item, offered: Offered) -> Written:
         """Write the files of an entry under temporary names, and check them."""
-        written = Written(replaced=plan.replaced, listed=plan.listed)
+        written, digests = Written(plan, item, offered), list[str]()
         if plan.whole:
             above = os.path.dirname(plan.folder)
             self.arriving.make_folders(above)
-            written.folder = self.arriving.temporary_folder(above), plan.folder
-        digests = []
+            written.folder = self.arriving.temporary_folder(above)
         for file, target in plan.todo:
             if written.folder:
-                path = os.path.join(written.folder[0], file.name)
+                path = f"{written.folder}/{file.name}"
                 digest = _write(path, offered, item, file, self._pouring, plan.folder)
             else:
                 path, digest = self._beside(target, plan, item, offered, file)
             digests.append(digest)
-            written.files.append((path, target))
-            written.size += file.size
+            written.files.append(path)
         placing.check_whole(plan, item, digests)
         return written
 
@@ -429,18 +429,14 @@ class _Placer:
             return written()
 
 
-def _names(
-    files: Iterable[tuple[object, str]], folder: str | None, listed: tuple[str, Listed] | None
-) -> list[str]:
-    """The paths that are taken when an entry has come."""
-    return [*(path for _, path in files), *filter(None, (folder, listed and listed[0]))]
-
-
 def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, folder: str) -> str:
     """Write one file to a path where nothing is, and check it; returns its sha256. Raises Problem
     as ``deliver``, and OSError for what concerns the target.
     """
     mode = 0o755 if file.name.endswith(".so") else 0o644
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, mode), "wb", buffering=0) as out:
-        return placing.deliver(offered, item, file, pour, whole(out), folder)
+    handle = os.open(path, flags, mode)
+    try:
+        return placing.deliver(offered, item, file, pour, whole(handle), folder)
+    finally:
+        os.close(handle)

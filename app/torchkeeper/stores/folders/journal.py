@@ -19,7 +19,6 @@ import json
 import os
 import pwd
 import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -241,7 +240,8 @@ class Journal:
         self.steps: list[Step] = []
         #: What the names of temporary files of the operation have in common.
         self.id = os.urandom(3).hex()
-        self._root, self._report, self._nonce = root, report, os.urandom(16).hex()
+        self._numbers = itertools.count(int.from_bytes(os.urandom(3), "big"))
+        self.root, self._report, self._nonce = root, report, os.urandom(16).hex()
         self._about = {"version": 2, "what": what, "id": self.id, "nonce": self._nonce,
                        **here(), **about}  # fmt: skip
         self._path = os.path.join(root, f"{_begin()}{time.time_ns()}-{self.id}.jsonl")
@@ -249,18 +249,22 @@ class Journal:
 
     def temporary_file(self, folder: str) -> str:
         """A path in a folder for a file until it is whole."""
-        return os.path.join(folder, f"{_FILE}{self.id}{secrets.token_hex(3)}.tmp")
+        return os.path.join(folder, f"{_FILE}{self._own()}.tmp")
 
     def temporary_folder(self, folder: str) -> str:
         """A path in a folder for a kernel until it is whole."""
-        return os.path.join(folder, f"{_FOLDER}{self.id}{secrets.token_hex(3)}")
+        return os.path.join(folder, f"{_FOLDER}{self._own()}")
+
+    def _own(self) -> str:
+        """Of thousands that lie there at a time, no two are the same."""
+        return f"{self.id}{next(self._numbers) % (1 << 24):06x}"
 
     def open(self) -> int:
         """Begin it, if it is not begun: it is on the disk before anything happens."""
         if self._handle is not None:
             return self._handle
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-        with _times_of(self._root):
+        with _times_of(self.root):
             self._handle = os.open(self._path, flags, 0o600)
             if not _is_ours(os.fstat(self._handle)):
                 # Where files are given other owners or permissions, nobody would believe it.
@@ -269,7 +273,7 @@ class Journal:
         try:
             self._begin()
             self.sync()
-            sync_folder(self._root)
+            sync_folder(self.root)
         except BaseException:
             self.close()
             raise
@@ -281,12 +285,12 @@ class Journal:
         first = _lines([{**self._about, "made": time.time()}])
         if self._is_file:
             try:
-                keep(self._root, self._nonce, first, os.fstat(self._handle))
+                keep(self.root, self._nonce, first, os.fstat(self._handle))
             except OSError as e:
                 # Nothing is lost: whoever is cut off now is completed by who is told to do it.
                 if self._report is not None:
                     why = e.strerror or str(e)
-                    self._report.finding(unproven={"place": self._root, "why": why})
+                    self._report.finding(unproven={"place": self.root, "why": why})
         _write(self._handle, first)
 
     def note(self, *steps: Step) -> None:
@@ -501,7 +505,7 @@ def take_back(root: str, steps: Sequence[Step], report: Report | None = None) ->
 
 def _alike(steps: Sequence[Step]) -> Iterator[list[Step]]:
     """Steps in a row that nothing comes between when they are taken back, some at a time: files of
-    one kind, folders of one depth, and what had not got its name yet.
+    one kind, kernels, folders of one depth, and what had not got its name yet.
     """
 
     def of(step: Step) -> object:
@@ -512,7 +516,7 @@ def _alike(steps: Sequence[Step]) -> Iterator[list[Step]]:
             return "file", locate(path).kind
         if step[0] == "folder":
             return "folder", path.count("/")
-        return "new" if step[0] == "new" else object()
+        return step[0] if step[0] in ("new", "kernel") else object()
 
     for _, same in itertools.groupby(steps, of):
         while some := list(itertools.islice(same, _TOGETHER)):
@@ -529,7 +533,8 @@ def remaining(root: str, steps: Sequence[Step]) -> int:
                     count += inside.is_file(_path(step[2]))
                 elif step[0] == "kernel":
                     folder = _path(step[2])
-                    count += sum(inside.is_file(f"{folder}/{_plain(n)}") for n in step[4])
+                    names = step[4] if inside.there(folder) else ()
+                    count += sum(inside.is_file(f"{folder}/{_plain(n)}") for n in names)
     return count
 
 

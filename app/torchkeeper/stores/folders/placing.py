@@ -56,6 +56,13 @@ class Plan:
         """Whether something of the entry is not there."""
         return bool(self.todo or self.listed)
 
+    @property
+    def names(self) -> list[str]:
+        """The paths that are taken when it has come; of a whole kernel that of its folder."""
+        if self.whole:
+            return [self.folder]
+        return [*(path for _, path in self.todo), *([self.listed[0]] if self.listed else ())]
+
 
 def in_order(offered: Offered) -> list[tuple[Item, Problem | None]]:
     """The entries in the order in which they are placed, and why one is not."""
@@ -149,7 +156,7 @@ class Target:
         folder = os.path.join(self.root, home)
         if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
             raise Problem("key-taken", path=home)
-        files = [(file, os.path.join(folder, file.name)) for file in item.files]
+        files = [(file, f"{folder}/{file.name}") for file in item.files]
         if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
             missing_folders(os.path.dirname(folder), self.root)
             return Plan(home, tuple(files), folder=folder, whole=True)
@@ -262,20 +269,21 @@ def deliver(
     as ``pouring.unreadable``; "checksum-wrong" after the last byte, and "payload-unreadable" for
     what would be taken there for a file of the user's own.
     """
-    group: list[bytes] = []
     head = bytearray()
+    group = is_group(item.kind, file.name)
 
     def begun(data: bytes | memoryview) -> None:
         head.extend(data[: max(0, proofs.HEAD - len(head))])
         take(data)
 
     with opened(offered, file) as source:
-        if is_group(item.kind, file.name):
-            digest, size = pouring.pour(source, file.size, lambda data: group.append(bytes(data)))
+        if later := group or file.size < CHUNK:  # is given when it is checked
+            digest, data = pouring.read(source, file.size)
+            size, head = len(data), bytearray(data[: proofs.HEAD])
         else:
             digest, size = pouring.pour(source, file.size, begun)
-            if not proofs.fits(file.path, bytes(head)):
-                raise Problem("payload-unreadable")
+        if not group and not proofs.fits(file.path, bytes(head)):
+            raise Problem("payload-unreadable")
         if size > file.size:
             raise Problem("size-wrong", path=file.path)
         if file.sha256 is None and not (size == file.size and unchanged(file, source)):
@@ -283,9 +291,9 @@ def deliver(
     if file.sha256 not in (None, digest):
         # A bundle promises; a folder is listed, and may change afterwards.
         raise Problem("checksum-wrong" if file.mtime_ns is None else "entry-changed")
-    if group:
+    if later:
         try:
-            take(triton.group_for(b"".join(group), folder))
+            take(triton.group_for(data, folder) if group else data)
         except (ValueError, TypeError, RecursionError) as e:
             raise Problem("payload-unreadable") from e
     return digest
