@@ -79,6 +79,17 @@ class Caches:
         self._kernel(place / "triton" / "0")
         age(place)
 
+    def folders(self, place: Path) -> None:
+        """Make a Triton cache of kernels, one with a stranger's folder in it, and two graphs."""
+        place.mkdir()
+        for first in "ABC":
+            self._kernel(place, first + 51 * "A")
+        (place / (52 * "A") / "mine").mkdir()
+        for path in sorted(self.clean_291.glob("fxgraph/*/*/*"))[:2]:
+            _copy(path, place / path.relative_to(self.clean_291))
+        (place / "fxgraph").chmod(0o2710)
+        age(place)
+
     def _eager(self, source: Path, target: Path) -> None:
         """The list with two kernels, and their libraries."""
         path = source / "aten" / "cpu" / "abs.json"
@@ -89,12 +100,13 @@ class Caches:
                 _copy(file, target / file.relative_to(source))
         _copy(path.parent / "lib" / "locks" / "abs.lock", target / "aten/cpu/lib/locks/abs.lock")
 
-    def _kernel(self, target: Path) -> None:
+    def _kernel(self, above: Path, key: str = "") -> None:
         """One that names its own folder."""
         source = min(path for path in self.kernels.iterdir() if list(path.glob("*.cubin")))
-        shutil.copytree(source, target / source.name)
-        for group in (target / source.name).glob("__grp__*"):
-            group.write_text(group.read_text().replace(str(source), str(target / source.name)))
+        target = above / (key or source.name)
+        shutil.copytree(source, target)
+        for group in target.glob("__grp__*"):
+            group.write_text(group.read_text().replace(str(source), str(target)))
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -77,6 +77,9 @@ CASES = [
     _moves("purge some at once", "purge", "mix", now=True, **SOME),
     _moves("undo", "undo", "two purges"),
     _moves("undo of a list", "undo", "some purged"),
+    _moves("purge of folders", "purge", "folders"),
+    _moves("undo of folders", "undo", "folders purged"),
+    _moves("undo of half the folders", "undo", "half back"),
     _moves("empty", "empty", "two purges"),
     _writes("export", "export", "no bundle", replace=False, **_OUTPUT),
     _writes("export over another", "export", "a bundle", replace=True, **_OUTPUT),
@@ -97,6 +100,13 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
 
         return fill
 
+    def folders(then: Callable[[Path], None]) -> Callable[[Path], None]:
+        def fill(box: Path) -> None:
+            caches.folders(box / "place")
+            then(box / "place")
+
+        return fill
+
     def out(name: str) -> Callable[[Path], None]:
         def fill(box: Path) -> None:
             (box / "out").mkdir()
@@ -112,6 +122,9 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
         "spoilt": place(spoil),
         "two purges": place(_purged_twice),
         "some purged": place(lambda place: _purge(place, **SOME)),
+        "folders": folders(lambda place: None),
+        "folders purged": folders(_purge),
+        "half back": folders(_half_back),
         "no bundle": out(""),
         "a bundle": out("small.torchcache"),
         "unsigned": out("mix.torchcache"),
@@ -128,3 +141,9 @@ def _purge(place: Path, **params: Any) -> None:
 def _purged_twice(place: Path) -> None:
     _purge(place, kinds=["fxgraph", "autotune"])
     _purge(place)
+
+
+def _half_back(place: Path) -> None:
+    """What can be put back by folders, and what only by files: a kernel's folder is there again."""
+    _purge(place)
+    (place / ("B" + 51 * "A")).mkdir()

@@ -67,6 +67,13 @@ def outside(found: State) -> State:
     return {path: about for path, about in found.items() if path.split("/")[0] != TRASH}
 
 
+def untimed(found: State) -> State:
+    """A state without the times of folders in the trash: a receipt says what they are to be."""
+    trash = {path for path in found if path.startswith(f"{TRASH}/")}
+    folders = {path for path in trash if stat.S_ISDIR(int(str(found[path][0])))}
+    return {path: about[:2] if path in folders else about for path, about in found.items()}
+
+
 def files_of(found: State) -> dict[str, object]:
     """What is in each file, wherever it lies; but for lists, and what is written down of it."""
     contents: dict[str, object] = {}

@@ -44,7 +44,8 @@ def test_no_change_is_overlooked(case: Case, stage: Stage) -> None:
     known, watched = stage.known(case), str(stage.path(case.watched))
     seen = {path for call in known.calls for path in (call.path, call.other)}
     # What is in a folder moves with it; a new name in one makes its time another.
-    moved = tuple(f"{call.other}/" for call in known.calls if call.name == "rename")
+    renamed = [call for call in known.calls if call.name.startswith("rename")]
+    moved = tuple(f"{path}/" for call in renamed for path in (call.path, call.other))
     above = {str(folder) for path in seen for folder in Path(path).parents}
     changed = known.before.items() ^ known.after.items()
     for path in {f"{watched}/{path}" for path, _ in changed if not path.startswith(TRASH)}:

@@ -220,6 +220,7 @@ def test_a_kernel_is_never_there_without_a_file(
         # One of a name before which "_" does not sort.
         name = path.name.replace(next(kernel.glob("*.cubin")).stem, "Kernel")
         shutil.copy2(path, place / kernel.name / name)
+    (place / kernel.name / "mine").mkdir()  # so that it does not go as a folder
     moved: list[str] = []
 
     def seen(move: Any) -> Any:

@@ -22,6 +22,7 @@ from torchkeeper.client.words.problems import removed_by_then
 from torchkeeper.stores.folders import guard, receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
+from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.receipts import Purged
 from torchkeeper.stores.items import Item
 
@@ -326,6 +327,162 @@ def test_an_entry_goes_whole_or_not_at_all(triton_cache: Path) -> None:
     assert (done.entries, left.codes) == (1, ["entry-changed"])
     (kept,) = [p for p in triton_cache.iterdir() if p.name != TRASH]
     assert len(list(kept.iterdir())) == 8
+
+
+def renames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is renamed from now on."""
+    found: list[str] = []
+    rename = os.rename
+
+    def heard(source: str, *target: Any, **where: Any) -> None:
+        rename(source, *target, **where)
+        found.append(os.path.basename(source))
+
+    monkeypatch.setattr(os, "rename", heard)
+    return found
+
+
+def test_a_folder_of_which_all_goes_is_renamed_at_once(
+    triton_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = triton_cache / "triton" / "0"
+    here.mkdir(parents=True)
+    keys = sorted(path.name for path in triton_cache.iterdir() if path.name != "triton")
+    for number, key in enumerate(keys):
+        (triton_cache / key).rename(here / key)
+        (here / key).chmod(0o750)
+        os.utime(here / key, (5, 6 + number))
+    (triton_cache / "triton").chmod(0o2770)
+    before = snapshot(triton_cache)
+    found = renames(monkeypatch)
+    files = purge(triton_cache).files
+    assert sorted(found) == keys
+    [trashed] = (triton_cache / TRASH).glob("*/files")
+    assert sum(path.is_file() for path in trashed.rglob("*")) == files
+    assert [(trashed / "triton/0" / key).stat().st_mode & 0o777 for key in keys] == [0o750] * 2
+    found.clear()
+    assert undo(triton_cache)[0].files == files
+    # The second is that of the receipt, which is removed.
+    assert [found[0], len(found)] == ["triton", 2]
+    assert snapshot(triton_cache) == before
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_comes_into_a_folder_while_it_moves_stays(
+    triton_cache: Path, monkeypatch: pytest.MonkeyPatch, anew: bool
+) -> None:
+    before, planned = snapshot(triton_cache), plan(triton_cache)
+    here = triton_cache / planned.items[0].path
+    rename = Inside.rename
+
+    def meanwhile(inside: Inside, path: str, other: str) -> None:
+        first = path == here.name and not (here / "new").exists()
+        if first:
+            (here / "new").write_text("new")
+            (here / "tmp.pid_1_a").mkdir()
+            (here / "tmp.pid_1_a" / "k.json").write_text("half")
+        rename(inside, path, other)
+        if first and anew:
+            here.mkdir()
+            (here / "newer").write_text("newer")
+
+    monkeypatch.setattr(Inside, "rename", meanwhile)
+    left = Left()
+    done = trash.purge(planned, False, Report(), left)
+    assert (done.files, left.codes) == (planned.files, [])
+    new = {"new", "tmp.pid_1_a", "tmp.pid_1_a/k.json", *(["newer"] if anew else [])}
+    assert {str(path.relative_to(here)) for path in here.rglob("*")} == new
+    monkeypatch.undo()
+    assert undo(triton_cache) == (done, []) or undo(triton_cache)[1] == []
+    now = snapshot(triton_cache, times=False)
+    old = {path: about[:2] for path, about in before.items()}
+    assert now.keys() - old.keys() == {f"{here.name}/{path}" for path in new}
+    assert {path: now[path] for path in old} == old
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_what_has_come_into_the_place_of_what_came_with_a_folder_stays(
+    triton_cache: Path, monkeypatch: pytest.MonkeyPatch, now: bool
+) -> None:
+    planned = plan(triton_cache)
+    here = triton_cache / planned.items[0].path
+    again = triton_cache / planned.items[0].files[0].path
+    rename = Inside.rename
+
+    def meanwhile(inside: Inside, path: str, other: str) -> None:
+        if path == here.name and not (here / "new").exists():
+            (here / "new").write_text("old")
+            (here / "tmp").write_text("written again")
+            (here / "tmp").replace(again)
+        rename(inside, path, other)
+        if path == here.name:
+            here.mkdir()
+            (here / "new").write_text("new")
+
+    monkeypatch.setattr(Inside, "rename", meanwhile)
+    done = trash.purge(planned, now, Report(), Left())
+    assert done.files == planned.files
+    assert (here / "new").read_text() == "new"
+    assert again.read_text() == "written again"
+    monkeypatch.undo()
+    back, left = undo(triton_cache)
+    assert (back.files, left) == (planned.files - 1, ["path-taken"])
+    assert (here / "new").read_text() == "new"
+    [kept] = (triton_cache / TRASH).rglob("new")
+    assert kept.read_text() == "old"
+
+
+def test_a_folder_in_which_something_else_is_stays(triton_cache: Path) -> None:
+    before, planned = snapshot(triton_cache), plan(triton_cache)
+    one, other = (triton_cache / item.path for item in planned.items)
+    (one / "mine").mkdir()
+    (other / "thesis.txt").write_text("thesis")
+    left = Left()
+    assert trash.purge(planned, False, Report(), left).files == planned.files
+    assert [path.name for path in one.iterdir()] == ["mine"]
+    assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+    undo(triton_cache)
+    (one / "mine").rmdir()
+    (other / "thesis.txt").unlink()
+    assert snapshot(triton_cache, times=False) == {p: a[:2] for p, a in before.items()}
+
+
+def test_files_that_went_one_by_one_come_back_as_folders(
+    fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fixture_cache / "fxgraph").chmod(0o710)
+    before = snapshot(fixture_cache)
+    files = [path for path in fixture_cache.rglob("*") if path.is_file()]
+    paths = [str(path.relative_to(fixture_cache)) for path in files]
+    name = receipts.new_name()
+    bin_ = Path(receipts.make(str(fixture_cache), name, paths))
+    for path in paths:
+        (bin_ / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+        (fixture_cache / path).rename(bin_ / "files" / path)
+    for folder in fixture_cache.iterdir():
+        if folder.name != TRASH:
+            shutil.rmtree(folder)
+    found = renames(monkeypatch)
+    assert undo(fixture_cache)[0].files == len(files)
+    assert {*found[:-1]} == {path.split("/")[0] for path in paths if "/" in path}
+    assert snapshot(fixture_cache) == before
+
+
+def test_folders_that_are_forgotten_can_be_in_use(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "x").write_text(str(number))
+    with Inside(str(tmp_path)) as inside:
+        walk = inside.walk("7")
+        *_, handle = next(walk)
+        assert all(inside.is_file(f"{number}/x") for number in range(40))
+        assert os.stat("x", dir_fd=handle).st_size == 1
+        # What was moved is not taken for what has its name now.
+        inside.rename("1", "a")
+        inside.rename("2", "1")
+        assert inside.stat("1/x").st_ino == (tmp_path / "1/x").stat().st_ino
+        walked = {folder for folder, *_ in inside.walk()}
+        assert walked == {"", "a", "1", *map(str, range(3, 40)), "0"}
 
 
 def test_what_is_being_built_stays(fixture_cache: Path) -> None:

@@ -11,11 +11,23 @@ import contextlib
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Folders that are kept open: most paths are in the same one as the last.
 _OPEN = 32
+_About = TypeVar("_About")
+
+
+class _Handle:
+    """An open folder, until nobody has it any more: what is forgotten may be in use elsewhere."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
 
 
 class Inside(contextlib.AbstractContextManager["Inside"]):
@@ -25,17 +37,17 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._handle = os.open(root, _FOLDER)
-        self._open: dict[str, int] = {}
+        self._handle = _Handle(os.open(root, _FOLDER))
+        self._open: dict[str, _Handle] = {}
         self._lock = threading.Lock()
 
     def __exit__(self, *_: object) -> None:
         self._forget()
-        os.close(self._handle)
+        del self._handle
 
     def stat(self, path: str) -> os.stat_result:
-        with self._above(path) as (folder, name):
-            return os.stat(name, dir_fd=folder, follow_symlinks=False)
+        folder, name = self._above(path)
+        return os.stat(name, dir_fd=folder.number, follow_symlinks=False)
 
     def mode(self, path: str) -> int:
         """What is there, as of stat: 0 for nothing, and where a link is on the way."""
@@ -56,67 +68,63 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def opened(self, path: str, flags: int, mode: int = 0o600) -> int:
         """A handle of what is there."""
-        with self._above(path) as (folder, name):
-            return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+        folder, name = self._above(path)
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder.number)
 
     def make_folder(self, path: str, mode: int = 0o777) -> None:
-        with self._above(path) as (folder, name):
-            os.mkdir(name, mode, dir_fd=folder)
+        folder, name = self._above(path)
+        os.mkdir(name, mode, dir_fd=folder.number)
 
     def unlink(self, path: str) -> None:
-        with self._above(path) as (folder, name):
-            os.unlink(name, dir_fd=folder)
+        folder, name = self._above(path)
+        os.unlink(name, dir_fd=folder.number)
 
     def remove_folder(self, path: str) -> None:
         self._forget(path)
-        with self._above(path) as (folder, name):
-            os.rmdir(name, dir_fd=folder)
+        folder, name = self._above(path)
+        os.rmdir(name, dir_fd=folder.number)
 
     def rename(self, path: str, other: str) -> None:
+        """As rename: of a folder it replaces nothing but one that is empty."""
         self._forget(path)
-        with self._above(path) as (one, name), self._above(other) as (two, named):
-            os.rename(name, named, src_dir_fd=one, dst_dir_fd=two)
+        self._forget(other)
+        (one, name), (two, named) = self._above(path), self._above(other)
+        os.rename(name, named, src_dir_fd=one.number, dst_dir_fd=two.number)
 
     def link(self, path: str, other: str) -> None:
         """As link, of what is there itself."""
-        with self._above(path) as (one, name), self._above(other) as (two, named):
-            os.link(name, named, src_dir_fd=one, dst_dir_fd=two, follow_symlinks=False)
+        (one, name), (two, to) = self._above(path), self._above(other)
+        os.link(name, to, src_dir_fd=one.number, dst_dir_fd=two.number, follow_symlinks=False)
 
     def set_mode(self, path: str, mode: int) -> None:
         """As chmod, of a folder."""
-        handle = self.opened(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fchmod(handle, mode)
-        finally:
-            os.close(handle)
+        handle = _Handle(self.opened(path, os.O_RDONLY | os.O_DIRECTORY))
+        os.fchmod(handle.number, mode)
 
     def set_times(self, path: str, times: tuple[int, int]) -> None:
-        """As utime: last access and last change, in nanoseconds since the epoch."""
+        """Have a folder's last access and last change, in nanoseconds since the epoch, be these."""
         if not path:
-            os.utime(self._handle, ns=times)
+            os.utime(self._handle.number, ns=times)
             return
-        with self._above(path) as (folder, name):
-            os.utime(name, ns=times, dir_fd=folder, follow_symlinks=False)
+        at = self.stat(path)
+        if (at.st_atime_ns, at.st_mtime_ns) != times:
+            folder, name = self._above(path)
+            os.utime(name, ns=times, dir_fd=folder.number, follow_symlinks=False)
+
+    def entries(self, path: str, about: Callable[[os.DirEntry[str]], _About]) -> dict[str, _About]:
+        """Something about each that is in a folder, by name."""
+        folder, name = self._above(path)
+        handle = _looked_into(name, folder.number)
+        with os.scandir(handle.number) as entries:
+            return {entry.name: about(entry) for entry in entries}
 
     def walk(self, path: str = "") -> Iterator[tuple[str, list[str], list[str], int]]:
-        """As os.fwalk, what is deepest first: the path of each folder, the names of the folders and
+        """Each folder below a path, what is deepest first: its path, the names of the folders and
         of everything else in it, and its handle. Nothing where no folder is.
         """
-        with contextlib.ExitStack() as stack:
-            if not path:
-                folder, name = self._handle, "."
-            else:
-                try:
-                    folder, name = stack.enter_context(self._above(path))
-                    os.stat(name, dir_fd=folder, follow_symlinks=False)
-                except OSError:
-                    return
-            steps = os.fwalk(name, topdown=False, dir_fd=folder, follow_symlinks=False)
-            for above, folders, files, handle in steps:
-                below = above[len(name) :].lstrip("/")
-                links = [one for one in folders if not _is_folder(one, handle)]
-                here = "/".join(filter(None, (path, below)))
-                yield here, [one for one in folders if one not in links], [*files, *links], handle
+        with contextlib.suppress(OSError):
+            folder, name = self._above(path) if path else (self._handle, ".")
+            yield from _walk(folder.number, name, path)
 
     def remove_tree(self, path: str) -> None:
         """Remove a folder with all in it. Raises OSError for what stays, after trying the rest."""
@@ -132,36 +140,26 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
             raise failed
         self.remove_folder(path)
 
-    @contextlib.contextmanager
-    def _above(self, path: str) -> Iterator[tuple[int, str]]:
-        """A handle of the folder that a path is in, and its name there."""
+    def _above(self, path: str) -> tuple[_Handle, str]:
+        """The folder that a path is in, and its name there."""
         above, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise ValueError(path)
         with self._lock:
-            # What is closed when others are opened may be in use elsewhere.
-            handle = os.dup(self._folder(above))
-        try:
-            yield handle, name
-        finally:
-            os.close(handle)
+            return self._folder(above), name
 
-    def _folder(self, path: str) -> int:
+    def _folder(self, path: str) -> _Handle:
         if not path:
             return self._handle
         if (known := self._open.get(path)) is not None:
             return known
-        handle = os.dup(self._handle)
+        handle = self._handle
         for part in path.split("/"):
-            try:
-                if part in ("", ".", ".."):
-                    raise ValueError(path)
-                below = os.open(part, _FOLDER, dir_fd=handle)
-            finally:
-                os.close(handle)
-            handle = below
+            if part in ("", ".", ".."):
+                raise ValueError(path)
+            handle = _Handle(os.open(part, _FOLDER, dir_fd=handle.number))
         if len(self._open) >= _OPEN:
-            os.close(self._open.pop(next(iter(self._open))))
+            del self._open[next(iter(self._open))]
         self._open[path] = handle
         return handle
 
@@ -170,11 +168,26 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         with self._lock:
             for known in list(self._open):
                 if not path or known == path or known.startswith(f"{path}/"):
-                    os.close(self._open.pop(known))
+                    del self._open[known]
 
 
-def _is_folder(name: str, handle: int) -> bool:
+def _looked_into(name: str, above: int) -> _Handle:
+    """A folder, of which nobody sees that it is read; what is another user's cannot be so."""
+    with contextlib.suppress(PermissionError):
+        return _Handle(os.open(name, _FOLDER | getattr(os, "O_NOATIME", 0), dir_fd=above))
+    return _Handle(os.open(name, _FOLDER, dir_fd=above))
+
+
+def _walk(above: int, name: str, path: str) -> Iterator[tuple[str, list[str], list[str], int]]:
+    folders: list[str] = []
+    others: list[str] = []
     try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+        handle = _looked_into(name, above)
+        with os.scandir(handle.number) as entries:
+            for entry in entries:
+                (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
     except OSError:
-        return False
+        return
+    for one in folders:
+        yield from _walk(handle.number, one, f"{path}/{one}" if path else one)
+    yield path, folders, others, handle.number

@@ -34,7 +34,8 @@ in cache.py; (5) _OnDiskCacheImpl in runtime/caching/implementations.py; (6) Mem
 runtime/caching/interfaces.py; (7) write_local_impl in torch/_dynamo/pgo.py; (8) write_atomic; (9)
 triton/runtime/cache.py and triton_bundler.py. All others in torch/_inductor.
 
-An undo takes no lock but (2): it puts a file where there is none, by a link, at once.
+An undo takes no lock but (2): it puts a file or a folder where there is none, at once, by a link or
+a rename.
 
 ``halide-runtime-*/lock``, ``<stem>.halide/lock`` and ``locks/g++.lock`` are about what nobody but
 PyTorch itself places or names. Two moments no lock covers. Between an object being found and being
@@ -58,7 +59,7 @@ from collections.abc import Iterator, Mapping
 
 from torchkeeper.artifacts.layout import MEMOIZED, inner_cache
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.atomic import PREFIX, SUFFIX, handle_of
+from torchkeeper.stores.atomic import PREFIX, SUFFIX
 
 #: Seconds to wait for PyTorch, which takes a lock for a moment to look, for longer to build.
 PATIENCE = 10.0
@@ -100,10 +101,8 @@ def ours(lock: str) -> Iterator[bool]:
 
 def held(lock: str) -> bool:
     """Whether another process holds a lock; False where there is none or it cannot be asked."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-    with contextlib.suppress(OSError), handle_of(lock, flags) as handle:
-        return taken(handle)
-    return False
+    with ours(lock) as free:
+        return not free
 
 
 def taken(handle: int) -> bool:

@@ -83,16 +83,11 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
     Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
     folders: dict[str, list[int]] = {}
-    for path in paths:
-        folder = os.path.dirname(path)
-        while folder not in folders:
-            with contextlib.suppress(OSError):
-                found = os.lstat(os.path.join(root, folder))
-                mode = stat.S_IMODE(found.st_mode)
-                folders[folder] = [mode, found.st_atime_ns, found.st_mtime_ns]
-            if not folder:
-                break
-            folder = os.path.dirname(folder)
+    for folder in folders_above(paths):
+        with contextlib.suppress(OSError):
+            found = os.lstat(os.path.join(root, folder))
+            mode = stat.S_IMODE(found.st_mode)
+            folders[folder] = [mode, found.st_atime_ns, found.st_mtime_ns]
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -108,7 +103,7 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
             with os.fdopen(handle, "w", encoding="ascii") as out:
-                json.dump(receipt, out)
+                out.write(json.dumps(receipt))  # of many, ten times as fast as dump
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -117,6 +112,16 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
             raise Problem("trash-full", place=root) from e
         raise Problem("place-unwritable", place=root, why=e.strerror) from e
     return bin_
+
+
+def folders_above(paths: Iterable[str]) -> set[str]:
+    """The folders that some files are in, and those above them; the place itself is ""."""
+    found = {""}
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def discard(bin_: str) -> str | None:
@@ -213,12 +218,14 @@ def trashed(bin_: str) -> list[File]:
     base = f"{within(bin_)}/{FILES}"
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
         for above, _, names, handle in inside.walk(base):
-            folder = above[len(base) + 1 :]
+            folder = f"{above}/"[len(base) + 1 :]
             for name in names:
-                with contextlib.suppress(OSError):
+                try:
                     at = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                    found.append(file_at(f"{folder}/{name}" if folder else name, at))
-    return sorted(found, key=lambda file: file.path)
+                except OSError:
+                    continue
+                found.append(file_at(folder + name, at))
+    return found
 
 
 def items_of(bin_: str, files: list[File]) -> list[Item]:
@@ -323,21 +330,52 @@ class Folders:
             if stat.S_ISLNK(inside.stat(folder).st_mode):
                 raise Problem("link-in-place", path=os.path.join(inside.root, folder)) from None
         else:
-            if folder in self.said:
-                inside.set_mode(folder, self.said[folder][0] & 0o7777)
+            self._have_mode(inside, folder, folder)
+
+    def move_back(self, inside: Inside, bin_: str, files: list[File]) -> set[str]:
+        """Put folders of files of a receipt back by one rename each, the outermost that have
+        nothing in their place; returns those that are back, with all that are in them.
+        """
+        back: set[str] = set()
+        found = sorted(folders_above(file[0] for file in files) - {""})
+        # One that its owner may not change cannot be moved once it has its mode.
+        if any(mode & 0o700 != 0o700 for mode, _, _ in self.said.values()):
+            return back
+        with contextlib.suppress(OSError):
+            for folder in found:
+                self._have_mode(inside, within(bin_, folder), folder)
+            for folder in found:
+                if folder.rpartition("/")[0] in back or self._moved_back(inside, bin_, folder):
+                    back.add(folder)
+        return back
+
+    def _moved_back(self, inside: Inside, bin_: str, folder: str) -> bool:
+        with contextlib.suppress(OSError):
+            if not inside.there(folder):
+                inside.rename(within(bin_, folder), folder)
+                return True
+        return False
+
+    def _have_mode(self, inside: Inside, path: str, folder: str) -> None:
+        if folder in self.said:
+            mode = self.said[folder][0] & 0o7777
+            if stat.S_IMODE(inside.stat(path).st_mode) != mode:
+                inside.set_mode(path, mode)
 
     def prune(self, inside: Inside) -> None:
         for folder in sorted(filter(None, self.said), key=lambda path: -path.count("/")):
             with contextlib.suppress(OSError):
                 inside.remove_folder(folder)
 
-    def restore_times(self, inside: Inside, folders: set[str]) -> None:
-        """Give folders the times they had, the deepest first."""
-        for folder in sorted(folders, key=lambda path: -path.count("/") - bool(path)):
-            if folder in self.said:
-                _, accessed, modified = self.said[folder]
-                with contextlib.suppress(OSError):
-                    inside.set_times(folder, (accessed, modified))
+    def restore_times(self, inside: Inside, folders: set[str]) -> set[str]:
+        """Give folders the times they had, the deepest first; returns where that failed."""
+        failed: set[str] = set()
+        for folder in sorted(folders & self.said.keys(), key=lambda x: -x.count("/") - bool(x)):
+            try:
+                inside.set_times(folder, (self.said[folder][1], self.said[folder][2]))
+            except OSError:
+                failed.add(folder)
+        return failed
 
 
 # Items that go from a list and come back, while the others of the list stay (folders.trash). In the
@@ -354,7 +392,7 @@ def listed_of(item: Item) -> Listed | None:
 
 def is_list(path: str) -> bool:
     """Whether a file lists several entries."""
-    return locate(path).kind == "aoti_eager"
+    return "aoti_eager/" in path and locate(path).kind == "aoti_eager"
 
 
 def parted(root: str, items: Iterable[Item]) -> list[Item]:
@@ -477,13 +515,15 @@ def restore(
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
-    back: list[File] = []
-    paths: set[str] = set()
-    items = items_of(bin_, files)
-    number, full, touched = 0, False, {""}
+    items, full = items_of(bin_, files), False
     with Inside(root) as inside:
+        whole = folders.move_back(inside, bin_, files)
+        back = [file for file in files if file[0].rpartition("/")[0] in whole]
+        paths = {file[0] for file in back}
+        rest = [item for item in items if not all(file[0] in paths for file in item.files)]
+        number = len(files) - sum(len(item.files) for item in rest)
         # Lists last: PyTorch takes none of one of which a library is missing.
-        for item in sorted(items, key=lambda item: any(is_list(file.path) for file in item.files)):
+        for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):
             try:
                 back += _restore_item(inside, bin_, item, folders, paths, left)
             except OSError as e:
@@ -493,22 +533,19 @@ def restore(
                 left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
             number += len(item.files)
             report.progress(number, len(files), "files")
-        for path in paths:
-            while (path := os.path.dirname(path)) and path not in touched:
-                touched.add(path)
+        touched = folders_above(paths)
         if not trashed(bin_):
             # Also of what one that was cut off has put back.
-            touched |= folders.said.keys()
-            folders.restore_times(inside, touched)
+            touched = {"", *folders.restore_times(inside, touched | folders.said.keys())}
             discard(bin_)
         if paths or not files:
             folders.restore_times(inside, touched)
-    whole = [item for item in items if all(file.path in paths for file in item.files)]
-    done.count(item.kind for item in whole)
+    items = [item for item in items if all(file[0] in paths for file in item.files)]
+    done.count(item.kind for item in items)
     done.files = len(back)
     done.bytes = allocated(back)
     if told is not None:
-        told(whole)
+        told(items)
     return done, full
 
 
@@ -532,7 +569,7 @@ def _restore_item(
                 if not give_back(inside.root, file.path, os.path.join(bin_, FILES)):
                     raise Problem("path-taken", path=file.path)
             else:
-                _put_back(inside, bin_, file, folders)
+                put_back(inside, bin_, file.path, folders)
         except Problem as problem:
             left(item, problem)
             continue
@@ -548,20 +585,23 @@ def _restore_item(
     return back
 
 
-def _put_back(inside: Inside, bin_: str, file: File, folders: Folders) -> None:
-    folders.make(inside, os.path.dirname(file.path))
+def put_back(inside: Inside, bin_: str, target: str, folders: Folders) -> None:
+    """Put a file, or a folder, of a receipt back. Raises Problem("path-taken" | "link-in-place"),
+    and OSError.
+    """
+    folders.make(inside, os.path.dirname(target))
     # A link fails where a rename would replace what PyTorch has written there meanwhile.
-    source, target = within(bin_, file.path), file.path
+    source = within(bin_, target)
     try:
         inside.link(source, target)
     except FileExistsError as e:
         # An undo that was killed between the two steps left both names of one file.
         if not os.path.samestat(inside.stat(source), inside.stat(target)):
-            raise Problem("path-taken", path=file.path) from e
+            raise Problem("path-taken", path=target) from e
         inside.unlink(source)
     except OSError:
         if inside.there(target):
-            raise Problem("path-taken", path=file.path) from None
+            raise Problem("path-taken", path=target) from None
         inside.rename(source, target)  # a file system without hard links
     else:
         with contextlib.suppress(OSError):  # it is back, and has two names, as above

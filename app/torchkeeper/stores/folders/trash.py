@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,11 +21,12 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
+from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import Journal, begun
 from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
-from torchkeeper.stores.folders.receipts import FILES, Back, Purged, restore
-from torchkeeper.stores.folders.walking import Root, file_at
+from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
+from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import File, Item, Left, allocated, is_group
 from torchkeeper.stores.store import Removal
 
@@ -134,7 +136,10 @@ class _Purging:
         self._journal, self._bin = _begin(plan, name, now, report)
         self.done = Purged(receipt=name if self._bin and not now else None)
         self._taken: list[File] = []
-        self._emptied: set[str] = set()
+        self._kinds: list[str] = []
+        #: What is no more where it was: files, and folders that went whole.
+        self._gone: list[str] = []
+        self._inside: Inside
         self._kept = self._unfinished = False
 
     def run(self, report: Report) -> None:
@@ -143,27 +148,136 @@ class _Purging:
         items = receipts.parted(self._root, self._plan.items)
         # A list that goes as a whole goes before anything is taken off it.
         items.sort(key=receipts.goes_alone)
-        for number, item in enumerate(items):
-            report.check()
-            report.progress(number, len(items), "entries")
-            gone = _purge_one(self._root, item, self._bin, self._now, self._left)
-            if gone is None:
-                continue
-            self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
-            self._taken += gone
-            paths.update(file.path for file in gone)
-            # What two of a list have in common has gone with the first of them.
-            if all(file.path in paths for file in item.files):
-                self.done.count([item.kind])
-            self._emptied |= {os.path.dirname(file.path) for file in gone}
+        # Where a process may look into folders, each of them stays.
+        folders = ["" if self._plan.insisted else _folder_of(item) for item in items]
+        entries = Counter(folders)
+        with Inside(self._root) as self._inside:
+            for number, (item, folder) in enumerate(zip(items, folders, strict=True)):
+                report.check()
+                report.progress(number, len(items), "entries")
+                gone = self._take(item, folder if entries[folder] == 1 else "")
+                if gone is None:
+                    continue
+                self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
+                self._taken += gone
+                self._gone += [folder] if gone is item.files else [file.path for file in gone]
+                paths.update([file.path for file in gone])
+                # What two of a list have in common has gone with the first of them.
+                if all(file.path in paths for file in item.files):
+                    self._kinds.append(item.kind)
+        self.done.count(self._kinds)
         self.done.files = len(self._taken)
         self.done.bytes = allocated(self._taken)
+
+    def _take(self, item: Item, folder: str) -> list[File] | None:
+        """Take the files of an entry, all of them if they are what was planned, else none: None.
+        folder: in which no other one is, if there is such a one.
+        """
+        # The lock of a list that stays is taken when the item comes off it.
+        alone = receipts.goes_alone(item)
+        but = lock_of(os.path.join(self._root, item.list_path)) if alone else None
+        with holding(self._root, item.kind, item.key, item.path, but) as free:
+            if free and folder and self._bin and self._take_whole(self._bin, folder, item.files):
+                return item.files
+            if free:
+                return self._take_each(item)
+        self._left(item, Problem("in-use"))
+        return None
+
+    def _take_whole(self, bin_: str, folder: str, files: list[File]) -> bool:
+        """Move the folder of an entry to its place in the receipt by one rename, if all that is in
+        it was planned and has not changed; whether it has gone. It is looked at again there: with
+        anything that somebody has written meanwhile it comes back. What fails goes file by file.
+        """
+        there, inside, seen, found = within(bin_, folder), self._inside, {}, dict[str, int]()
+        try:
+            looked = inside.entries(folder, lambda x: (x.inode(), x.stat(follow_symlinks=False)))
+            for file in files:
+                name = file[0].rpartition("/")[2]
+                if name not in looked or _changed(file, looked[name][1]):
+                    return False
+                seen[name] = looked[name][0]
+            if len(looked) > len(seen):
+                return False
+            self._move(folder, there)
+        except OSError:
+            return False
+        with contextlib.suppress(OSError):
+            found = inside.entries(there, os.DirEntry.inode)
+        if found == seen:
+            return True
+        try:
+            inside.rename(there, folder)
+        except OSError:
+            # It is there again, with something in it.
+            for name in (name for name in found if found[name] != seen.get(name)):
+                try:
+                    receipts.put_back(inside, bin_, f"{folder}/{name}", Folders())
+                except (OSError, Problem):
+                    self._now = False  # it stays in the trash, and is not removed
+            return True
+        return False
+
+    def _take_each(self, item: Item) -> list[File] | None:
+        gone: list[File] = []
+        bin_, where, moves = self._bin, item.path, False
+        try:
+            for file in item.files:
+                with contextlib.suppress(FileNotFoundError):
+                    if _changed(file, os.lstat(os.path.join(self._root, file.path))):
+                        raise Problem("entry-changed")
+            # Before its library is gone: PyTorch takes none of a list of which one is missing.
+            kept = bin_ and os.path.join(bin_, FILES)
+            if receipts.goes_alone(item) and not receipts.withdraw(self._root, item, kept):
+                raise Problem("entry-changed")
+            # Of a kernel the files first that say that the others are there: Triton looks at no
+            # other then.
+            for file in sorted(item.files, key=lambda file: not is_group(item.kind, file.name)):
+                where, moves = file.path, bin_ is not None
+                with contextlib.suppress(FileNotFoundError):  # somebody was faster: it is gone
+                    if bin_ is None:
+                        self._inside.unlink(where)
+                    else:
+                        self._move(where, within(bin_, where))
+                    gone.append(file)
+            return gone
+        except Problem as problem:
+            self._left(item, problem)
+        except OSError as e:
+            if bin_ and moves:
+                self._give_back(bin_, item, gone)
+                gone = []
+            if no_room(e) and bin_ and not self._now:
+                raise
+            self._left(item, Problem("cannot-remove", path=where, why=e.strerror))
+        return gone or None
+
+    def _give_back(self, bin_: str, item: Item, gone: list[File]) -> None:
+        """Have an entry as it was that cannot go as a whole."""
+        for file in reversed(gone):
+            with contextlib.suppress(OSError):
+                self._inside.rename(within(bin_, file.path), file.path)
+        if receipts.goes_alone(item):
+            with contextlib.suppress(OSError, Problem):
+                receipts.give_back(self._root, item.list_path, os.path.join(bin_, FILES))
+
+    def _move(self, path: str, there: str) -> None:
+        try:
+            try:
+                self._inside.rename(path, there)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(os.path.join(self._root, there)), exist_ok=True)
+                self._inside.rename(path, there)
+        except OSError as e:
+            if not self._now or not (no_room(e) or e.errno == errno.EXDEV):
+                raise
+            self._inside.unlink(path)  # it would be removed in the end
 
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
         of = tally(item.kind for item in self._plan.items)
         about = {"of": of, "sure": True, "bytes": allocated(self._taken), "trash": not self._now}
-        report.finding(removed={**self.done.counts, **about})
+        report.finding(removed={**tally(self._kinds), **about})
 
     def put_back(self) -> None:
         """Put back what was moved; what cannot be now is by the next one that comes."""
@@ -179,8 +293,14 @@ class _Purging:
             return
         # PyTorch looks whether a graph's folder is there, and fails where it then is not
         # (iterate_over_candidates in torch/_inductor/codecache.py).
-        emptied = () if self._plan.insisted else self._emptied
-        tidy = not [folder for folder in emptied if not _prune(self._root, folder)]
+        gone = () if self._plan.insisted else self._gone
+        tidy = True
+        for folder in sorted(receipts.folders_above(gone) - {""}, reverse=True):
+            try:
+                os.rmdir(os.path.join(self._root, folder))
+            except OSError as e:
+                there = errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY
+                tidy = tidy and e.errno in there
         with contextlib.suppress(OSError):
             sync_folder(self._root)
         said = False
@@ -221,89 +341,16 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
         raise
 
 
-def _purge_one(root: str, item: Item, bin_: str | None, now: bool, left: Left) -> list[File] | None:
-    """Take the files of an entry, all of them if they are what was planned, else none: None."""
-    # The lock of a list that stays is taken when the item comes off it.
-    but = lock_of(os.path.join(root, item.list_path)) if receipts.goes_alone(item) else None
-    with holding(root, item.kind, item.key, item.path, but) as free:
-        if free:
-            return _take_each(root, item, bin_, now, left)
-    left(item, Problem("in-use"))
-    return None
+def _folder_of(item: Item) -> str:
+    """The folder that all files of an entry are in; "" where there is none but the place."""
+    folders = {file[0].rpartition("/")[0] for file in item.files}
+    return folders.pop() if len(folders) == 1 and not item.about else ""
 
 
-def _take_each(root: str, item: Item, bin_: str | None, now: bool, left: Left) -> list[File] | None:
-    gone: list[File] = []
-    try:
-        for file in item.files:
-            with contextlib.suppress(FileNotFoundError):
-                there = file_at(file.path, os.lstat(os.path.join(root, file.path)))
-                about = there.size, there.mtime_ns, there.inode
-                if about != (file.size, file.mtime_ns, file.inode):
-                    raise Problem("entry-changed")
-        # Before its library is gone: PyTorch takes none of a list of which one is missing.
-        kept = None if bin_ is None else os.path.join(bin_, FILES)
-        if receipts.goes_alone(item) and not receipts.withdraw(root, item, kept):
-            raise Problem("entry-changed")
-    except Problem as problem:
-        left(item, problem)
-        return None
-    except OSError as e:
-        if no_room(e) and bin_ and not now:
-            raise
-        left(item, Problem("cannot-remove", path=item.path, why=e.strerror))
-        return None
-    # Of a kernel the files first that say that the others are there: Triton looks at no other then.
-    for file in sorted(item.files, key=lambda file: not is_group(item.kind, file.name)):
-        path = os.path.join(root, file.path)
-        try:
-            if bin_ is None:
-                os.unlink(path)
-            else:
-                _move(path, os.path.join(bin_, FILES, file.path), now)
-        except FileNotFoundError:
-            continue  # somebody else was faster; it is gone, as was wished
-        except OSError as e:
-            if bin_ is not None:
-                _give_back(root, bin_, item, gone)
-                gone = []
-            if no_room(e) and bin_ and not now:
-                raise
-            left(item, Problem("cannot-remove", path=file.path, why=e.strerror))
-            return gone or None
-        gone.append(file)
-    return gone
-
-
-def _give_back(root: str, bin_: str, item: Item, gone: list[File]) -> None:
-    """Have an entry as it was that cannot go as a whole."""
-    for file in reversed(gone):
-        with contextlib.suppress(OSError):
-            os.rename(os.path.join(bin_, FILES, file.path), os.path.join(root, file.path))
-    if receipts.goes_alone(item):
-        with contextlib.suppress(OSError, Problem):
-            receipts.give_back(root, item.list_path, os.path.join(bin_, FILES))
-
-
-def _move(path: str, target: str, now: bool) -> None:
-    try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.rename(path, target)
-    except OSError as e:
-        if not now or not (no_room(e) or e.errno == errno.EXDEV):
-            raise
-        os.unlink(path)  # it would be removed in the end
-
-
-def _prune(root: str, folder: str) -> bool:
-    """Remove a folder and what is above it, as far as they are empty; whether that was possible."""
-    while folder:
-        try:
-            os.rmdir(os.path.join(root, folder))
-        except OSError as e:
-            return e.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY)
-        folder = os.path.dirname(folder)
-    return True
+def _changed(file: File, at: os.stat_result) -> bool:
+    return (file.size, file.mtime_ns, file.inode) != (
+        at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
+    )  # fmt: skip
 
 
 def undo(
