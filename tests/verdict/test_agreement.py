@@ -87,8 +87,12 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {
     "partitioner": {"AOT_PARTITIONER_DEBUG": "1"},
 }  # fmt: skip
 
-#: Programs that are tried with every run of the tests.
+#: Programs, and environments, that are tried with every run of the tests.
 EVERY_DAY = ("shape", "backward", "precision", "tag")
+EVERY_DAYS = (
+    "none", "graphs off", "autograd off", "all off", "torch.compile off", "server named",
+    "remote graphs of nowhere", "remote", "remote alone", "max_autotune", "tag",
+)  # fmt: skip
 
 COMPILE = """
 size, dtype, dynamic, grad, options, device = 4, torch.float32, None, False, {{}}, "cpu"
@@ -204,13 +208,13 @@ def compare(
     return counts
 
 
-def test_a_program_as_it_is_under_every_change_of_its_environment(
+def test_a_program_as_it_is_under_changes_of_its_environment(
     torch: Torch, server: Server, engine: Engine, tmp_path: Path
 ) -> None:
-    counts = compare(torch, server, engine, tmp_path, "none", list(ENVIRONMENTS))
-    assert counts.total() == 4 * len(ENVIRONMENTS)
-    assert counts["usable"] >= 20
-    assert counts["conditional"] >= 25
+    counts = compare(torch, server, engine, tmp_path, "none", list(EVERY_DAYS))
+    assert counts.total() == 4 * len(EVERY_DAYS)
+    assert counts["usable"] >= 12
+    assert counts["conditional"] >= 10
 
 
 #: A matrix of one number is made by C++, which is built.
