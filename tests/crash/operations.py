@@ -26,7 +26,7 @@ from torchkeeper.stores.reader import Reader
 Params = dict[str, Any]
 
 
-class Every(frozenset[int]):
+class Every(frozenset[str]):
     """File systems: whichever the tests run on, the library of faults.c has its syncfs."""
 
     def __contains__(self, _: object) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
 import subprocess
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +21,9 @@ from torchkeeper.stores.volume import Volume
 @pytest.fixture
 def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Volume]:
     """The file system of the tests, taken for one that is synced as a whole."""
-    asked = ["stat", "-f", "-c", "%t", str(tmp_path)]
-    number = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    monkeypatch.setattr(module, "_WHOLE", {int(number, 16)})
+    asked = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(tmp_path)]
+    kind = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    monkeypatch.setattr(module, "_WHOLE", {kind.strip()})
     made = Volume(str(tmp_path))
     yield made
     made.close()
@@ -35,7 +39,7 @@ def test_a_file_system_is_synced_as_a_whole_where_that_is_certain(
     with monkeypatch.context() as old:
         old.setattr(module, "_SINCE", [99, 0])  # a Linux that tells of no error
         assert not volume.sync(lambda: None)
-    monkeypatch.setattr(module, "_WHOLE", {1})
+    monkeypatch.setattr(module, "_WHOLE", {"9p"})
     assert not volume.sync(lambda: None)
 
 
@@ -47,6 +51,22 @@ def test_an_error_is_not_forgotten_that_was_told_before(
     volume.begin()
     assert not volume.sync(lambda: None)
     assert volume.sync(lambda: None)
+
+
+@pytest.mark.parametrize(("why", "told"), [(errno.EIO, OSError), (errno.ENOSYS, None)])
+def test_what_could_not_be_written_is_an_error(
+    volume: Volume, monkeypatch: pytest.MonkeyPatch, why: int, told: type[OSError] | None
+) -> None:
+    def failing(_: int) -> int:
+        ctypes.set_errno(why)
+        return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: types.SimpleNamespace(syncfs=failing))
+    if told is None:
+        assert not volume.sync(lambda: None)
+        return
+    with pytest.raises(told, match=os.strerror(why)):
+        volume.sync(lambda: None)
 
 
 def test_nobody_has_to_wait_for_a_slow_disk(

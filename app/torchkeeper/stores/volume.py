@@ -5,16 +5,17 @@ longer than for one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 #: Those of which it writes all that fsync of each file would, also into the disk's own cache, which
-#: the fsync of a journal then empties: ext4, XFS, btrfs and tmpfs, as statfs(2) tells them. Since
-#: Linux 5.8 it tells of all that could not be written. In FUSE nobody hears of it who has the
-#: files, and in an overlay it tells of no error.
-_WHOLE, _SINCE = frozenset({0xEF53, 0x58465342, 0x9123683E, 0x01021994}), [5, 8]
+#: the fsync of a journal then empties, as the kernel has them mounted: what statfs tells of a share
+#: of another machine is that machine's. In FUSE nobody hears of it who has the files, and in an
+#: overlay it tells of no error; before Linux 5.17 not of all.
+_WHOLE, _SINCE = frozenset({"ext4", "xfs", "btrfs", "tmpfs"}), [5, 17]
 
 
 class Volume:
@@ -36,6 +37,7 @@ class Volume:
     def sync(self, meanwhile: Callable[[], object]) -> bool:
         """Have all that was written there on the disk; False where that is not certain: each file
         is to be synced then. ``meanwhile`` is called all the time; what it raises is passed on.
+        Raises OSError where something could not be written.
         """
         # An error is told to one of them only.
         syncs, self._syncs = [*self._syncs, self._pool.submit(_synced, self._handle)], []
@@ -50,17 +52,35 @@ class Volume:
         return False
 
     def close(self) -> None:
-        # Who cancels does not wait for a slow disk.
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        os.close(self._handle)
+        # Who cancels does not wait for a slow disk; what is under way has the folder open.
+        self._pool.submit(os.close, self._handle)
+        self._pool.shutdown(wait=False)
 
 
 def _synced(handle: int) -> bool:
-    with contextlib.suppress(ImportError, AttributeError, OSError):
+    """Sync it; False where that says nothing. Raises OSError where something was not written."""
+    try:
         import ctypes
 
-        libc, about = ctypes.CDLL(None), (ctypes.c_long * 64)()
+        sync = ctypes.CDLL(None, use_errno=True).syncfs
         new = [int(part) for part in re.findall(r"\d+", os.uname().release)[:2]] >= _SINCE
-        if new and not libc.fstatfs(handle, about) and about[0] & 0xFFFFFFFF in _WHOLE:
-            return bool(libc.syncfs(handle) == 0)
-    return False
+        if not new or _mounted(handle) not in _WHOLE:
+            return False
+    except (ImportError, AttributeError, OSError, ValueError, LookupError, StopIteration):
+        return False
+    if sync(handle) == 0:
+        return True
+    why = ctypes.get_errno()
+    if why in (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL):
+        return False
+    # Who asked for each file now need not hear of it again.
+    raise OSError(why, os.strerror(why))
+
+
+def _mounted(handle: int) -> str:
+    """What kind of file system an open folder is on. Raises OSError, LookupError, StopIteration."""
+    with open(f"/proc/self/fdinfo/{handle}", encoding="ascii") as file:
+        number = next(line.split()[1] for line in file if line.startswith("mnt_id:"))
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+        mount = next(line for line in file if line.startswith(f"{number} "))
+    return mount.partition(" - ")[2].split()[0]

@@ -271,6 +271,8 @@ def deliver(
     """
     head = bytearray()
     group = is_group(item.kind, file.name)
+    if group and file.size > CHUNK:
+        raise Problem("payload-unreadable")  # one that Triton writes has some hundred bytes
 
     def begun(data: bytes | memoryview) -> None:
         head.extend(data[: max(0, proofs.HEAD - len(head))])
