@@ -400,9 +400,8 @@ def test_what_comes_into_a_folder_while_it_moves_stays(
     assert {path: now[path] for path in old} == old
 
 
-@pytest.mark.parametrize("now", [False, True])
 def test_what_has_come_into_the_place_of_what_came_with_a_folder_stays(
-    triton_cache: Path, monkeypatch: pytest.MonkeyPatch, now: bool
+    triton_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planned = plan(triton_cache)
     here = triton_cache / planned.items[0].path
@@ -420,7 +419,7 @@ def test_what_has_come_into_the_place_of_what_came_with_a_folder_stays(
             (here / "new").write_text("new")
 
     monkeypatch.setattr(Inside, "rename", meanwhile)
-    done = trash.purge(planned, now, Report(), Left())
+    done = trash.purge(planned, False, Report(), Left())
     assert done.files == planned.files
     assert (here / "new").read_text() == "new"
     assert again.read_text() == "written again"
@@ -567,3 +566,39 @@ def test_a_purge_that_is_cancelled_says_what_is_in_the_trash(fixture_cache: Path
     [told] = [one["removed"] for one in found if "removed" in one]
     said = f"Removed by then: 5 of {of['locks']} locks, 0 B."
     assert removed_by_then(told) == said and of["locks"] > 5
+
+
+@pytest.mark.parametrize("now", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_what_is_moved_away_meanwhile_stays_there(tmp_path: Path, now: bool, many: bool) -> None:
+    above, keep = tmp_path / "p" / "a" / "b", tmp_path / "keep"
+    for number in range(5):
+        path = above / (f"{number}/x" if many else f"x{number}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+
+    class Moving(Report):
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            if done == 2 and unit == "entries":
+                above.rename(keep)
+
+    done = trash.purge(plan(tmp_path / "p"), now, Moving(), Left())
+    assert (done.files, len([p for p in keep.rglob("*") if p.is_file()])) == (2, 3)
+
+
+def test_what_is_written_into_the_working_folder_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        (tmp_path / "p" / name).mkdir(parents=True)
+        (tmp_path / "p" / name / "x").write_text("x")
+    planned = plan(tmp_path / "p")
+    monkeypatch.chdir(tmp_path / "p" / os.path.dirname(planned.items[0].path))
+
+    class Writing(Report):
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            if done == 1:
+                Path("thesis").write_text("thesis")
+
+    trash.purge(planned, True, Writing(), Left())
+    assert [path.name for path in tmp_path.rglob("thesis")] == ["thesis"]

@@ -177,7 +177,9 @@ class _Purging:
         alone = receipts.goes_alone(item)
         but = lock_of(os.path.join(self._root, item.list_path)) if alone else None
         with holding(self._root, item.kind, item.key, item.path, but) as free:
-            if free and folder and self._bin and self._take_whole(self._bin, folder, item.files):
+            # What is removed at once takes nothing along that came in while it moved.
+            whole = free and folder and self._bin and not self._now
+            if whole and self._take_whole(str(self._bin), folder, item.files):
                 return item.files
             if free:
                 return self._take_each(item)
@@ -191,6 +193,10 @@ class _Purging:
         """
         there, inside, seen, found = within(bin_, folder), self._inside, {}, dict[str, int]()
         try:
+            # An open folder above it may have been moved elsewhere.
+            here = os.lstat(os.path.join(self._root, folder))
+            if not os.path.samestat(here, inside.stat(folder)):
+                return False
             looked = inside.entries(folder, lambda x: (x.inode(), x.stat(follow_symlinks=False)))
             for file in files:
                 name = file[0].rpartition("/")[2]
@@ -211,28 +217,27 @@ class _Purging:
         except OSError:
             # It is there again, with something in it.
             for name in (name for name in found if found[name] != seen.get(name)):
-                try:
+                with contextlib.suppress(OSError, Problem):  # it stays in the trash
                     receipts.put_back(inside, bin_, f"{folder}/{name}", Folders())
-                except (OSError, Problem):
-                    self._now = False  # it stays in the trash, and is not removed
             return True
         return False
 
     def _take_each(self, item: Item) -> list[File] | None:
-        gone: list[File] = []
+        gone, there = list[File](), list[File]()
         bin_, where, moves = self._bin, item.path, False
         try:
             for file in item.files:
                 with contextlib.suppress(FileNotFoundError):
                     if _changed(file, os.lstat(os.path.join(self._root, file.path))):
                         raise Problem("entry-changed")
+                    there.append(file)  # or it may be that of a folder that was moved elsewhere
             # Before its library is gone: PyTorch takes none of a list of which one is missing.
             kept = bin_ and os.path.join(bin_, FILES)
             if receipts.goes_alone(item) and not receipts.withdraw(self._root, item, kept):
                 raise Problem("entry-changed")
             # Of a kernel the files first that say that the others are there: Triton looks at no
             # other then.
-            for file in sorted(item.files, key=lambda file: not is_group(item.kind, file.name)):
+            for file in sorted(there, key=lambda file: not is_group(item.kind, file.name)):
                 where, moves = file.path, bin_ is not None
                 with contextlib.suppress(FileNotFoundError):  # somebody was faster: it is gone
                     if bin_ is None:
