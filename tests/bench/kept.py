@@ -96,6 +96,8 @@ def _row(one: Figure) -> Row:
 
 def table(known: Mapping[str, Bench]) -> str:
     """The section of the manual."""
+    if not known:
+        return f"{HEADING}\nNothing yet: `python -m tests.bench --write` puts a table here.\n"
     lines = [HEADING, "`python -m tests.bench --write` wrote this table; medians.\n"]
     for about, rows in _runs(known):
         lines += [
