@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,12 +25,12 @@ def files(place: Path) -> list[str]:
 
 @pytest.fixture
 def copying(many: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A copy into ``target`` that has placed some hundred entries."""
+    """A copy into ``target`` that has written some hundred entries, under whatever names."""
     target = tmp_path / "target"
     target.mkdir()
     command = [sys.executable, "-m", "torchkeeper", "copy", str(many), str(target), "--trust"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while sum(name.endswith(".best_config") for name in files(target)) < 500:
+        while len(files(target)) < 500:
             assert process.poll() is None
             time.sleep(0.01)
         yield process
@@ -44,7 +45,7 @@ def test_it_takes_back_and_says_so(
     assert copying.returncode == 130
     first, second, last = said.splitlines()[-3:]
     assert first.startswith("Cancelling: what was done is taken back.")
-    assert second.endswith("files were taken back. Nothing was left behind.")
+    assert second.endswith("Nothing was left behind.")
     assert last == "torchkeeper: Cancelled."
     assert files(tmp_path / "target") == []
 
@@ -67,7 +68,9 @@ def test_who_does_not_wait_is_told_what_completes_it(
     assert f"“torchkeeper recover {target}” brings it to its end" in said
     assert len(files(target)) > 500 and list(target.glob(f"{JOURNAL}*"))
     ran = tk("recover", target)
-    assert ran.code == 0 and "files of it were taken back" in ran.err
+    assert ran.code == 0 and re.search(
+        "files of it were taken back|Nothing of it was there yet", ran.err
+    )
     assert files(target) == []
 
 
