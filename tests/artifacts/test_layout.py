@@ -221,18 +221,3 @@ def test_what_is_allowed_is_what_is_found(path: str) -> None:
             continue
         assert allowed == path
         assert layout.locate(path).kind == kind
-
-
-@given(
-    above=st.sampled_from(["", "triton/0/", "triton/cpu/"]),
-    key=st.from_regex(r"[A-Z2-7]{52}|[0-9a-f]{64}|[A-Za-z0-9_-]{42}A", fullmatch=True),
-    stem=st.from_regex(r"(__grp__)?[\w.+-]{0,40}", fullmatch=True),
-    end=st.sampled_from([".json", ".ttir", ".so", ".cubin", ".o", ".tmp.pid_1_2.json", ".tmp", ""]),
-)
-def test_what_is_checked_is_found_where_it_is(above: str, key: str, stem: str, end: str) -> None:
-    path = f"{above}{key}/{stem}{end}"
-    try:
-        layout.checked_path("triton", path)
-    except Problem:
-        return
-    assert layout.located("triton", path) == layout.locate(path)

@@ -67,14 +67,11 @@ def write(found: Mapping[str, Sequence[Figure]]) -> None:
     """
     if _git("status", "--porcelain", "--", "app"):
         raise RuntimeError("app/ has changes that are in no commit: commit them, then measure")
-    about = {
-        "commit": _git("rev-parse", "--short=12", "HEAD"),
-        "date": time.strftime("%Y-%m-%d", time.gmtime()),
-        "machine": machine(),
-    }
+    commit, date = _git("rev-parse", "--short=12", "HEAD"), time.strftime("%Y-%m-%d", time.gmtime())
     known = load()
     for name, figures in found.items():
-        known[name] = {**about, "rows": [_row(one) for one in figures]}  # type: ignore[typeddict-item]
+        rows = [_row(one) for one in figures]
+        known[name] = {"commit": commit, "date": date, "machine": machine(), "rows": rows}
     FILE.write_text(json.dumps({name: known[name] for name in MEASURES if name in known}, indent=1)
                     + "\n")  # fmt: skip
     text = MANUAL.read_text()

@@ -6,9 +6,6 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
-import types
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.engine import protocol, serve
+from torchkeeper.engine import protocol
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -108,14 +105,3 @@ def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
             pass
         engine.stdin.close()
         assert engine.wait(LONG) == 1
-
-
-def test_of_progress_no_more_is_told_than_a_person_sees(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    monkeypatch.setattr(time, "monotonic", lambda: 7.0)
-    request = serve._Request(types.SimpleNamespace(send=sent.append), 1)  # type: ignore[arg-type]
-    for number in range(101):
-        request.progress(number, 100, "files")
-    request.progress(1, None, "steps")
-    told = [(one["done"], one["unit"]) for one in sent]
-    assert told == [(0, "files"), (100, "files"), (1, "steps")]

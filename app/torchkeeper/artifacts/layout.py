@@ -187,15 +187,6 @@ def locate(path: str, above: str = "") -> Located:
     return found or _locate_vllm(path, above) or Located("unknown", path.rpartition("/")[2], path)
 
 
-def located(kind: str, path: str) -> Located:
-    """``locate`` of a path of ``checked_path``, which mostly tells by itself what a kernel's is."""
-    folder = path.rpartition("/")[0]
-    key = folder.rpartition("/")[2]
-    if kind == "triton" and not triton.is_common(key):
-        return Located(kind, key, folder)
-    return locate(path)
-
-
 def inner_cache(path: str) -> str:
     """The part of a path that leads to a cache inside the place, with a ``/``, or nothing."""
     match = _INNER.match(path)

@@ -11,7 +11,6 @@ import queue
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -36,8 +35,6 @@ SWEEPING = 0.05
 _SHORT = 4000
 #: Rows in the first message that has any: somebody waits for something to look at.
 FIRST_ROWS = 100
-#: Seconds between two words about how far something is: each costs as much as a small entry.
-_BETWEEN = 0.05
 
 
 class _Out:
@@ -60,16 +57,12 @@ class _Request(Report):
         self._ident = ident
         self.cancelled = threading.Event()
         self._begun = False
-        self._told = ("", 0.0)
 
     def send(self, kind: str, **body: Any) -> None:
         self._out.send({"type": kind, "id": self._ident, **body})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        now = time.monotonic()
-        if self._told[0] != unit or now - self._told[1] > _BETWEEN or done == total:
-            self._told = unit, now
-            self.send("progress", done=done, total=total, unit=unit)
+        self.send("progress", done=done, total=total, unit=unit)
 
     def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         start = 0

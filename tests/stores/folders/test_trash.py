@@ -602,3 +602,17 @@ def test_what_is_written_into_the_working_folder_stays(
 
     trash.purge(planned, True, Writing(), Left())
     assert [path.name for path in tmp_path.rglob("thesis")] == ["thesis"]
+
+
+def test_how_far_an_undo_is_with_whole_folders_is_said(triton_cache: Path) -> None:
+    planned, heard = plan(triton_cache), list[tuple[int, int | None]]()
+    trash.purge(planned, False, Report(), Left())
+
+    class Hearing(Report):
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            if unit == "files":
+                heard.append((done, total))
+
+    trash.undo(str(triton_cache), Hearing(), Left())
+    assert len(heard) >= len(planned.items)
+    assert heard == sorted(heard) and {total for _, total in heard} == {planned.files}

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole
-from torchkeeper.client.recipes.offered import MOST_BYTES, is_entered, is_interpreters, is_name
+from torchkeeper.client.recipes.offered import (
+    MOST_BYTES,
+    is_entered,
+    is_interpreters,
+    may_be_recipe,
+)
 from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
@@ -183,7 +188,7 @@ def _below(folder: str) -> Iterator[str]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if is_entered(name)]
-        yield from (os.path.join(root, name) for name in names if is_name(name))
+        yield from (os.path.join(root, name) for name in names if may_be_recipe(name))
 
 
 def chosen(names: Sequence[str]) -> list[str]:

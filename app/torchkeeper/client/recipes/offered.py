@@ -24,7 +24,7 @@ _MOST_NAMES = 4000
 _NOTHING = frozenset({"unknown", "lock"})
 
 
-def is_name(name: str) -> bool:
+def may_be_recipe(name: str) -> bool:
     return name.endswith(_SUFFIX) and not name.startswith(".") and name not in _OTHERS
 
 
@@ -70,7 +70,7 @@ def _has_recipes(folder: str) -> bool:
                     queue.append(path)
             elif layout.locate(path).kind not in _NOTHING:
                 return False
-            elif not found and is_name(one.name):
+            elif not found and may_be_recipe(one.name):
                 with contextlib.suppress(OSError):
                     found = _says(whole.read(os.path.join(folder, path), MOST_BYTES))
     return found

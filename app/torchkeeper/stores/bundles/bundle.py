@@ -251,7 +251,7 @@ class Bundle(Store):
                 if info.file_size != file.size:
                     raise Problem("size-wrong", path=file.path[:200])
                 files.append(File(path, file.size, sha256=file.sha256))
-                found[path] = layout.located(entry.kind, path)
+                found[path] = layout.locate(path)
             if entry.kind == "aoti_eager":
                 found = dict.fromkeys(found, aoti_eager.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}

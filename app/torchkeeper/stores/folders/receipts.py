@@ -332,9 +332,10 @@ class Folders:
         else:
             self._have_mode(inside, folder, folder)
 
-    def move_back(self, inside: Inside, bin_: str, files: list[File]) -> set[str]:
+    def move_back(self, inside: Inside, bin_: str, files: list[File], report: Report) -> set[str]:
         """Put folders of files of a receipt back by one rename each, the outermost that have
-        nothing in their place; returns those that are back, with all that are in them.
+        nothing in their place; returns those that are back, with all that are in them. ``report``
+        hears of them as of the files that are about in as many.
         """
         back: set[str] = set()
         found = sorted(folders_above(file[0] for file in files) - {""})
@@ -344,7 +345,8 @@ class Folders:
         with contextlib.suppress(OSError):
             for folder in found:
                 self._have_mode(inside, within(bin_, folder), folder)
-            for folder in found:
+            for number, folder in enumerate(found):
+                report.progress(len(files) * number // len(found), len(files), "files")
                 if folder.rpartition("/")[0] in back or self._moved_back(inside, bin_, folder):
                     back.add(folder)
         return back
@@ -517,11 +519,11 @@ def restore(
     done = Purged(receipt=os.path.basename(bin_))
     items, full = items_of(bin_, files), False
     with Inside(root) as inside:
-        whole = folders.move_back(inside, bin_, files)
+        whole = folders.move_back(inside, bin_, files, report)
         back = [file for file in files if file[0].rpartition("/")[0] in whole]
         paths = {file[0] for file in back}
         rest = [item for item in items if not all(file[0] in paths for file in item.files)]
-        number = len(files) - sum(len(item.files) for item in rest)
+        number = len(paths)
         # Lists last: PyTorch takes none of one of which a library is missing.
         for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):
             try:
