@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import disk, kept, streaming
+from tests.bench import disk, kept, memory, streaming
 from tests.bench.listing import kernels
 from tests.bench.measure import Figure
 
@@ -82,3 +82,10 @@ def test_kernels_go_through_all_that_changes_files(tmp_path: Path, torch_python:
     before = sorted(path.relative_to(place) for path in place.rglob("*"))
     assert len(disk.figures(tmp_path, place, times=2)) == 5
     assert sorted(path.relative_to(place) for path in place.rglob("*")) == before
+
+
+@pytest.mark.slow
+def test_every_command_is_within_its_memory(tmp_path: Path, torch_python: str) -> None:
+    figures = memory.figures(tmp_path, torch_python, 100, 20)
+    assert len({figure.what for figure in figures}) == 13
+    assert all(0 < figure.ours < memory.MOST for figure in figures)

@@ -31,7 +31,10 @@ MEASURES = {
     "treemap": ("gui",),
     "streaming": ("gui", "client", "engine"),
     "table": ("gui",),
+    "memory": ("cli", "client", "doctor", "engine", "stores", "artifacts", "verdict"),
 }
+#: What is measured only where it is asked for by its name: it takes much time and room.
+APART = {"memory"}
 
 
 class Row(TypedDict):
