@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchkeeper.client import diagnosing
+from torchkeeper.settings.masks import taken
 from torchkeeper.settings.servers import DEFAULT, remote, servers
 
 GRAPHS = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"
@@ -45,7 +46,7 @@ def test_switches() -> None:
 
 def test_what_an_environment_uses() -> None:
     env = {GRAPHS: "1", URL: "redis://:secret@there/0", "PATH": "/bin", "TRITON_CACHE_DIR": "/k"}
-    values = diagnosing.values_of(env)
+    values = taken(env)
     assert "PATH" not in values
     places = diagnosing.places_of({"cache_dir": "/c", "torch": "2.13.0"}, values)
     assert places == ["/c", "/k", "redis://there:6379/0"]

@@ -22,6 +22,7 @@ from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import MEND, PREPARE
 from torchkeeper.settings.finding import worst
+from torchkeeper.settings.masks import taken
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def doctor(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
     facts = probes.probe(python)
     env = clean_environment()
-    values = diagnosing.values_of(env)
+    values = taken(env)
     if args.places and not any(scheme_of(place).local for place in args.places):
         # For a server nobody needs torch, or other folders.
         asked = diagnosing.request(args.places, facts, values, {}, variables=env)
@@ -148,7 +149,7 @@ def doctor(args: argparse.Namespace) -> int:
         found, result = _diagnose(asker, asked)
         _show(args, found, result)
         if not args.fix:
-            return diagnosing.code_of(found)
+            return findings.code([one.finding for one in found])
 
         def again(one: Told) -> list[Told]:
             once_more = diagnosing.again(asked, one)
@@ -159,7 +160,7 @@ def doctor(args: argparse.Namespace) -> int:
         fixer = Fixer(args, python, asker, again)
         wrong = fixer.all(found)
         output.remark(args, output.left_lines(asker.left))
-    return diagnosing.code_of(wrong) or int(fixer.failed)
+    return findings.code([one.finding for one in wrong]) or int(fixer.failed)
 
 
 def _toolchain(python: str, quiet: bool) -> msg.ToolchainResult:

@@ -7,19 +7,18 @@ from collections.abc import Sequence
 
 from torchkeeper.cli import output
 from torchkeeper.client.profiles.taking import no_setting
-from torchkeeper.client.words import say
-from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.findingwords import counted, said
 from torchkeeper.client.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
 
-#: Nothing worse than advice is 0.
-WARNED, WRONG = 4, 5
+#: Exit codes by the worst severity; 0 where nothing is worse than advice.
+_CODES = {"error": 5, "warning": 4}
 #: Variables that are no settings which a line names.
 _NAMED = 6
 
 
 def code(findings: Sequence[Finding]) -> int:
-    return {"warning": WARNED, "error": WRONG}.get(worst(list(findings)) or "", 0)
+    return _CODES.get(worst(list(findings)) or "", 0)
 
 
 def to_json(one: Finding) -> dict[str, object]:
@@ -37,11 +36,7 @@ def lines(findings: Sequence[Finding]) -> list[str]:
 
 
 def summary(findings: Sequence[Finding]) -> str:
-    names = {"error": ("error", "errors"), "warning": ("warning", "warnings"),
-             "advice": ("piece of advice", "pieces of advice")}  # fmt: skip
-    counts = {name: sum(one.severity == name for one in findings) for name in names}
-    told = [say.count(counts[name], *names[name]) for name in names if counts[name]]
-    return ", ".join(told) if told else "nothing wrong"
+    return ", ".join(counted(findings)) or "nothing wrong"
 
 
 def note(args: argparse.Namespace, findings: Sequence[Finding]) -> None:

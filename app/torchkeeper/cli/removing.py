@@ -15,15 +15,9 @@ from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
-from torchkeeper.client.words import dead, say
+from torchkeeper.client.words import dead, problems, say
 from torchkeeper.client.words.found import become_of, begun
-from torchkeeper.client.words.problems import (
-    UserError,
-    printable,
-    unseen_users,
-    user_error,
-    user_of_place,
-)
+from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
 from torchkeeper.stores import query
@@ -114,7 +108,7 @@ def purge(args: argparse.Namespace) -> int:
         )
         in_use, some, what = plan["in_use"], bool(plan["files"]), say.held_of(plan)
         named = in_use["processes"][:_NAMED]
-        output.notes(f"in use: {user_of_place(user)}" for user in named)
+        output.notes(f"in use: {problems.user_of_place(user)}" for user in named)
         if (more := in_use["count"] - len(named)) > 0:
             output.note(f"in use: {say.count(more, 'more process', 'more processes')}")
         output.notes(filter(None, [unseen_users(in_use)]))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,10 +17,10 @@ from torchkeeper.artifacts.entry import tally
 from torchkeeper.client import secrets
 from torchkeeper.client.words import say
 from torchkeeper.client.words.doctorwords import FIXES
+from torchkeeper.client.words.findingwords import counted
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.client.words.tongue import Nouns, Text, tr
-from torchkeeper.settings.finding import SEVERITIES, Finding, worst
-from torchkeeper.settings.known import BY_NAME
+from torchkeeper.client.words.tongue import Text, tr
+from torchkeeper.settings.finding import SEVERITIES, Finding
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores.names import scheme_of
 
@@ -87,16 +86,8 @@ def steps(places: Sequence[str]) -> list[tuple[str, str]]:
     ]
 
 
-#: Exit codes by the worst severity; 0 where nothing is worse than advice.
-CODES = {"error": 5, "warning": 4}
 #: What the interpreter's own engine does; all others are for the op ``mend`` of ours.
 PREPARE = "prepare"
-#: What findings are called, by their severity.
-_FOUND: dict[str, Nouns] = {
-    "error": ("error", "errors"),
-    "warning": ("warning", "warnings"),
-    "advice": ("piece of advice", "pieces of advice"),
-}
 #: What a look came to, by whether something was found, and whether checks could not be made.
 _SUMMARIES: dict[tuple[bool, bool], Text] = {
     (False, False): "Nothing is wrong: {checks} made.",
@@ -113,11 +104,6 @@ class Told(NamedTuple):
 
     finding: Finding
     check: str
-
-
-def values_of(env: Mapping[str, str]) -> dict[str, str]:
-    """Of an environment, the variables that are described; they may hold a password."""
-    return {name: env[name] for name in BY_NAME if name in env}
 
 
 def places_of(facts: Env, values: Mapping[str, str]) -> list[str]:
@@ -187,22 +173,16 @@ def in_order(found: Iterable[Told]) -> list[Told]:
     return sorted(found, key=lambda one: SEVERITIES.index(one.finding.severity))
 
 
-def code_of(found: Iterable[Told]) -> int:
-    return CODES.get(worst([one.finding for one in found]) or "", 0)
-
-
 def left_of(result: doctor.DiagnoseResult) -> list[tuple[str, str, UserError]]:
     """The checks that could not be made: name, place, and why."""
     return [(x["check"], x["place"], user_error(x["code"], x["params"])) for x in result["left"]]
 
 
 def summary(found: Sequence[Told], result: doctor.DiagnoseResult) -> str:
-    counts = Counter(one.finding.severity for one in found)
-    some = [say.count(counts[each], *_FOUND[each]) for each in SEVERITIES if counts[each]]
     left = len(result["left"])
     return tr(
         _SUMMARIES[bool(found), bool(left)],
-        found=", ".join(some),
+        found=", ".join(counted(one.finding for one in found)),
         checks=say.count(len(result["checks"]), "check", "checks"),
         undone=say.count(left, "check", "checks"),
     )

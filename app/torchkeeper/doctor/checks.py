@@ -1,7 +1,5 @@
 """All checks, in the order in which they are made and told."""
 
-from __future__ import annotations
-
 from torchkeeper.doctor import folders, interpreter, remote
 from torchkeeper.doctor.check import Check
 

@@ -347,7 +347,6 @@ def broken(look: FolderLook) -> Iterator[Finding]:
 
 
 def orphaned(look: FolderLook) -> Iterator[Finding]:
-    """Entries that nothing needs."""
     if about := _dead_entries(look, Wanted(orphans=True)):
         yield Finding("entries-orphaned", "advice", (), look.place, about, fix="trash-orphans")
 

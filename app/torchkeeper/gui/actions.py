@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
@@ -367,10 +368,8 @@ def spec(ident: str) -> Spec:
     return _BY_ID[ident]
 
 
-def tr(text: str) -> str:
-    """The translation of a text of the table."""
-    return QCoreApplication.translate("Actions", text)
-
+#: The translation of a text of the table.
+tr = partial(QCoreApplication.translate, "Actions")
 
 #: By the id of an action, what gives the method that does it: whose it is may be made only then.
 Does = Mapping[str, Callable[[], Callable[[], object]]]

@@ -187,7 +187,6 @@ class SigningFlows(QObject):
         return dialog
 
     def show_signers(self) -> SignersDialog:
-        """Show whose signatures are trusted."""
         from torchkeeper.gui.dialogs.signers import SignersDialog
 
         dialog = SignersDialog(self._context.window, self._context.engines)

@@ -44,7 +44,6 @@ class IdleTasks(QObject):
 
     @property
     def over(self) -> bool:
-        """Whether no step is left."""
         return not self._steps
 
     def add(self, *steps: Callable[[], object]) -> None:
@@ -69,7 +68,6 @@ class IdleTasks(QObject):
             self._step()
 
     def stop(self) -> None:
-        """Nobody wants what is left."""
         self._steps.clear()
         self._timer.stop()
 
@@ -97,7 +95,6 @@ class Slices(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether there is work left."""
         return self._work is not None
 
     def start(self, work: Iterator[None], then: Callable[[], None] | None = None) -> None:
@@ -109,7 +106,6 @@ class Slices(QObject):
         self._timer.start()
 
     def stop(self) -> None:
-        """Leave the work undone."""
         self._work = self._then = None
 
     def finish(self) -> None:

@@ -43,7 +43,6 @@ class Navigator:
             (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def go_to_next_part(self) -> None:
-        """Go from one part of the window to the next."""
         window = self._window
         # The guide and other bars, and the page under them; last the strip of the jobs.
         items = map(window.top.itemAt, range(window.top.count()))

@@ -279,7 +279,6 @@ class Shell(QMainWindow):
         return {n: names[n.kind, n.key] for n in needs if (n.kind, n.key) in names}
 
     def open_menu(self, name: str, over: QWidget, at: QPoint) -> None:
-        """Open one of the context menus."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.actions_.fill(menu, self.actions_.context(name))

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QAbstractScrollArea,
-    QAbstractSpinBox,
-    QComboBox,
-    QLayout,
-    QMainWindow,
-    QScrollArea,
-    QSplitter,
-    QStackedWidget,
-    QStatusBar,
-    QTabWidget,
-    QToolBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSpinBox, QLayout, QScrollArea, QWidget
 
 #: What is inside of these is reached with other keys.
-_WHOLE = (QComboBox, QAbstractSpinBox)
+_WHOLE = (QtWidgets.QComboBox, QAbstractSpinBox)
 
 
 def step(top: QWidget, at: QWidget | None, *, forward: bool) -> bool:
@@ -87,18 +75,20 @@ def _among(widgets: Iterable[QWidget]) -> Iterator[QWidget]:
 
 
 def _inside(widget: QWidget) -> Iterator[QWidget]:
-    if isinstance(widget, QMainWindow):
-        yield from widget.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    if isinstance(widget, QtWidgets.QMainWindow):
+        yield from widget.findChildren(
+            QtWidgets.QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly
+        )
         yield from filter(None, (widget.centralWidget(), widget.statusBar()))
-    elif isinstance(widget, QTabWidget):
+    elif isinstance(widget, QtWidgets.QTabWidget):
         yield from filter(None, (widget.tabBar(), widget.currentWidget()))
-    elif isinstance(widget, QStackedWidget):
+    elif isinstance(widget, QtWidgets.QStackedWidget):
         yield from filter(None, (widget.currentWidget(),))
     elif isinstance(widget, QScrollArea):
         yield from filter(None, (widget.widget(),))
-    elif isinstance(widget, QSplitter):
+    elif isinstance(widget, QtWidgets.QSplitter):
         yield from filter(None, map(widget.widget, range(widget.count())))
-    elif (layout := widget.layout()) is not None and not isinstance(widget, QStatusBar):
+    elif (layout := widget.layout()) is not None and not isinstance(widget, QtWidgets.QStatusBar):
         yield from _laid_out(layout)
     else:
         children = [child for child in widget.children() if isinstance(child, QWidget)]

@@ -9,18 +9,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
+from PySide6 import QtGui
 from PySide6.QtCore import QByteArray, QDir, QObject, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontDatabase,
-    QGuiApplication,
-    QIcon,
-    QIconEngine,
-    QPainter,
-    QPalette,
-    QPixmap,
-)
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 
@@ -444,7 +435,6 @@ class Look(QObject):
         self.choose(theme)
 
     def choose(self, theme: Theme) -> None:
-        """Use a theme from now on."""
         self.theme = theme
         schemes = Qt.ColorScheme
         scheme = {Theme.LIGHT: schemes.Light, Theme.DARK: schemes.Dark}.get(theme, schemes.Unknown)
@@ -513,8 +503,28 @@ def follow(painted: QObject, repaint: Callable[[], object], *, now: bool = True)
     look().changed.connect(_Follower(painted, repaint).paint)
 
 
-def monospace() -> QFont:
+def rounded(painter: QPainter, box: QRect | QRectF, corner: float, colour: str) -> None:
+    """Fill a box that has round corners."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(colour))
+    painter.drawRoundedRect(box, corner, corner)
+
+
+@functools.lru_cache(maxsize=64)
+def dot(colour: str, scale: float, around: int = 0) -> QPixmap:
+    """A small mark of a colour, with so many pixels of nothing around it."""
+    size = 10 + 2 * around
+    made = QPixmap(round(size * scale), round(size * scale))
+    made.setDevicePixelRatio(scale)
+    made.fill(Qt.GlobalColor.transparent)
+    with QPainter(made) as painter:
+        rounded(painter, QRect(around, around, 10, 10), 3, colour)
+    return made
+
+
+def monospace() -> QtGui.QFont:
     """The font for keys, paths and logs."""
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font = QtGui.QFontDatabase.systemFont(QtGui.QFontDatabase.SystemFont.FixedFont)
     font.setPointSizeF(max(9.0, QApplication.font().pointSizeF() - 0.5))
     return font

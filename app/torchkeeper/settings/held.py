@@ -82,7 +82,6 @@ class _Reading:
         self._set = dict(_in_starts())
 
     def origin(self, setting: Setting) -> Origin:
-        """Where the value of a setting comes from."""
         version = self._versions.of(setting)
         if not known.there(setting, version) or version is None:
             return Origin(setting.name, None, "absent")

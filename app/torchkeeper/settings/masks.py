@@ -102,5 +102,5 @@ def applied(values: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]
 
 
 def taken(env: Mapping[str, str]) -> dict[str, str]:
-    """The described settings of an environment, as they stand there."""
+    """The described settings of an environment, as they stand there; they may hold a password."""
     return {name: env[name] for name in BY_NAME if name in env}

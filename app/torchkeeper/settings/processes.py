@@ -421,7 +421,6 @@ class _Seeing:
     lost: bool
 
     def origin(self, setting: Setting, found: tuple[Where, ...]) -> Origin:
-        """Where the value of a setting comes from."""
         version = self.versions.of(setting)
         if version is not None and not known.there(setting, version):
             return Origin(setting.name, None, "absent")

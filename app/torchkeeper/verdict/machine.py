@@ -51,7 +51,6 @@ def cpu_flags() -> list[str]:
 
 
 def vector_instructions(flags: list[str]) -> list[str]:
-    """Those of a CPU's flags that are vector instructions."""
     return [flag for flag in flags if _VECTOR.match(flag)]
 
 

@@ -1,7 +1,5 @@
 """What a probe tells of an environment; and of verdicts, differences and lookups; as types."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TypedDict
 

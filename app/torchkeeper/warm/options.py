@@ -1,7 +1,5 @@
 """Names and bounds of compiles and verifications, for those who offer and those who do them."""
 
-from __future__ import annotations
-
 #: What has PyTorch precompile no header, set to 0 (torch/_inductor/config.py).
 PRECOMPILE = "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS"
 #: Threads a program may be warmed for; kernels are run with so many.

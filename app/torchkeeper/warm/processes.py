@@ -174,7 +174,6 @@ def busy() -> bool:
 
 
 def signal_name(number: int) -> str:
-    """What a signal is called."""
     with contextlib.suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"

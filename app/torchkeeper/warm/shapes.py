@@ -51,6 +51,16 @@ class Counts(TypedDict):
     autograd: Autograd
 
 
+class Counted(TypedDict, total=False):
+    """The same, as far as a source counts that itself."""
+
+    graphs: int
+    hits: int
+    misses: int
+    bypasses: int
+    autograd: Autograd
+
+
 class Found(TypedDict):
     """Of what a source looks for itself, how much was found of how much there should be."""
 
@@ -73,14 +83,9 @@ class Done(Counts):
     threads: int
 
 
-class Became(TypedDict, total=False):
+class Became(Counted, total=False):
     """What becomes of a cell, done or failed. log: its last lines, which only findings have."""
 
-    graphs: int
-    hits: int
-    misses: int
-    bypasses: int
-    autograd: Autograd
     seconds: float
     proof: Proof | None
     device: str
@@ -99,12 +104,10 @@ class WarmCell(Became):
     state: str
 
 
-class _Warming(TypedDict):
-    into: str
-
-
-class Warming(_Warming, Compiling):
+class Warming(Compiling):
     """The place to fill, and with what."""
+
+    into: str
 
 
 class Summed(Counts):
@@ -133,17 +136,15 @@ class Warmed(Summed):
     unknown: int
 
 
-class _Verifying(TypedDict):
-    place: str
-
-
-class _MoreVerifying(TypedDict, total=False):
+class _Verifying(Compiling, total=False):
     runs: Sequence[str]
     scratch: str | None
 
 
-class Verifying(_Verifying, _MoreVerifying, Compiling):
+class Verifying(_Verifying):
     """The place to verify. runs: without it all of RUNS. scratch: a path to work in."""
+
+    place: str
 
 
 class LookedUp(TypedDict):

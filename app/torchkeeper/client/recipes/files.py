@@ -15,16 +15,11 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.kept import whole
-from torchkeeper.client.recipes.offered import (
-    MOST_BYTES,
-    is_entered,
-    is_interpreters,
-    may_be_recipe,
-)
+from torchkeeper.client.recipes import offered
+from torchkeeper.client.recipes.offered import MOST_BYTES, is_entered, is_interpreters
 from torchkeeper.client.recipes.toml import Lines
 from torchkeeper.client.words import problems, say
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
@@ -33,11 +28,8 @@ from torchkeeper.engine.protocol import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.faults import said
 from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, cells_of
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Tables
-    from torchkeeper.warm.shapes import SentRecipe
-
+from torchkeeper.warm.recipes.tables import Tables
+from torchkeeper.warm.shapes import SentRecipe
 
 #: What goes to an engine in one line, with room for the rest of a request.
 _MOST_SENT = MAX_LINE - 64 * 1024
@@ -188,7 +180,7 @@ def _below(folder: str) -> Iterator[str]:
             folders.clear()
             continue
         folders[:] = [name for name in folders if is_entered(name)]
-        yield from (os.path.join(root, name) for name in names if may_be_recipe(name))
+        yield from (os.path.join(root, name) for name in names if offered.may_be_recipe(name))
 
 
 def chosen(names: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import os
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torchkeeper.artifacts.masking import hidden
 from torchkeeper.client.recipes import recording
@@ -22,10 +22,8 @@ from torchkeeper.client.secrets import is_secret
 from torchkeeper.warm.processes import is_python
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.items import MODES
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Item as Told
-    from torchkeeper.warm.recipes.tables import Settings, Tables
+from torchkeeper.warm.recipes.tables import Item as Told
+from torchkeeper.warm.recipes.tables import Settings, Tables
 
 # A recipe's job imports the file in which a model is; one that trains or serves when it is imported
 # is not to be imported for a warm-up. Building a model, and settings of torch, are no such thing.

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterable
 
-from torchkeeper.client.words import doctorwords
+from torchkeeper.client.words import doctorwords, say
 from torchkeeper.client.words.catalogue.words import Words
 from torchkeeper.client.words.problems import UserError, printable, words_for
-from torchkeeper.client.words.tongue import tr
-from torchkeeper.settings.finding import Finding
+from torchkeeper.client.words.tongue import Nouns, tr
+from torchkeeper.settings.finding import SEVERITIES, Finding
 
 WORDS: dict[str, Words] = {
     # Settings: what is kept at all, and under which keys
@@ -316,6 +318,20 @@ WORDS: dict[str, Words] = {
     # The doctor
     **doctorwords.WORDS,
 }
+
+
+#: What findings are called, by their severity.
+_CALLED: dict[str, Nouns] = {
+    "error": ("error", "errors"),
+    "warning": ("warning", "warnings"),
+    "advice": ("piece of advice", "pieces of advice"),
+}
+
+
+def counted(found: Iterable[Finding]) -> list[str]:
+    """How many there are of each severity, the worst first; none of which there is none."""
+    counts = Counter(one.severity for one in found)
+    return [say.count(counts[each], *_CALLED[each]) for each in SEVERITIES if counts[each]]
 
 
 def said(finding: Finding) -> UserError:

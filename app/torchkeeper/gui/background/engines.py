@@ -89,8 +89,6 @@ _NOBODY = Listener()
 
 
 class Engines(QObject):
-    """The main thread's handle on the worker."""
-
     trouble = Signal(object)
     #: What was cut off in a place and is at its end now (folders.guard).
     recovered = Signal(object)

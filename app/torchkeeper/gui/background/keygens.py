@@ -100,7 +100,6 @@ class Keygens(QObject):
         return run
 
     def begin(self, run: Run) -> None:
-        """Start one."""
         if self._stopping:
             self._leave(run)
             self.cancelled.emit(run.ticket, [])
@@ -110,7 +109,6 @@ class Keygens(QObject):
         run.start()
 
     def answer(self, ticket: int, text: str) -> None:
-        """Tell it what it asked for."""
         if (run := self._runs.get(ticket)) is not None:
             run.told = True
             run.process.write(text.encode() + b"\n")
@@ -124,7 +122,6 @@ class Keygens(QObject):
             self.cancelled.emit(ticket, [])
 
     def stop(self) -> None:
-        """End them all."""
         self._stopping = True
         for ticket in list(self._runs):
             self.cancel(ticket)

@@ -119,7 +119,6 @@ class Line:
 
 
 def servers_of(request: Request) -> list[str]:
-    """The servers that a request names."""
     named = [request.params.get(name) for name in _PLACES]
     for several in ("nearest", "places"):
         named += request.params.get(several) or ()

@@ -73,7 +73,6 @@ class ErrorBar(_Bar):
         return labels
 
     def tell(self, error: UserError) -> None:
-        """Show an error."""
         self.error = error
         tell_error(self._labels, error)
         self.remedies.offer(error)

@@ -97,7 +97,6 @@ class Head(QWidget):
         self.box.setPlaceholderText(self.tr("Filter") if short else text)
 
     def show_place(self, title: str, path: str, server: bool = False) -> None:
-        """Name the place."""
         self._server, self._path, self._title = server, path, title
         self._suggest()
         self.title.setToolTip(tip(title))

@@ -37,7 +37,6 @@ class InspectorFrame(QFrame):
         self.setMinimumSize(NARROWEST, EMPTY)
 
     def hold(self, widget: QWidget) -> None:
-        """Show this."""
         self._held = widget
         self._inside.addWidget(widget)
 
@@ -60,7 +59,6 @@ class InspectorFrame(QFrame):
         self._show(self._wanted and self._here)
 
     def toggle(self) -> None:
-        """Show or hide it."""
         self._wanted = self.isHidden()
         self._show(self._wanted)
         self._settings.setValue(SHOWN, "true" if self._wanted else "false")

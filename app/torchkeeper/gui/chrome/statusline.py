@@ -132,7 +132,6 @@ class ApartLine(QWidget):
         self.hide()
 
     def bind(self, action: QAction) -> None:
-        """Have the button do what an action does."""
         self.button.clicked.connect(action.trigger)
 
     def tell(self, said: str, *, shown: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -17,14 +18,12 @@ from torchkeeper.stores.query import VERDICT
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Trash
 
+_tr = partial(QCoreApplication.translate, "Summary")
+
 #: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]
 #: What was typed that is no filter, and why; None where it is one.
 Fault = tuple[str, str] | None
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Summary", text)
 
 
 def status_text(

@@ -265,10 +265,7 @@ def picture(text: str, scale: float) -> QPixmap:
     made.fill(Qt.GlobalColor.transparent)
     box = QRect(0, 0, 180, 30)
     with QPainter(made) as painter:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setBrush(QColor(shades.accent))
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.drawRoundedRect(box, 6, 6)
+        theme.rounded(painter, box, 6, shades.accent)
         painter.setFont(QApplication.font())
         painter.setPen(QColor(shades.on_accent))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)

@@ -118,7 +118,6 @@ class Drops(QObject):
         self.move(event)
 
     def move(self, event: QDragMoveEvent | QDragEnterEvent) -> None:
-        """It is somewhere else."""
         if self._carried is None:
             self._carried = carried(event.mimeData())
         if (found := self._found(event, event.position().toPoint())) is None:
@@ -133,7 +132,6 @@ class Drops(QObject):
             self._answer(event)
 
     def leave(self) -> None:
-        """It is dragged out of it again."""
         if (veil := self._alive()) is not None:
             veil.hide()
         if self._offer is not None:
@@ -141,7 +139,6 @@ class Drops(QObject):
         self._carried = self._offer = None
 
     def drop(self, event: QDropEvent) -> None:
-        """It is let go of."""
         self._carried = carried(event.mimeData())
         found = self._found(event, event.position().toPoint())
         self._land(event, found[1] if found is not None else None)
@@ -165,7 +162,6 @@ class Drops(QObject):
         _Over(dialog, self)
 
     def over_dialog(self, dialog: Dialog, event: QEvent) -> bool:
-        """Something is dragged over a dialog."""
         if isinstance(event, (QDragEnterEvent, QDragMoveEvent)):
             what = carried(event.mimeData()) if event.source() is None else None
             if what is None or what.only_rows:

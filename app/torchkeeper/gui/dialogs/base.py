@@ -27,6 +27,8 @@ from torchkeeper.gui.widgets.plain import window_title
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import Space, TargetResult
 
+_tr = partial(QCoreApplication.translate, "UnsavedDialog")
+
 #: What an answer leads to; and what takes the path that was chosen.
 Then = Callable[[], object]
 Take = Callable[[str], object]
@@ -312,10 +314,6 @@ def choose_target(
     dialog.setDefaultSuffix(suffix)
     dialog.fileSelected.connect(then)
     dialog.open()
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("UnsavedDialog", text)
 
 
 def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QProgressBar, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.client.words import dead, say, tongue
@@ -103,9 +103,7 @@ class CleanDialog(Dialog):
         self.preview: PurgeDialog | None = None
         self.title = forms.label("", "title", wrap=True)
         self.where = forms.label(printable(place), "muted", wrap=True)
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(self.tr("How far the looking is"))
+        self.bar = forms.progress_bar(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self._begin)
         self.days = Number(1, 3650, self.tr("Days without a use"))

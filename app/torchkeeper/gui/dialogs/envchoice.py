@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QSignalBlocker, Signal
 
 from torchkeeper.client.words import environments as words
@@ -11,9 +9,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State, summary_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound
-
-if TYPE_CHECKING:
-    from torchkeeper.verdict.probed import Env
+from torchkeeper.verdict.probed import Env
 
 
 class EnvironmentChoice(Compound):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QIcon, QTextCursor
@@ -21,9 +20,7 @@ from torchkeeper.gui.verdicts.environments import Environment, Environments, Sta
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
-
-if TYPE_CHECKING:
-    from torchkeeper.verdict.probed import Env
+from torchkeeper.verdict.probed import Env
 
 #: Facts of the torch; those about the machine stand under a title of their own.
 _OF_TORCH = ("python", "torch", "torch git", "torch key", "triton", "system hash", "key factors")

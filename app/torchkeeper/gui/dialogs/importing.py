@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.client import carrying
@@ -106,11 +106,10 @@ class ImportDialog(WorkDialog):
         tree = lists.Table(self.tr("Files to import"), headings)
         lists.columns(tree, (0, 88, 96), 0)
         for file in self.files:
-            item = QTreeWidgetItem([printable(os.path.basename(file.path)), "", ""])
+            texts = printable(os.path.basename(file.path)), "", ""
+            item = lists.line(texts, numbers=(1, 2))
             item.setToolTip(0, tip(printable(file.path)))
             item.setIcon(0, theme.icon("running", theme.shades().muted))
-            for column in (1, 2):
-                item.setTextAlignment(column, lists.RIGHT)
             tree.addTopLevelItem(item)
         tree.currentItemChanged.connect(lambda *_: self._show_file())
         tree.setFixedHeight(36 + 26 * min(max(len(self.files), 1), 5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
@@ -27,18 +28,14 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import JudgeResult
     from torchkeeper.verdict.probed import Env
 
+_tr = partial(QCoreApplication.translate, "Inspected")
+
 #: Characters of a sentence about a file.
 _LONG = 400
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Inspected", text)
-
-
 @dataclass
 class Inspected:
-    """What is known of one file."""
-
     path: str
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
     made_in: MadeIn | None = None
@@ -64,7 +61,6 @@ class Inspected:
         return printable(str(self.signature["signer"]), 80)
 
     def add(self, entries: list[Entry]) -> None:
-        """Count some entries."""
         for entry in entries:
             count, size = self.kinds.get(entry.kind, (0, 0))
             self.kinds[entry.kind] = count + 1, size + entry.size
@@ -85,7 +81,6 @@ class Inspected:
                 self.refused.append(str(user_error(one["left"]["code"], one["left"]["params"])))
 
     def end(self, found: ListResult, runnable: RunnableResult | None) -> None:
-        """It was read to its end."""
         self.made_in = found.get("made_in")
         self.format = found.get("format", "")
         self.claims = carrying.claims_of(found)
@@ -107,7 +102,6 @@ class Inspected:
         return said.format("; ".join(kinds), leaks.names(self.runnable))
 
     def fail(self, error: UserError) -> None:
-        """It cannot be read."""
         self.error, self.ready = error, True
 
     def title(self) -> str:

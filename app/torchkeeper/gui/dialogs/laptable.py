@@ -61,9 +61,8 @@ class RunningLaps(_Table):
         if self.topLevelItemCount() != len(laps):
             self.clear()
             for lap in laps:
-                item = QTreeWidgetItem([title(lap.name), "", ""])
+                item = lists.line((title(lap.name), "", ""), numbers=(2,))
                 item.setToolTip(0, tip(verifying.about(lap.name)))
-                item.setTextAlignment(2, lists.RIGHT)
                 self.addTopLevelItem(item)
         for item, lap in zip(self.items(), laps, strict=True):
             item.setText(1, progress(lap))
@@ -110,15 +109,13 @@ class LapTable(_Table):
             missed, besides = run["misses"], run["autograd"]["misses"]
             cells.append(f"{missed:,} + {besides:,}" if besides else f"{missed:,}")
             cells.append(f"{run['rebuilt']:,}" if own else "–")
-            item = QTreeWidgetItem(cells)
+            item = lists.line(cells, numbers=range(1, len(cells)))
             if besides:
                 graphs = say.count(missed, "graph", "graphs")
                 hint = tr("{}, and {} of AOTAutograd, which holds them")
                 item.setToolTip(4, tip(hint.format(graphs, say.count(besides, "entry", "entries"))))
             item.setToolTip(0, tip(verifying.about(name)))
             item.setData(0, _MARK, own)
-            for column in range(1, len(cells)):
-                item.setTextAlignment(column, lists.RIGHT)
             self.addTopLevelItem(item)
         self.fit(self.topLevelItemCount())
         self._paint()
@@ -161,12 +158,9 @@ class VerifiedCells(_Table):
             cold, warm = ("–" if x is None else say.seconds(x) for x in (took.get("cold"), last))
             times = "–" if ratio is None else f"{ratio:.1f}×"
             why = printable(verifying.why_of_cell(cell), 1000)
-            item = QTreeWidgetItem([name, cold, warm, times, _found(cell), why])
+            texts = name, cold, warm, times, _found(cell), why
+            item = lists.line(texts, numbers=(1, 2, 3), tips=(0, _WHY))
             item.setData(0, _MARK, cell["good"])
-            for column in (1, 2, 3):
-                item.setTextAlignment(column, lists.RIGHT)
-            for column in (0, _WHY):
-                item.setToolTip(column, tip(item.text(column)))
             items.append(item)
         if len(cells) > _CELLS:
             more = QTreeWidgetItem([tr("and {} more").format(f"{len(cells) - _CELLS:,}")])
@@ -220,8 +214,7 @@ class GraphTable(_Table):
         for row in sorted(rows, key=lambda one: one["outcome"] == "hit"):
             texts = row["id"], row["name"], row["outcome"]
             ident, name, outcome = (printable(text, 200) for text in texts)
-            item = QTreeWidgetItem([name, ident, words.get(outcome, outcome)])
-            item.setToolTip(0, tip(name))
+            item = lists.line((name, ident, words.get(outcome, outcome)), tips=(0,))
             item.setData(0, _MARK, outcome)
             self.addTopLevelItem(item)
         self._paint()

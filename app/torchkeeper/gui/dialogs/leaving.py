@@ -80,7 +80,6 @@ class KeyChoice(Compound):
         return self._ticket is not None
 
     def keep(self) -> None:
-        """Remember what is chosen."""
         if self._error is None and (self._key is not None or not self._wanted):
             self._settings.setValue(SIGN_WITH, self._wanted)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPaintEvent, QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QLayout, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 from torchkeeper.client.words import preparing, tongue
 from torchkeeper.client.words.outcomes import Outcome
@@ -345,10 +345,8 @@ class KindTable(lists.Table):
         self.clear()
         self._kinds = [kind for kind, _ in rows]
         for kind, texts in rows:
-            item = QTreeWidgetItem([kind_words(kind), *texts])
-            for column in range(1, len(texts) + 1):
-                item.setTextAlignment(column, lists.RIGHT)
-            self.addTopLevelItem(item)
+            numbers = range(1, len(texts) + 1)
+            self.addTopLevelItem(lists.line([kind_words(kind), *texts], numbers=numbers))
         self._paint()
 
     def say(self, nothing: str) -> None:
@@ -369,16 +367,4 @@ class KindTable(lists.Table):
     def _paint(self) -> None:
         shades = theme.shades()
         for item, kind in zip(self.items(), self._kinds, strict=True):
-            item.setIcon(0, _dot(shades.kinds.get(kind, shades.muted)))
-
-
-def _dot(colour: str) -> QIcon:
-    made = QPixmap(32, 32)
-    made.setDevicePixelRatio(2)
-    made.fill(Qt.GlobalColor.transparent)
-    with QPainter(made) as painter:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colour))
-        painter.drawRoundedRect(3, 3, 10, 10, 3, 3)
-    return QIcon(made)
+            item.setIcon(0, theme.dot(shades.kinds.get(kind, shades.muted), 2, around=3))

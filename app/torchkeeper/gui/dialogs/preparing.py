@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QWidget
@@ -23,10 +22,8 @@ from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Number
 from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.verdict.probed import Env
 from torchkeeper.warm.options import MOST_THREADS
-
-if TYPE_CHECKING:
-    from torchkeeper.verdict.probed import Env
 
 #: The interpreter, and the temporary folder or None for the usual one.
 Start = Callable[[str, str | None], Job]
@@ -64,9 +61,7 @@ class PrepareDialog(WorkDialog):
         forms.add(body, intro, forms.GAP)
         forms.field(body, self.tr("&Environment"), self.environment)
         body.addSpacing(forms.GAP)
-        name = forms.label(self.tr("&Temporary folder of its programs"), "heading")
-        name.setBuddy(self.folder)
-        self.folder.setAccessibleName(self.tr("Temporary folder of its programs"))
+        name = forms.name_of(self.folder, self.tr("&Temporary folder of its programs"))
         help_text = self.tr("PyTorch keeps headers in the temporary folder, wherever the cache is.")
         self.folder.setAccessibleDescription(help_text)
         helped = forms.label(help_text, "muted", wrap=True)
@@ -223,7 +218,6 @@ class RecipeChoice(Compound):
         self._look()
 
     def choose(self, names: Sequence[str]) -> None:
-        """Choose these."""
         self.names = list(names) or [BUILTIN]
         self._show_chosen()
         self._look()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QDir, QSize
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.client.profiles.profile import Profile, name_fault, ordered, with_password
 from torchkeeper.client.words import say
@@ -21,9 +21,8 @@ from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.drafts import Offered, Written, free
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice
-from torchkeeper.gui.widgets.lists import Table, columns
+from torchkeeper.gui.widgets.lists import Table, columns, line
 from torchkeeper.gui.widgets.notice import Notice
-from torchkeeper.gui.widgets.plain import tip
 
 #: Lines of what is left.
 _MOST = 500
@@ -129,9 +128,11 @@ class ProfileImport(Dialog):
             nothing = self.tr("Nothing of what it sets can be taken")
         self.taken_title.setText(self.tr("Taken: {}").format(many) if some else nothing)
         for name, text in some:
-            _add(self.taken, name, words.shown(name, text, 2000) or self.tr("(set to nothing)"))
+            value = words.shown(name, text, 2000) or self.tr("(set to nothing)")
+            self.taken.addTopLevelItem(line((name, value), tips=(0, 1)))
         for name, why in offered.left[:_MOST]:
-            _add(self.left, printable(name, 200), printable(why, 2000))
+            told = printable(name, 200), printable(why, 2000)
+            self.left.addTopLevelItem(line(told, tips=(0, 1)))
         left = say.count(len(offered.left), "variable", "variables")
         self.left_title.setText(self.tr("Left out: {}").format(left))
         for widget in (self.taken, self._asked):
@@ -166,13 +167,6 @@ def _tree(name: str, headings: list[str]) -> Table:
     made.setAllColumnsShowFocus(True)
     columns(made, (360, 0), 1)
     return made
-
-
-def _add(tree: QTreeWidget, name: str, text: str) -> None:
-    item = QTreeWidgetItem([name, text])
-    for column in (0, 1):
-        item.setToolTip(column, tip(item.text(column)))
-    tree.addTopLevelItem(item)
 
 
 class _Text(QPlainTextEdit):

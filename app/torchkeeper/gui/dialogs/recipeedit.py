@@ -6,7 +6,6 @@ import os
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QTextCursor
@@ -27,9 +26,9 @@ from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.warm.recipes.items import MODES
 from torchkeeper.warm.recipes.recipe import without_faults
+from torchkeeper.warm.recipes.tables import Tables
 
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Tables
+_tr = partial(QCoreApplication.translate, "RecipeForm")
 
 #: Milliseconds without a key press before the text is looked at.
 _TYPING_MS = 250
@@ -543,10 +542,6 @@ def why_not(code: str) -> str:
         "source": _tr("The form is for a callable; change anything else in the text."),
         "shared": _tr("All callables have what this one is not to have: change that in the text."),
     }.get(code, _tr("The form cannot change this and keep the rest: change it in the text."))
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("RecipeForm", text)
 
 
 def _boxes(names: Sequence[str], wide: int) -> tuple[dict[str, QCheckBox], QGridLayout]:

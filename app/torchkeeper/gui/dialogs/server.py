@@ -28,16 +28,14 @@ from torchkeeper.stores.redis.address import Address, parse
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import DuResult, ServerResult
 
+_tr = partial(QCoreApplication.translate, "Trial")
+
 
 class Login(NamedTuple):
     """How to log in for a trial: with a password, or with that of another server."""
 
     password: str | None = None
     login_of: str | None = None
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Trial", text)
 
 
 def _remedy(error: UserError) -> str:
@@ -76,7 +74,6 @@ class Trial(QWidget):
         self.hide()
 
     def begin(self, place: str, login: Login) -> None:
-        """Ask a server."""
         self.clear()
         self._say(self.tr("Asking the server…"))
         answered = partial(self._answered, place, login)
@@ -101,7 +98,6 @@ class Trial(QWidget):
         self.hide()
 
     def fail(self, error: UserError) -> None:
-        """Say what is wrong."""
         self.clear()
         self.notice.tell(UserError(error.what, error.why, _remedy(error), code=error.code))
         self.show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -25,12 +26,10 @@ from torchkeeper.gui.widgets.plain import tip
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.places import ServerParams, ServerResult
 
+_tr = partial(QCoreApplication.translate, "ServerPage")
+
 #: Seconds of the units that an expiry is given in.
 _UNITS = (3600, 86400, 7 * 86400)
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("ServerPage", text)
 
 
 class ServerPage(Dialog):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.client import signers
 from torchkeeper.client.signers import signers_file
@@ -26,7 +26,6 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, JobsModel
 from torchkeeper.gui.table.mimedata import files_of
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import SignatureParams, SignatureResult
@@ -247,7 +246,6 @@ class SignersDialog(Dialog):
 
     @property
     def current(self) -> signers.Signer | None:
-        """The signer that is chosen."""
         rows = [self.list.indexOfTopLevelItem(item) for item in self.list.selectedItems()]
         return self._signers[rows[0]] if rows else None
 
@@ -267,7 +265,6 @@ class SignersDialog(Dialog):
         super().done(result)
 
     def open_trust(self) -> TrustDialog:
-        """Ask which key is to be trusted."""
         dialog = TrustDialog(self, self._engines)
         dialog.trusted.connect(self._told)
         dialog.open()
@@ -286,10 +283,7 @@ class SignersDialog(Dialog):
         for one in self._signers:
             kind = one.key.partition(" ")[0].removesuffix("@openssh.com")
             texts = [printable(text, 200) for text in (one.name, kind, one.fingerprint)]
-            item = QTreeWidgetItem(texts)
-            for column in (_NAME, _FINGERPRINT):
-                item.setToolTip(column, tip(texts[column]))
-            self.list.addTopLevelItem(item)
+            self.list.addTopLevelItem(lists.line(texts, tips=(_NAME, _FINGERPRINT)))
         self._paint()
         self._required = found["required"]
         self.required.setChecked(self._required)

@@ -284,7 +284,6 @@ class Foreseen(QWidget):
         self._ticket = self._engines.ask(protocol.CELLS, params, listener, python=python)
 
     def let_go(self) -> None:
-        """Hear no more."""
         self._engines.forget(self._ticket)
         self._ticket = None
 

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, Qt, Signal, SignalInstance
-from PySide6.QtWidgets import QLayout, QProgressBar, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLayout, QPushButton, QSizePolicy, QWidget
 
 from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, WARM
 from torchkeeper.gui.dialogs.base import Dialog
@@ -39,14 +39,10 @@ _WIDE, _HIGHEST = 1040, 720
 
 
 class ProgressPage(QWidget):
-    """How far a job is."""
-
     def __init__(self) -> None:
         super().__init__()
         self.title = forms.label("", "title", wrap=True)
-        self.bar = QProgressBar()
-        self.bar.setAccessibleName(self.tr("Progress"))
-        self.bar.setTextVisible(False)
+        self.bar = forms.progress_bar(self.tr("Progress"))
         self.numbers = forms.label("")
         self.now = forms.label("", "muted")
         self.now.setMinimumHeight(self.now.fontMetrics().lineSpacing())
@@ -207,7 +203,6 @@ class WorkDialog(Dialog):
         return done
 
     def follow(self, job: Job) -> None:
-        """Show this job from now on."""
         self.job = job
         if self.pages.currentWidget() is self.choice:
             self._title, self._height = self.windowTitle(), self.height()

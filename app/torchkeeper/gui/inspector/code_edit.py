@@ -76,7 +76,6 @@ _KERNEL = re.compile(r"async_compile\.(cpp|triton)")
 
 
 def language_of(name: str) -> str:
-    """The language of a text by its name."""
     ending = name.rpartition(".")[2].lower()
     return CPP if ending in ("cpp", "h", "hpp", "cu", "cuh", "metal", "cc", "c") else PYTHON
 
@@ -219,7 +218,6 @@ class CodeEdit(NumberedEdit):
         self.clear()
 
     def feed(self, text: str, *, last: bool) -> None:
-        """The next page of the text."""
         open_, length = self._open, self._open_length
         if self._coming:
             # The line that goes on is not even inserted yet.

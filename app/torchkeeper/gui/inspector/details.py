@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from torchkeeper.gui.widgets.plain import tip
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
 
+_tr = partial(QCoreApplication.translate, "Details")
+
 #: The kind of entry that each list of needed keys names.
 _NEEDS = (("fx_keys", "fxgraph"), ("code_keys", "code"), ("triton_keys", "triton"))
 #: Values of one fact that are shown; the rest is counted.
@@ -38,10 +41,6 @@ _TENSOR = re.compile(
     r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
     r"(?:.*?device=device\(type='(\w+)'(?:, index=(\d+))?\))?"
 )
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Details", text)
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class Relatives:
 
 
 def relatives_of(told: messages.Related) -> Relatives:
-    """Relatives from what an engine says."""
     needs = [Need(*one) for one in (*told["needs"], *told["missing"])]
     return Relatives(needs, [Need(*one) for one in told["needed_by"]], told.get("unread", 0))
 
@@ -272,7 +270,6 @@ class Counts:
         self._timed: list[Entry] = []
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Count some more."""
         for entry in entries:
             self.kinds.count(entry.kind, entry.size)
             self.size += entry.size
@@ -474,7 +471,6 @@ class Chip(QWidget):
         theme.follow(self, self.update)
 
     def show_kind(self, kind: str) -> None:
-        """Name another kind."""
         self._kind = kind
         self.setAccessibleName(self.tr("Kind: {}").format(kind_words(kind)))
         self.updateGeometry()
@@ -492,9 +488,8 @@ class Chip(QWidget):
         painter.setPen(QtGui.QColor(shades.line))
         painter.setBrush(QtGui.QColor(shades.raised))
         painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QtGui.QColor(shades.kinds.get(self._kind, shades.muted)))
-        painter.drawRoundedRect(QRectF(11, box.center().y() - 4.5, 9, 9), 3, 3)
+        mark = QRectF(11, box.center().y() - 4.5, 9, 9)
+        theme.rounded(painter, mark, 3, shades.kinds.get(self._kind, shades.muted))
         painter.setPen(QtGui.QColor(shades.text))
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(self.rect().adjusted(26, 0, -6, 0), flags, kind_words(self._kind))

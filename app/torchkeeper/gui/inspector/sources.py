@@ -99,7 +99,6 @@ class BlankPane(QWidget):
         self.stack.setCurrentWidget(self.blank)
 
     def fail(self, error: UserError) -> None:
-        """It cannot be shown."""
         self.blank.say(error.what, "\n".join(filter(None, (error.why, error.remedy))))
         self.blank.blame(error)
         self.stack.setCurrentWidget(self.blank)
@@ -370,7 +369,6 @@ class RowsModel(QAbstractTableModel):
         return self._shown[row]
 
     def fill(self, rows: Sequence[tuple[str, ...]]) -> None:
-        """Show these rows instead."""
         self.beginResetModel()
         self._all = list(rows)
         self._hay = ["\n".join(row).lower() for row in self._all]
@@ -378,7 +376,6 @@ class RowsModel(QAbstractTableModel):
         self.endResetModel()
 
     def add(self, rows: Sequence[tuple[str, ...]]) -> None:
-        """More rows at the end."""
         first = len(self._all)
         self._all += rows
         self._hay += ["\n".join(row).lower() for row in rows]

@@ -71,7 +71,6 @@ class VerdictCard(QFrame):
         theme.follow(self, self._paint)
 
     def show_entry(self, entry: Entry, about: About) -> None:
-        """Say what the verdict of an entry is, and why."""
         self._verdict = entry.verdict or ""
         section = self._section(entry, about)
         title = verdict_words(self._verdict) if self._verdict else self.tr("No verdict")
@@ -215,7 +214,6 @@ class Sharing(QWidget):
         self.stop()
 
     def stop(self) -> None:
-        """Search no more."""
         self._rest.stop()
         self._engines.forget(self._ticket)
         self._ticket = None

@@ -56,7 +56,6 @@ class Lap:
 
 
 def title(name: str) -> str:
-    """What a run is called."""
     text = verifying.title(name)
     return text[:1].upper() + text[1:]
 

@@ -134,8 +134,6 @@ TAKING_BACK = "taken-back"
 
 
 class State(StrEnum):
-    """How far a job is."""
-
     QUEUED = "queued"
     RUNNING = "running"
     CANCELLING = "cancelling"
@@ -188,7 +186,6 @@ class Job:
 
     @property
     def traits(self) -> Operation:
-        """What its operation is like."""
         return traits(self.kind)
 
     @property
@@ -282,7 +279,6 @@ def outcome(job: Job) -> Outcome:
 
 
 def state_text(job: Job) -> str:
-    """The state of a job in a few words."""
     if job.state is State.QUEUED:
         return _tr("Waiting for the job before it")
     if job.state is State.CANCELLING and job.unit == TAKING_BACK and job.total:
@@ -407,12 +403,10 @@ class JobsModel(QAbstractListModel):
         self.endRemoveRows()
 
     def begin(self, job: Job) -> None:
-        """The job runs now."""
         job.started, job.state = time.time(), State.RUNNING
         self.touch(job)
 
     def progress(self, job: Job, done: float, total: float | None, unit: str) -> None:
-        """How far the job is."""
         if unit != job.unit:
             job.pace = Pace()
         job.pace.add(time.monotonic(), done, total)
@@ -429,7 +423,6 @@ class JobsModel(QAbstractListModel):
         self, job: Job, state: State, *, note: str = "", result: Mapping[str, Any] | None = None,
         error: UserError | None = None,
     ) -> None:  # fmt: skip
-        """The job has ended."""
         if not job.active:
             return
         job.ended, job.state, job.error = time.time(), state, error
@@ -439,13 +432,11 @@ class JobsModel(QAbstractListModel):
         self.finished.emit(job)
 
     def log(self, job: Job, lines: list[str]) -> None:
-        """Add lines to a job's log."""
         if lines:
             job.log.extend(lines)
             self.logged.emit(job, lines)
 
     def touch(self, job: Job) -> None:
-        """Something about the job changed."""
         index = self.index_of(job)
         if index.isValid():
             self.dataChanged.emit(index, index)
@@ -457,17 +448,14 @@ class JobsModel(QAbstractListModel):
                 self.touch(job)
 
     def forget(self, job: Job) -> None:
-        """Forget a job that has ended."""
         if not job.active and job in self._jobs:
             self._drop(self._jobs.index(job))
 
     def clear_ended(self) -> None:
-        """Forget the jobs that have ended."""
         for job in reversed(self.jobs):
             self.forget(job)
 
     def index_of(self, job: Job) -> QModelIndex:
-        """Where a job stands."""
         return self.index(self._jobs.index(job), 0) if job in self._jobs else QModelIndex()
 
     @property

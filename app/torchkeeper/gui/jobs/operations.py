@@ -401,7 +401,6 @@ class Operations(QObject):
         return self._begin(job.title, job.place, start, asked.copy())
 
     def cancel(self, job: Job) -> None:
-        """Stop a job at once."""
         if waiting := [one for one in self._waiting if one[0] is job]:
             self._waiting.remove(waiting[0])
             self._jobs.end(job, State.CANCELLED)

@@ -340,7 +340,6 @@ def source_words(source: str) -> str:
 
 
 def state_words(state: str) -> str:
-    """The state of a cell in a word."""
     return {
         "queued": _tr("queued"),
         "starting": _tr("starting"),

@@ -43,7 +43,6 @@ class CellsModel(QAbstractTableModel):
         self._recipes: set[str] = set()
 
     def show_cells(self, cells: Cells) -> None:
-        """Show the cells of another job."""
         self.beginResetModel()
         self.cells = cells
         self._shown, self._seen, self._open, self._graphs = [], 0, None, []
@@ -67,7 +66,6 @@ class CellsModel(QAbstractTableModel):
         return [number for number, cell in enumerate(rows) if cell.ended and not cell.good]
 
     def refresh(self) -> None:
-        """Show what has changed."""
         every, dirty = self.cells.rows, self.cells.dirty
         if self._seen < len(every):
             first, self._seen = self._seen, len(every)
@@ -209,7 +207,6 @@ class CellsModel(QAbstractTableModel):
         return None
 
     def text(self, number: int, column: int, now: float) -> str:
-        """What a cell of the table says."""
         line = self.line(number)
         if column == CELL:
             return name_of(line, self.several) if isinstance(line, CellState) else graph_name(line)

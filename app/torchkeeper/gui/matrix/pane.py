@@ -122,10 +122,7 @@ class _Swatch(QWidget):
 
     def paintEvent(self, _: QPaintEvent) -> None:
         with QPainter(self) as painter:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(theme.shades().phases[self._name]))
-            painter.drawRoundedRect(1, 1, 10, 10, 2, 2)
+            theme.rounded(painter, QRect(1, 1, 10, 10), 2, theme.shades().phases[self._name])
 
 
 class Legend(QWidget):

@@ -1,7 +1,5 @@
 """The pages of the window. The id of a page is that of its action (gui.actions)."""
 
-from __future__ import annotations
-
 #: The page that shows what a place holds; it is there from the start.
 ENTRIES = "entries"
 ACTIVITY = "activity"

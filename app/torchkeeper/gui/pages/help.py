@@ -41,8 +41,7 @@ class IdeasDialog(Dialog):
         close.setDefault(True)
         self.buttons(close)
         self._show("")
-        room = self.screen().availableSize()
-        self.resize(min(620, room.width() - 40), min(680, room.height() - 80))
+        self.resize_within(620, 680)
 
     def _show(self, sought: str) -> None:
         words = sought.lower().split()

@@ -138,7 +138,6 @@ def of(ident: str) -> Idea:
 
 
 def whats_this(*idents: str) -> str:
-    """Ideas as the text of What's This."""
     return "".join(explained(idea.name, idea.text) for idea in map(of, idents))
 
 
@@ -167,9 +166,7 @@ def said_of(at: QWidget | None) -> str:
 
 def nothing() -> str:
     """What is said where nothing is known."""
-    said = QCoreApplication.translate(
-        "Ideas", "Nothing more is known of this. Ctrl+F1 in the window lists what its words mean."
-    )
+    said = tr("Nothing more is known of this. Ctrl+F1 in the window lists what its words mean.")
     return explained("", said)
 
 

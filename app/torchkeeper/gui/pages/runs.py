@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
@@ -16,7 +15,7 @@ from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
-from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
 from torchkeeper.gui.matrix.cells import outcome_words
 from torchkeeper.gui.pages.page import Page
@@ -25,9 +24,6 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
-
-if TYPE_CHECKING:
-    from torchkeeper.gui.background.engines import Engines
 
 _tr = partial(QCoreApplication.translate, "RunsPage")
 
@@ -341,11 +337,8 @@ def _run_item(run: Run) -> QTreeWidgetItem:
     totals = run.totals
     counts = (f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses"))
     times = say.seconds(totals["spent"]), say.seconds(totals["saved"])
-    item = QTreeWidgetItem([say.when(run.at)[:-3], _command(run), *counts, *times, str(run.code)])
-    item.setToolTip(_COMMAND, tip(_command(run)))
-    for column in range(_HITS, _EXIT + 1):
-        item.setTextAlignment(column, lists.RIGHT)
-    return item
+    texts = say.when(run.at)[:-3], _command(run), *counts, *times, str(run.code)
+    return lists.line(texts, numbers=range(_HITS, _EXIT + 1), tips=(_COMMAND,))
 
 
 def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
@@ -354,10 +347,8 @@ def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
     said = _tr("{}, {}").format(said, where) if where else said
     ident, why = printable(str(graph.get("id")), 80), printable(str(graph.get("why") or ""), 2000)
     shown = said, ident, causes.named(graph), causes.seconds(graph), say.unmarked(why)
-    item = QTreeWidgetItem(shown)
+    item = lists.line(shown, tips=(_FUNCTION, _WHY))
     item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
-    for column in (_FUNCTION, _WHY):
-        item.setToolTip(column, tip(item.text(column)))
     # Where there is little room, these have no column.
     beside = (text for column in (_GRAPH, _TIME) if (text := item.text(column)))
     item.setToolTip(_OUTCOME, tip(" · ".join(beside)))

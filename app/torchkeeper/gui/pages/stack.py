@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from torchkeeper.gui.pages import ENTRIES, PAGES
-
-if TYPE_CHECKING:
-    from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.page import Page
 
 #: Pages that the way back remembers.
 _MOST = 50
@@ -79,21 +76,17 @@ class Pages(QStackedWidget):
 
     @property
     def can_go_back(self) -> bool:
-        """Whether there is a page from which one came."""
         return self._at > 0
 
     @property
     def can_go_forward(self) -> bool:
-        """Whether one has come back from a page."""
         return self._at < len(self._way) - 1
 
     def back(self) -> None:
-        """Show the page from which one came."""
         if self.can_go_back:
             self._show(self._at - 1)
 
     def forward(self) -> None:
-        """Show the page from which one has come back."""
         if self.can_go_forward:
             self._show(self._at + 1)
 

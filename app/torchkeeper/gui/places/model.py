@@ -256,13 +256,11 @@ class PlacesModel(QAbstractListModel):
         return (_tr("On this machine"), _tr("Added"), _tr("Servers"), _tr("Bundles"))[group]
 
     def place_at(self, index: Index) -> Place | None:
-        """The place at an index."""
         ok = index.isValid() and index.row() < len(self._places)
         return self._places[index.row()] if ok else None
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """All places, in order."""
         return tuple(self._places)
 
     def row_of(self, path: str) -> int:
@@ -293,7 +291,6 @@ class PlacesModel(QAbstractListModel):
         return self.row_of(path)
 
     def put_back(self, row: int, place: Place) -> None:
-        """A place that was taken off the list is where it was."""
         if self.row_of(place.path) < 0:
             self._insert(min(row, len(self._places)), self._marked(place))
             self._arrange()
@@ -356,7 +353,6 @@ class PlacesModel(QAbstractListModel):
         return owned.short([one for one in self.owners(path) if not one["grave"]])
 
     def read_only(self, path: str) -> bool:
-        """Whether nothing is to be changed in a place."""
         return path in self._read_only
 
     def title(self, path: str) -> str:

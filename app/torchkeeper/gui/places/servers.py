@@ -100,7 +100,6 @@ class Servers(QObject):
         context.places.move(old, new)
 
     def forget_password(self) -> None:
-        """Forget the password of the chosen server."""
         chosen = self._context.places_pane.place
         if chosen is not None and chosen.server:
             self._context.engines.forget_password(chosen.path)
@@ -108,7 +107,6 @@ class Servers(QObject):
             self._context.say(text, _SAID_MS)
 
     def enter_password(self) -> PasswordDialog | None:
-        """Ask for the password of the server that is shown."""
         context, place = self._context, self._context.place
         if place is None:
             return None
@@ -149,7 +147,6 @@ class Servers(QObject):
         self._context.engines.give(place, password, Listener(result=kept), keep=keep)
 
     def show_server(self) -> ServerPage | None:
-        """Show how the server is."""
         from torchkeeper.gui.dialogs.serverpage import ServerPage
 
         context, place = self._context, self._context.place

@@ -109,7 +109,6 @@ class SidebarFlows(QObject):
         choose_files(context.window, self.tr("Open a bundle"), first, kinds, chosen)
 
     def toggle_sidebar(self) -> None:
-        """Show or hide the sidebar."""
         self._sidebar.toggle()
         self._context.update_soon()
 
@@ -219,13 +218,11 @@ class Gauge(QObject):
             self.told(place, result["entries"], result["bytes"])
 
     def told(self, place: str, entries: int, size: int) -> None:
-        """What a place holds."""
         self._held[place] = entries, size
         self._trouble.pop(place, None)
         self._tell_soon()
 
     def told_room(self, place: str, free: int, total: int) -> None:
-        """How much room a place has."""
         self._room[place] = free, total
         self._silent.discard(place)
         self._tell_soon()
@@ -241,7 +238,6 @@ class Gauge(QObject):
                 self.told_room(one.place, one.free_bytes, one.total_bytes)
 
     def fail(self, place: str, error: UserError) -> None:
-        """Why a place could not be read."""
         # What it held when it could be read is still of interest.
         self._held.setdefault(place, None)
         if error.code in ("place-missing", "password-needed"):

@@ -48,7 +48,6 @@ def ring(view: QAbstractItemView) -> None:
 
 
 def hovered(option: QStyleOptionViewItem) -> bool:
-    """Whether the pointer is over an item."""
     # Loaded here: to make all that QStyle names takes 4 ms, which the first picture needs not.
     from PySide6.QtWidgets import QStyle
 
@@ -86,12 +85,9 @@ def at_right(painter: QPainter, line: QRect, text: str, colour: str) -> QRect:
 def progress(painter: QPainter, at: QRect, fraction: float | None) -> None:
     """A thin bar that says how much is done; None: nobody knows."""
     shades = theme.shades()
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(shades.line))
-    painter.drawRoundedRect(at, 1.5, 1.5)
+    theme.rounded(painter, at, 1.5, shades.line)
     done, third = QRect(at), at.width() // 3
     if fraction is None:
         done.setLeft(at.left() + third)
     done.setWidth(third if fraction is None else max(2, round(at.width() * fraction)))
-    painter.setBrush(QColor(shades.accent))
-    painter.drawRoundedRect(done, 1.5, 1.5)
+    theme.rounded(painter, done, 1.5, shades.accent)

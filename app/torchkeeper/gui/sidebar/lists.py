@@ -6,17 +6,8 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import (
-    QEvent,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPoint,
-    QSettings,
-    QSize,
-    Qt,
-    QTimer,
-    Signal,
-)
+from PySide6 import QtCore
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QListView, QMenu, QScrollArea, QSizePolicy, QToolButton, QWidget
 
@@ -307,7 +298,7 @@ class Fold(QToolButton):
         self.setCheckable(True)
         self.setChecked(True)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setIconSize(QSize(14, 14))
+        self.setIconSize(QtCore.QSize(14, 14))
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAcceptDrops(True)
@@ -386,7 +377,7 @@ class Fold(QToolButton):
 class Section(QWidget):
     """A heading, what can be added beside it, and the rest under it."""
 
-    def __init__(self, name: str, title: str, settings: QSettings | None) -> None:
+    def __init__(self, name: str, title: str, settings: QtCore.QSettings | None) -> None:
         super().__init__()
         self._name, self._settings = name, settings
         self.fold = Fold(title)

@@ -94,7 +94,6 @@ class PageItems(QAbstractListModel):
         return next((n for n, item in enumerate(self.items) if item.id == ident), -1)
 
     def show(self, ident: str) -> None:
-        """This page is shown from now on."""
         before, self.current = self.current, ident
         self._touch(before)
         self._touch(ident)
@@ -175,7 +174,6 @@ class PageList(SideList):
         self.show_current(ENTRIES)
 
     def show_current(self, ident: str) -> None:
-        """Mark the page that is shown."""
         self.items.show(ident)
         if (row := self.items.row_of(ident)) >= 0:
             self.setCurrentIndex(self.items.index(row))

@@ -60,7 +60,6 @@ class Sidebar(QFrame):
             one.seeks.connect(other.seek_nothing)
 
     def toggle(self) -> None:
-        """Show or hide it."""
         self.setVisible(self.isHidden())
         self._settings.setValue(SHOWN, "false" if self.isHidden() else "true")
 

@@ -263,7 +263,6 @@ class PlacesPane(Section):
             self._none.setVisible(empty)
 
     def choose(self, path: str) -> None:
-        """Choose a place by its path."""
         if (row := self._model.row_of(path)) >= 0:
             self.list.setCurrentIndex(self._model.index(row))
 

@@ -15,18 +15,11 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
+from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.delegate import first_widths
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import GROUPINGS
-from torchkeeper.gui.table.rows import (
-    COLUMNS,
-    NAME,
-    NOT_SERVERS,
-    NUMBERS,
-    SERVERS,
-    SIZE,
-    header_text,
-)
+from torchkeeper.gui.table.rows import COLUMNS, NAME, NOT_SERVERS, NUMBERS, SERVERS, header_text
 from torchkeeper.gui.table.view import EntryTable
 
 #: Where it is kept, and what it must say to be understood.
@@ -145,7 +138,6 @@ class Columns(QObject):
         self._rest.stop()
 
     def keep(self) -> None:
-        """Remember how it is now."""
         self._rest.stop()
         order = sorted(range(len(COLUMNS)), key=self._header.visualIndex)
         self._widths |= self._seen_widths()
@@ -198,7 +190,7 @@ class Columns(QObject):
         return [COLUMNS[self._header.sortIndicatorSection()], descending]
 
     def _sort(self, kept: object) -> None:
-        column, descending = SIZE, True
+        column, descending = work.SIZE, True
         if isinstance(kept, list) and len(kept) == 2 and kept[0] in COLUMNS:
             if COLUMNS.index(kept[0]) in self._useless:
                 self._other_sort = kept

@@ -4,31 +4,21 @@ screenful, nor cell by cell, between which another thread may take its turn.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QPixmap
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView as View
 from PySide6.QtWidgets import QApplication, QFrame, QHeaderView, QStyledItemDelegate, QWidget
 
 from torchkeeper.artifacts.entry import KINDS, VERDICTS, Entry
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
+from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.rows import (
-    KEY,
-    KIND,
-    NAME,
-    NUMBERS,
-    VERDICT,
-    WIDTHS,
-    Row,
-    cell_text,
-    verdict_words,
-)
+from torchkeeper.gui.table.rows import KEY, KIND, NAME, NUMBERS, VERDICT, WIDTHS, Row, cell_text
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QStyleOptionViewItem, QTableView
@@ -114,7 +104,7 @@ class EntryDelegate(QStyledItemDelegate):
     def _mark(self, painter: QPainter, box: QRect, kind: str) -> None:
         shades, scale = theme.shades(), self._view.devicePixelRatioF()
         if kind:
-            drawn = _dot(shades.kinds.get(kind, shades.muted), scale)
+            drawn = theme.dot(shades.kinds.get(kind, shades.muted), scale)
             painter.drawPixmap(box.left() + 10, box.center().y() - 4, drawn)
         else:
             drawn = theme.pixmap("warning", 16, shades.error, scale)
@@ -141,7 +131,7 @@ class EntryDelegate(QStyledItemDelegate):
             self._verdict(painter, QRect(left - PAD, box.top(), 24, box.height()), str(group.name))
             left += 22
         if group.by == "kind":
-            drawn = _dot(shades.kinds.get(str(group.name), shades.muted), scale)
+            drawn = theme.dot(shades.kinds.get(str(group.name), shades.muted), scale)
             painter.drawPixmap(left + 2, box.center().y() - 4, drawn)
             left += 20
         room = max(0, box.right() - left - 2 * PAD)
@@ -177,19 +167,6 @@ class EntryDelegate(QStyledItemDelegate):
         return QSize(super().sizeHint(option, index).width() + beside, ROW_HEIGHT)
 
 
-@functools.lru_cache(maxsize=64)
-def _dot(colour: str, scale: float) -> QPixmap:
-    made = QPixmap(round(10 * scale), round(10 * scale))
-    made.setDevicePixelRatio(scale)
-    made.fill(Qt.GlobalColor.transparent)
-    with QPainter(made) as painter:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colour))
-        painter.drawRoundedRect(0, 0, 10, 10, 3, 3)
-    return made
-
-
 #: What a text is narrower than its column at least.
 _SPARE = 2
 #: The name takes what the others leave, and no less than this.
@@ -223,7 +200,7 @@ def first_widths() -> dict[int, int]:
     def wide(words: Iterable[str]) -> int:
         return max(map(metrics.horizontalAdvance, words)) + MARKED + PAD + _SPARE
 
-    kinds, verdicts = wide(map(kind_words, KINDS)), wide(map(verdict_words, VERDICTS))
+    kinds, verdicts = wide(map(kind_words, KINDS)), wide(map(work.verdict_words, VERDICTS))
     return dict(enumerate(WIDTHS)) | {KIND: kinds, VERDICT: max(verdicts, WIDTHS[VERDICT])}
 
 

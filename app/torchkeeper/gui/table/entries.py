@@ -23,17 +23,7 @@ from torchkeeper.gui.table import lines
 from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.grouping import GROUPINGS, PASSING, Group, Name
 from torchkeeper.gui.table.lines import Arrangement, Change, Line, LinesModel, arrange, difference
-from torchkeeper.gui.table.rows import (
-    COLUMNS,
-    SIZE,
-    VERDICT,
-    Identity,
-    Intake,
-    Register,
-    Row,
-    Totals,
-    sort_key,
-)
+from torchkeeper.gui.table.rows import SIZE, VERDICT, Identity, Intake, Register, Row, sort_key
 from torchkeeper.stores.query import VERDICT as OF_VERDICT
 from torchkeeper.stores.query import Query, parse
 
@@ -77,7 +67,7 @@ class EntriesModel(LinesModel):
         self._renewed: set[Row] = set()
         self._intake: Intake | None = None
         self._unshown: dict[Name, list[Row]] = {}
-        self._totals: Totals | None = None
+        self._totals: work.Totals | None = None
         #: Whether verdicts are others than when they were added up.
         self._rejudged = False
         self._waited_for = False
@@ -92,7 +82,7 @@ class EntriesModel(LinesModel):
         """Sort by a column, within groups. Equal entries stay in their order."""
         descending = order == Qt.SortOrder.DescendingOrder
         same = self._in_order and (self._column, self._descending) == (column, descending)
-        if same or not 0 <= column < len(COLUMNS):
+        if same or not 0 <= column < len(work.COLUMNS):
             return  # a header says it twice
         self._show_new()
         self._column, self._descending = column, descending
@@ -162,7 +152,7 @@ class EntriesModel(LinesModel):
                 found.setdefault((entry.kind, entry.key), []).append(entry)
         return found
 
-    def totals(self) -> Totals | None:
+    def totals(self) -> work.Totals | None:
         """What is shown, added up; None while many are being counted: ``changed`` follows."""
         if self._totals is None and not self._counting.busy:
             self._waited_for = False
@@ -173,7 +163,6 @@ class EntriesModel(LinesModel):
         return self._totals
 
     def filter(self, query: Query) -> None:
-        """Show what a filter lets through."""
         self._show_new()
         # One more letter can only take away from what is shown.
         before, old = self.shows_apart, self.query

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from operator import attrgetter
 
 from PySide6.QtCore import QCoreApplication
@@ -14,6 +15,8 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.say import kind_words, version
 from torchkeeper.gui.table.rows import Row, verdict_words
+
+_tr = partial(QCoreApplication.translate, "Groups")
 
 #: By what rows can be grouped; the first is not at all.
 GROUPINGS = ("none", "kind", "verdict", "torch", "age")
@@ -27,10 +30,6 @@ _SIZE: Callable[[Row], int] = attrgetter("entry.size")
 _KIND: Callable[[Row], str] = attrgetter("entry.kind")
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Groups", text)
-
-
 class Weight:
     """How much some rows are: bytes, and how many of each kind."""
 
@@ -40,7 +39,6 @@ class Weight:
         self.bytes, self.kinds = 0, Counter[str]()
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Some more."""
         self.bytes += sum(map(_SIZE, rows))
         self.kinds.update(map(_KIND, rows))
 
@@ -60,12 +58,10 @@ class Group:
 
     @property
     def headed(self) -> bool:
-        """Whether it has a heading."""
         return self.by != "none"
 
     @property
     def size(self) -> int:
-        """Bytes of all its rows."""
         return self._weighed.bytes
 
     @property
@@ -85,7 +81,6 @@ class Group:
         self.rows, self._weight = rows, weight
 
     def extend(self, rows: list[Row]) -> None:
-        """Hold these rows as well."""
         if self._weight is not None:
             self._weight.add(rows)
         self.rows += rows

@@ -12,25 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
 from torchkeeper.gui.idle import STEP, Work, finished, let_go, pieces
+from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
-from torchkeeper.gui.table.rows import (
-    COLUMNS,
-    DEVICE,
-    KEY,
-    NUMBERS,
-    SIZE,
-    SORT_KEYS,
-    TORCH,
-    VERDICT,
-    Key,
-    Row,
-    accessible_text,
-    bisect,
-    bisect_after,
-    cell_text,
-    header_text,
-    tooltip,
-)
+from torchkeeper.gui.table.rows import COLUMNS, DEVICE, KEY, NUMBERS, SIZE, SORT_KEYS, TORCH, Row
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
@@ -52,7 +36,7 @@ class Arrangement:
     each group are sorted; otherwise they stand as they came.
     """
 
-    def __init__(self, by: str, now: float, key: Key, descending: bool, ordered: bool) -> None:
+    def __init__(self, by: str, now: float, key: work.Key, descending: bool, ordered: bool) -> None:
         self.by, self.ordered = by, ordered
         self.rows: dict[Group, list[Row]] = {}
         self.sizes: dict[Group, Weight] = {}
@@ -99,7 +83,6 @@ class Arrangement:
         return self._starts.get(group, -1)
 
     def group_of(self, row: Row) -> Group | None:
-        """The group in which a row is."""
         if self._named is None or len(self._named) != len(self.rows):
             self._named = {group.name: group for group in self.rows}
         return self._named.get(self.name(row))
@@ -149,8 +132,8 @@ class Arrangement:
         if not self.ordered:
             return 0, len(rows)
         value = self._key(row)
-        first = bisect(rows, self._key, value, self._descending)
-        return first, bisect_after(rows, self._key, value, self._descending, first)
+        first = work.bisect(rows, self._key, value, self._descending)
+        return first, work.bisect_after(rows, self._key, value, self._descending, first)
 
     def all_where(self, lines: set[Line]) -> dict[Line, int]:
         """The numbers of those of some lines that are shown."""
@@ -299,7 +282,7 @@ class LinesModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(COLUMNS):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return header_text(section)
+            return work.header_text(section)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(section)
         if role == Qt.ItemDataRole.WhatsThisRole:
@@ -319,13 +302,13 @@ class LinesModel(QAbstractTableModel):
             return line if role == GroupRole else None
         entry = line.entry
         if role == Qt.ItemDataRole.DisplayRole:
-            return cell_text(entry, column)
+            return work.cell_text(entry, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(tooltip(entry, column))
+            return tip(work.tooltip(entry, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return accessible_text(entry, column)
+            return work.accessible_text(entry, column)
         if role == Qt.ItemDataRole.WhatsThisRole:
             return whats_this(column)
         if role == SortRole:
@@ -358,7 +341,6 @@ class LinesModel(QAbstractTableModel):
         return [(here.start(group) + group.headed, len(rows)) for group, rows in open_ones if rows]
 
     def group_of(self, row: Row) -> Group | None:
-        """The group in which a row is."""
         return self._here.group_of(row)
 
     def become(self, new: Arrangement) -> None:
@@ -439,11 +421,10 @@ def _side(column: int) -> Qt.AlignmentFlag:
 
 
 def whats_this(column: int) -> str:
-    """What a column is about."""
     # Loaded here: nobody asks before there is a table to ask about.
     from torchkeeper.gui.pages import ideas
 
     if column in (TORCH, DEVICE):
         return ideas.whats_this("environment")
-    about = {VERDICT: "verdict", KEY: "key-factor", SIZE: "payload"}
+    about = {work.VERDICT: "verdict", KEY: "key-factor", SIZE: "payload"}
     return ideas.whats_this(about.get(column, "entry"))

@@ -7,6 +7,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication, QMimeData, QObject
@@ -69,7 +70,6 @@ def rows_of(data: QMimeData) -> Rows | None:
 
 
 def keys(entries: Sequence[Entry]) -> Iterator[str]:
-    """The keys."""
     return (entry.key for entry in entries)
 
 
@@ -205,10 +205,8 @@ def carried(data: QMimeData | None) -> Carried | None:
 
 
 def pasted() -> Carried | None:
-    """What lies on the clipboard."""
     return carried(QGuiApplication.clipboard().mimeData())
 
 
-def tr(text: str) -> str:
-    """The translation of a text about it."""
-    return QCoreApplication.translate("Carried", text)
+#: The translation of a text about it.
+tr = partial(QCoreApplication.translate, "Carried")

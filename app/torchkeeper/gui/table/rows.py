@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ from torchkeeper.stores.query import Query
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Tally
 
+_tr = partial(QCoreApplication.translate, "Entries")
+
 COLUMNS = (
     "kind", "name", "verdict", "key", "size", "files", "mtime", "torch", "device", "compile_s",
     "expires", "used",
@@ -50,12 +53,7 @@ NOT_SERVERS = frozenset({MTIME})
 NUMBERS = frozenset({SIZE, FILES, COMPILE})
 
 
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Entries", text)
-
-
 def verdict_words(verdict: str) -> str:
-    """A verdict as people call it."""
     return {
         "usable": _tr("Usable"),
         "conditional": _tr("Conditional"),
@@ -67,7 +65,6 @@ def verdict_words(verdict: str) -> str:
 
 
 def header_text(column: int) -> str:
-    """The title of a column."""
     return (
         _tr("Kind"),
         _tr("Name"),
@@ -175,7 +172,6 @@ def tooltip(entry: Entry, column: int) -> str:
 
 
 def accessible_text(entry: Entry, column: int) -> str:
-    """One cell for whoever listens."""
     if column == VERDICT:
         words = cell_text(entry, column)
         return f"{words}, {entry.why}" if words and entry.why else words or _tr("no verdict")
@@ -464,12 +460,10 @@ class Register:
         return self.shelf(identity).get(identity)
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Know these rows as well."""
         for row in rows:
             self.shelf(row.entry.identity)[row.entry.identity] = row
 
     def drop(self, rows: Iterable[Row]) -> None:
-        """Know these rows no more."""
         for row in rows:
             self.shelf(row.entry.identity).pop(row.entry.identity, None)
 

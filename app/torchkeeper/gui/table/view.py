@@ -126,7 +126,6 @@ class EntryTable(QTableView):
         return found
 
     def select(self, identities: set[tuple[str, str]]) -> None:
-        """Select these entries and no others."""
         selection = self.selectionModel()
         selection.clearSelection()
         selection.select(self._ranges(self.entries.rows_of(identities)), _FLAGS.Select)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from PySide6.QtWidgets import QAccessibleWidget, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.gui.theme import Shades
+
+_tr = partial(QCoreApplication.translate, "Treemap")
 
 #: So many tiles are drawn at most; the rest is one.
 MOST = 600
@@ -119,8 +122,6 @@ _NOTHING = 1e-12
 
 
 class Box(NamedTuple):
-    """A rectangle."""
-
     left: float
     top: float
     width: float
@@ -243,10 +244,6 @@ def neighbour(boxes: Sequence[Box], at: int, dx: int, dy: int) -> int:
 
 
 # What a map says of its tiles. To a screen reader it is one control with a current tile.
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("Treemap", text)
 
 
 def share(tile: Tile, total: int) -> str:

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -28,16 +29,14 @@ from torchkeeper.gui.treemap.layout import MOST, Key, Tile
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms
 
+_tr = partial(QCoreApplication.translate, "EntryMap")
+
 #: By what entries are grouped in the map where the table does not group them.
 DEFAULT = "kind"
 #: So many of the largest are kept before the smaller ones among them are dropped.
 _KEPT = 4 * MOST
 _STEP = 50
 _SIZE: Callable[[Row], int] = attrgetter("entry.size")
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("EntryMap", text)
 
 
 @dataclass

@@ -35,7 +35,6 @@ class MapSplitter(QSplitter):
             self.want(True)
 
     def want(self, wanted: bool) -> None:
-        """Show the map from now on, or hide it."""
         self.wanted = wanted
         self._settings.setValue(SHOWN, "true" if wanted else "false")
         self._show()

@@ -216,7 +216,6 @@ class Treemap(layout.Heard):
         return self._boxes[number] if number >= 0 else QRectF()
 
     def go_to(self, key: Key) -> None:
-        """Make a tile the current one."""
         if (number := self._number(key)) >= 0:
             self._go(number)
 

@@ -77,7 +77,6 @@ class Verdicts(QObject):
 
     @property
     def asking(self) -> bool:
-        """Whether verdicts are on their way."""
         return self._asked is not None
 
     @property

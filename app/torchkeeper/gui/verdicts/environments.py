@@ -73,7 +73,6 @@ class Environment:
 
     @property
     def state(self) -> State:
-        """What is known of it."""
         if self.ticket is not None:
             return State.ASKING
         if self.error is not None:
@@ -168,7 +167,6 @@ class Environments(QObject):
         self._look(self._found, remove=python)
 
     def of(self, python: str) -> Environment | None:
-        """The environment of an interpreter."""
         return next((one for one in self.every if one.python == python), None)
 
     def _found(self, told: Found) -> None:
@@ -281,7 +279,6 @@ def short_path(path: str) -> str:
 
 
 def state_text(one: Environment) -> str:
-    """What is known of an environment, in a few words."""
     if one.torch:
         return tr("torch {}").format(printable(one.torch, 40))
     if one.state is State.WITHOUT and (one.facts or {}).get("torch_error"):

@@ -115,7 +115,6 @@ class Verifications(QObject):
         self._engines.background(Listener(result=found), lookups.last_verified, list(places))
 
     def keep(self, job: Job) -> None:
-        """Keep what a verification came to."""
         from torchkeeper.client.kept import verified
 
         place, python = str(job.place), job.asked.get("python", "")

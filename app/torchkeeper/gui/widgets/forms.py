@@ -4,52 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from PySide6.QtCore import (
-    QEvent,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QSignalBlocker,
-    QSize,
-    Qt,
-    QTimer,
-)
+from PySide6 import QtCore, QtGui, QtWidgets
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QClipboard, QColor, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QApplication,
-    QBoxLayout,
-    QComboBox,
-    QFormLayout,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLayout,
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QMenu,
-    QPlainTextEdit,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QSpinBox,
-    QSplitter,
-    QStackedWidget,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QBoxLayout, QLabel, QLayout, QMenu, QPushButton, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.widgets.plain import Label
-
-if TYPE_CHECKING:
-    from PySide6 import QtGui
 
 #: What holds two characters in one line; nobody sees it.
 _JOINER = "\u2060"
@@ -140,7 +104,6 @@ def repolish(widget: QWidget) -> None:
 
 
 def set_role(made: QLabel, role: str) -> None:
-    """Give a label another role."""
     if made.property("role") != role:
         made.setProperty("role", role)
         repolish(made)
@@ -153,20 +116,23 @@ def reached(control: QWidget) -> QWidget:
     return control
 
 
-def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") -> QLabel:
-    """A control under its label; the label is its buddy and its accessible name."""
+def name_of(control: QWidget, text: str) -> QLabel:
+    """The label of a control, which is its buddy and its accessible name."""
     name = label(text, "heading")
     name.setBuddy(reached(control))
-    control.setAccessibleName(text.replace("&", "").rstrip(":"))
-    layout.addWidget(name)
-    layout.addWidget(control)
-    if help_text:
-        control.setAccessibleDescription(help_text)
-        layout.addWidget(label(help_text, "muted", wrap=True))
+    control.setAccessibleName(text.replace("&", ""))
     return name
 
 
-def fact(layout: QFormLayout, name: str, shown: QLabel) -> None:
+def field(layout: QBoxLayout, text: str, control: QWidget, help_text: str = "") -> None:
+    """A control under its label."""
+    add(layout, name_of(control, text), control)
+    if help_text:
+        control.setAccessibleDescription(help_text)
+        layout.addWidget(label(help_text, "muted", wrap=True))
+
+
+def fact(layout: QtWidgets.QFormLayout, name: str, shown: QLabel) -> None:
     """A line of a list of facts: the name stands beside the first line of what is shown."""
     made = label(name, "muted")
     for one in (made, shown):
@@ -175,17 +141,17 @@ def fact(layout: QFormLayout, name: str, shown: QLabel) -> None:
     layout.addRow(made, shown)
 
 
-def list_up(where: QListWidget, texts: Sequence[str]) -> None:
+def list_up(where: QtWidgets.QListWidget, texts: Sequence[str]) -> None:
     """Add texts to a list, each with all of it where the pointer rests."""
     for text in texts:
-        item = QListWidgetItem(text)
+        item = QtWidgets.QListWidgetItem(text)
         item.setToolTip(plain.tip(text))
         where.addItem(item)
 
 
 def field_height() -> int:
     """How high a field of one line is; for spin boxes, which the style makes a little higher."""
-    return QComboBox().sizeHint().height()
+    return QtWidgets.QComboBox().sizeHint().height()
 
 
 class Button(QPushButton):
@@ -238,9 +204,11 @@ def weigh(made: QPushButton, *, danger: bool) -> None:
         made.setDefault(False)
 
 
-def icon_button(name: str, hint: str, then: Callable[..., object] | None = None) -> QToolButton:
+def icon_button(
+    name: str, hint: str, then: Callable[..., object] | None = None
+) -> QtWidgets.QToolButton:
     """A small button of an icon only, with its name as tooltip and for screen readers."""
-    made = QToolButton()
+    made = QtWidgets.QToolButton()
     if then is not None:
         made.clicked.connect(then)
     made.setAutoRaise(True)
@@ -252,7 +220,7 @@ def icon_button(name: str, hint: str, then: Callable[..., object] | None = None)
     return made
 
 
-def clearable(edit: QLineEdit) -> None:
+def clearable(edit: QtWidgets.QLineEdit) -> None:
     """A button in a field that empties it, drawn as all icons are."""
     edit.setClearButtonEnabled(True)
     # The name that Qt has for it since it has the button.
@@ -260,18 +228,26 @@ def clearable(edit: QLineEdit) -> None:
         theme.follow(action, lambda: action.setIcon(theme.icon("close", theme.shades().muted)))
 
 
-def line_edit(hint: str) -> QLineEdit:
+def line_edit(hint: str) -> QtWidgets.QLineEdit:
     """A field that says what may stand in it."""
-    made = QLineEdit()
+    made = QtWidgets.QLineEdit()
     made.setPlaceholderText(hint)
     return made
 
 
-def read_only_text(name: str, text: str = "") -> QPlainTextEdit:
+def read_only_text(name: str, text: str = "") -> QtWidgets.QPlainTextEdit:
     """A text to be read and copied, which Tab leaves."""
-    made = QPlainTextEdit(text)
+    made = QtWidgets.QPlainTextEdit(text)
     made.setReadOnly(True)
     made.setTabChangesFocus(True)
+    made.setAccessibleName(name)
+    return made
+
+
+def progress_bar(name: str) -> QtWidgets.QProgressBar:
+    """A bar without a text of its own."""
+    made = QtWidgets.QProgressBar()
+    made.setTextVisible(False)
     made.setAccessibleName(name)
     return made
 
@@ -316,14 +292,14 @@ def add(layout: QBoxLayout, *parts: Part) -> None:
                 layout.addLayout(shown, stretch)
 
 
-def column(*parts: Part, margin: int | Margins = 0, gap: int = GAP) -> QVBoxLayout:
+def column(*parts: Part, margin: int | Margins = 0, gap: int = GAP) -> QtWidgets.QVBoxLayout:
     """A vertical layout on the grid."""
-    return _filled(QVBoxLayout(), parts, margin, gap)
+    return _filled(QtWidgets.QVBoxLayout(), parts, margin, gap)
 
 
-def row(*parts: Part, margin: int | Margins = 0, gap: int = GAP) -> QHBoxLayout:
+def row(*parts: Part, margin: int | Margins = 0, gap: int = GAP) -> QtWidgets.QHBoxLayout:
     """A horizontal layout on the grid."""
-    return _filled(QHBoxLayout(), parts, margin, gap)
+    return _filled(QtWidgets.QHBoxLayout(), parts, margin, gap)
 
 
 def _filled(made: Box, parts: Sequence[Part], margin: int | Margins, gap: int) -> Box:
@@ -342,9 +318,9 @@ def page(layout: QLayout) -> QWidget:
 
 def split(
     *parts: QWidget, sizes: Sequence[int], upright: bool = False, lined: bool = False
-) -> QSplitter:
+) -> QtWidgets.QSplitter:
     """Parts side by side, or ``upright`` one above the other; ``lined``: with a line between."""
-    made = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
+    made = QtWidgets.QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
     made.setObjectName("" if lined else "framed")
     made.setChildrenCollapsible(False)
     for part in parts:
@@ -353,9 +329,9 @@ def split(
     return made
 
 
-def stack(*pages: QWidget) -> QStackedWidget:
+def stack(*pages: QWidget) -> QtWidgets.QStackedWidget:
     """One of several is shown, at first the first."""
-    made = QStackedWidget()
+    made = QtWidgets.QStackedWidget()
     for page in pages:
         made.addWidget(page)
     return made
@@ -377,9 +353,9 @@ def alert(widget: QWidget) -> None:
     QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.Alert))
 
 
-def frame(name: str, layout: QLayout) -> QFrame:
+def frame(name: str, layout: QLayout) -> QtWidgets.QFrame:
     """A frame that the style sheet knows by name."""
-    made = QFrame()
+    made = QtWidgets.QFrame()
     made.setObjectName(name)
     made.setLayout(layout)
     return made
@@ -394,12 +370,12 @@ class Wrapping(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._controls: list[QWidget] = []
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        ways = QtWidgets.QSizePolicy.Policy
+        policy = QtWidgets.QSizePolicy(ways.Preferred, ways.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def addWidget(self, control: QWidget) -> None:
-        """Put a control behind the others."""
         control.setParent(self)
         self._controls.append(control)
         self.updateGeometry()
@@ -466,7 +442,7 @@ _Index = QModelIndex | QPersistentModelIndex
 _LINE = 9
 
 
-class Choice(QComboBox):
+class Choice(QtWidgets.QComboBox):
     """One of a list, chosen by a click or a key."""
 
     def __init__(self, characters: int = 0) -> None:
@@ -474,13 +450,13 @@ class Choice(QComboBox):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         if characters:
-            wide = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            wide = QtWidgets.QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
             self.setSizeAdjustPolicy(wide)
             self.setMinimumContentsLength(characters)
 
     def offer(self, some: Iterable[tuple[str, object]], at: object = None) -> None:
         """Have these, each a text and what it stands for; ``at`` is chosen, else the first."""
-        with QSignalBlocker(self):
+        with QtCore.QSignalBlocker(self):
             self.clear()
             for text, value in some:
                 self.addItem(text, value)
@@ -491,17 +467,19 @@ class Choice(QComboBox):
 
     def showPopup(self) -> None:
         # The delegate of combo boxes knows no style sheet: its rows are as low as their text.
-        if not isinstance(self.itemDelegate(), QStyledItemDelegate):
+        if not isinstance(self.itemDelegate(), QtWidgets.QStyledItemDelegate):
             self.setItemDelegate(_Rows(self))
         super().showPopup()
 
 
-class _Rows(QStyledItemDelegate):
-    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+class _Rows(QtWidgets.QStyledItemDelegate):
+    def sizeHint(self, option: QtWidgets.QStyleOptionViewItem, index: _Index) -> QSize:
         wanted = super().sizeHint(option, index)
         return QSize(wanted.width(), _LINE) if _is_line(index) else wanted
 
-    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+    def paint(
+        self, painter: QtGui.QPainter, option: QtWidgets.QStyleOptionViewItem, index: _Index
+    ) -> None:
         if not _is_line(index):
             super().paint(painter, option, index)
             return
@@ -513,7 +491,7 @@ def _is_line(index: _Index) -> bool:
     return bool(index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == "separator")
 
 
-class Number(QSpinBox):
+class Number(QtWidgets.QSpinBox):
     """A number, changed by its arrows, a key or typing."""
 
     def __init__(self, least: int = 0, most: int = 99, name: str = "") -> None:
@@ -532,13 +510,13 @@ class Number(QSpinBox):
 _AROUND = 12
 
 
-class Area(QScrollArea):
+class Area(QtWidgets.QScrollArea):
     """Room for what may be larger than it."""
 
     def __init__(self, inside: QWidget) -> None:
         super().__init__()
         self.setObjectName("scrolled")
-        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         # What is in it is reached with Tab.
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

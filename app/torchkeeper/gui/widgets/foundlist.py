@@ -16,8 +16,6 @@ from torchkeeper.settings.finding import Finding
 
 
 class FindingCard(Card):
-    """One finding."""
-
     fix = Signal(object)
     #: Somebody wants to see the setting, or the place, that it is about.
     wanted = Signal(object)
@@ -62,7 +60,6 @@ class FoundList(CardList):
 
     @property
     def findings(self) -> list[Finding]:
-        """What is shown."""
         return [card.finding for card in self.cards]
 
     def show_findings(self, found: Sequence[Finding]) -> None:

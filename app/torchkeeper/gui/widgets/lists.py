@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QHeaderView,
-    QLineEdit,
-    QPlainTextEdit,
-    QStyledItemDelegate,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
+from torchkeeper.gui.widgets.plain import tip
 
 Index = QModelIndex | QPersistentModelIndex
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -63,6 +57,20 @@ def right(tree: QTreeWidget, some: Iterable[int]) -> None:
     """Set the headings of columns of numbers to the right, where the numbers are."""
     for column in some:
         tree.headerItem().setTextAlignment(column, RIGHT)
+
+
+def line(
+    texts: Sequence[str], *, numbers: Iterable[int] = (), tips: Iterable[int] = ()
+) -> QTreeWidgetItem:
+    """A line of these texts. numbers: columns set to the right; tips: those whose texts, of which
+    not all may be seen, are their tooltips, too.
+    """
+    made = QTreeWidgetItem(list(texts))
+    for column in numbers:
+        made.setTextAlignment(column, RIGHT)
+    for column in tips:
+        made.setToolTip(column, tip(texts[column]))
+    return made
 
 
 def items(tree: QTreeWidget) -> list[QTreeWidgetItem]:
@@ -170,7 +178,7 @@ class _Numbers(QWidget):
             self._edit.paint_numbers(painter, event.rect())
 
 
-class NumberedEdit(QPlainTextEdit):
+class NumberedEdit(QtWidgets.QPlainTextEdit):
     """Whoever inherits it gives it its font, and calls ``place_numbers`` when that has changed."""
 
     #: Pixels beside the digits.
@@ -209,7 +217,6 @@ class NumberedEdit(QPlainTextEdit):
         self.place_numbers()
 
     def is_numbered(self) -> bool:
-        """Whether its lines have numbers."""
         return True
 
     def paint_numbers(self, painter: QPainter, where: QRect) -> None:
@@ -241,7 +248,7 @@ class NumberedEdit(QPlainTextEdit):
             block = block.next()
 
 
-class EditingDelegate(QStyledItemDelegate):
+class EditingDelegate(QtWidgets.QStyledItemDelegate):
     """Keeps what somebody types: Qt shows the model's value anew with any change of the line."""
 
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:

@@ -1,7 +1,5 @@
 """The tables of a recipe that nothing is wrong with, as types (``warm.recipes.recipe``)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
-from torchkeeper.warm.shapes import Autograd, Proof
+from torchkeeper.warm.shapes import Counted, Proof
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,6 @@ class Step:
 
     name: str
     run: Callable[[], Any]
-
-
-class Counted(TypedDict, total=False):
-    """Graphs, and how their lookups ended, as far as a source counts that itself."""
-
-    graphs: int
-    hits: int
-    misses: int
-    bypasses: int
-    autograd: Autograd
 
 
 @dataclass(frozen=True)

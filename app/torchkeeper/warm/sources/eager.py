@@ -26,8 +26,8 @@ from torchkeeper.stores.folders import merging
 from torchkeeper.verdict.commands import instead
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.recipe import Cell
-from torchkeeper.warm.shapes import Proof
-from torchkeeper.warm.sources import Counted, Step, Work, running
+from torchkeeper.warm.shapes import Counted, Proof
+from torchkeeper.warm.sources import Step, Work, running
 
 
 def found(op: str) -> tuple[str, str, Any]:

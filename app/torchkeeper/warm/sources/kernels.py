@@ -30,8 +30,8 @@ from torchkeeper.verdict.commands import variable
 from torchkeeper.warm.child import said
 from torchkeeper.warm.recipes.recipe import Cell
 from torchkeeper.warm.recipes.tables import Item
-from torchkeeper.warm.shapes import Proof
-from torchkeeper.warm.sources import Counted, Step, Work
+from torchkeeper.warm.shapes import Counted, Proof
+from torchkeeper.warm.sources import Step, Work
 
 # How Triton sees an argument (specialize_impl in runtime/jit.py, get_tensor_specialization).
 

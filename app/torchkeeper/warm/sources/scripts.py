@@ -27,8 +27,8 @@ from torchkeeper.warm.child import home
 from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.recipe import Cell
-from torchkeeper.warm.shapes import Counts
-from torchkeeper.warm.sources import Counted, Step, Work
+from torchkeeper.warm.shapes import Counted, Counts
+from torchkeeper.warm.sources import Step, Work
 from torchkeeper.warm.traces import trace
 from torchkeeper.warm.traces.graphs import Graph, Graphs
 

@@ -20,16 +20,8 @@ from typing import IO, Any
 from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.warm.traces.graphs import (
-    NAMELESS,
-    OUTCOME,
-    Compile,
-    Part,
-    Phase,
-    direction_of,
-    event,
-    id_of,
-)
+from torchkeeper.warm.traces import graphs as live
+from torchkeeper.warm.traces.graphs import NAMELESS, OUTCOME, Compile, Part, Phase, event, id_of
 
 # The records of a trace's file. One is a line with a prefix and JSON, and may have a payload: the
 # lines after it, each with a tab in front, whose MD5 stands in the JSON (``trace_structured`` and
@@ -408,7 +400,7 @@ class _File:
         # An AOTAutograd entry asks in vain, and then the graph is compiled: it is one graph.
         graph = known.get(key or "") if key else None
         if graph is None:
-            direction = direction_of(len(known))
+            direction = live.direction_of(len(known))
             for _, factor, value in factors:
                 if factor == "fx_kwargs[is_backward]":
                     direction = "backward" if value.strip() == "True" else "forward"

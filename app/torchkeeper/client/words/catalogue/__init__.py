@@ -1,7 +1,5 @@
 """The words for every problem that an engine can report, by its code: a module for each subject."""
 
-from __future__ import annotations
-
 from torchkeeper.client.words.catalogue import bundles, compiling, places, programs, servers
 from torchkeeper.client.words.catalogue.words import Words
 

@@ -1,7 +1,5 @@
 """Words for what goes wrong with bundles, and with the built objects in them."""
 
-from __future__ import annotations
-
 from torchkeeper.client.words.catalogue.words import AGAIN, ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {

@@ -1,7 +1,5 @@
 """Words for what goes wrong with places, their entries, the trash, filters and the window."""
 
-from __future__ import annotations
-
 from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Forms, Words
 from torchkeeper.client.words.tongue import Text
 

@@ -1,7 +1,5 @@
 """Words for what goes wrong with profiles, runs of programs, the doctor and engines."""
 
-from __future__ import annotations
-
 from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {

@@ -1,7 +1,5 @@
 """Words for what goes wrong with Redis servers."""
 
-from __future__ import annotations
-
 from torchkeeper.client.words.catalogue.words import Forms, Words
 
 WORDS: dict[str, Words] = {

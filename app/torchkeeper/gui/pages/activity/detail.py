@@ -84,14 +84,12 @@ class LogView(QWidget):
         self._tell()
 
     def show_lines(self, lines: Iterable[str]) -> None:
-        """Show these lines, in place of what was there."""
         self._coming.clear()
         self._lines.clear()
         self.edit.clear()
         self.add(lines)
 
     def add(self, lines: Iterable[str]) -> None:
-        """Show more lines at the end."""
         some = list(lines)
         self._lines.extend(some)
         self._coming.extend(some)
@@ -195,9 +193,7 @@ class JobDetail(QWidget):
         self.picture.setFixedSize(24, 24)
         self.title = forms.label("", "title", wrap=True, selectable=True)
         self.words = forms.label("", "muted", wrap=True, selectable=True)
-        self.bar = QtWidgets.QProgressBar()
-        self.bar.setAccessibleName(self.tr("Progress"))
-        self.bar.setTextVisible(False)
+        self.bar = forms.progress_bar(self.tr("Progress"))
         self.told = forms.label("", wrap=True, selectable=True)
         self.told.setAccessibleName(self.tr("What came of it"))
         self.notice = Notice()
@@ -240,7 +236,6 @@ class JobDetail(QWidget):
         self._whole.setStretchFactor(self._across, int(below))
 
     def show_job(self, one: shown.Shown | None) -> None:
-        """Show this one from now on."""
         before, self._one = self._one, one
         if one is not None and one is not before:
             self.log.show_lines(one.log)

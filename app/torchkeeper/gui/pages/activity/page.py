@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeySequence, QPainter, QResizeEvent
@@ -17,6 +16,8 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.lookups import PastJobs
+from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.sources import SearchBox
@@ -30,10 +31,6 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.lists import RIGHT, Index
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.stores.names import scheme_of
-
-if TYPE_CHECKING:
-    from torchkeeper.gui.background.lookups import PastJobs
-    from torchkeeper.gui.context import Context
 
 #: Pixels between the edge of the list, the icon and the words.
 _LEFT, _ICON, _WORDS = 12, 20, 42
@@ -96,9 +93,7 @@ class JobDelegate(QStyledItemDelegate):
 
 def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
     shades = theme.shades()
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor(shades.line))
-    painter.drawRoundedRect(box, 2, 2)
+    theme.rounded(painter, box, 2, shades.line)
     done, fraction = QRect(box), job.fraction()
     if fraction is not None:
         done.setWidth(round(box.width() * fraction))
@@ -111,8 +106,7 @@ def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
         done.setLeft(box.left() + round((box.width() - piece) * at))
         done.setWidth(piece)
     if done.width() > 0:
-        painter.setBrush(QColor(shades.accent))
-        painter.drawRoundedRect(done, 2, 2)
+        theme.rounded(painter, done, 2, shades.accent)
 
 
 #: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
@@ -290,7 +284,6 @@ class ActivityPage(Page):
         self._arranged()
 
     def show_log(self) -> None:
-        """Go to the log of the chosen job."""
         self.detail.tabs.setCurrentWidget(self.detail.log)
         self.log.setFocus()
 

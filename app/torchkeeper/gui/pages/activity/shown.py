@@ -63,7 +63,6 @@ def set_bar(bar: QProgressBar, fraction: float | None) -> None:
 
 
 def began(one: Shown) -> float | None:
-    """When it began to run."""
     return one.started if isinstance(one, Job) else one.began
 
 
@@ -160,11 +159,9 @@ class JobRows(QtCore.QAbstractListModel):
 
     @property
     def items(self) -> list[Shown]:
-        """The jobs that are listed."""
         return [row for row in self._rows if not isinstance(row, str)]
 
     def arrange(self) -> None:
-        """Put the rows in order."""
         jobs = self._jobs.jobs
         # What runs stands first, whatever was begun after it has ended already.
         running: list[Shown] = [job for job in jobs if job.active]
@@ -224,7 +221,6 @@ class JobRows(QtCore.QAbstractListModel):
         return None if isinstance(row, str) else row
 
     def index_of(self, one: Shown | None) -> QModelIndex:
-        """Where a job stands."""
         for number, row in enumerate(self._rows):
             if row is one or (isinstance(row, Past) and isinstance(one, Past) and row.id == one.id):
                 return self.index(number, 0)
@@ -435,9 +431,7 @@ class _Words(QToolButton):
         with QPainter(self) as painter:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             if self.underMouse() or self.isDown():
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(QColor(shades.hover))
-                painter.drawRoundedRect(self.rect(), 4, 4)
+                theme.rounded(painter, self.rect(), 4, shades.hover)
             if self.hasFocus():
                 painter.setPen(QColor(shades.accent))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -465,10 +459,8 @@ class JobStrip(QWidget):
         self.picture.setFixedWidth(_PICTURE)
         self.words = _Words()
         self.words.setToolTip(self.tr("Show this job on the Activity page"))
-        self.bar = QProgressBar()
+        self.bar = forms.progress_bar(self.tr("Progress"))
         self.bar.setFixedWidth(_BAR)
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(self.tr("Progress"))
         self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
         # No higher than the counts.
         self.cancel.setIconSize(QSize(_ICON, _ICON))
@@ -494,7 +486,6 @@ class JobStrip(QWidget):
         return next(iter([*running, *active, *reversed(failed)]), self._over)
 
     def looked(self) -> None:
-        """Somebody has looked at the jobs."""
         self._failed = []
         self._forget()
 
@@ -515,7 +506,6 @@ class JobStrip(QWidget):
         self.refresh()
 
     def refresh(self, *_: object) -> None:
-        """Say what is so now."""
         job = self.job
         self.setVisible(job is not None)
         if job is None:

@@ -102,7 +102,6 @@ class DifferencesTree(QTreeWidget):
         theme.follow(self, self.viewport().update)
 
     def fill(self, found: ComparisonTold) -> None:
-        """Show the differences of an answer."""
         self.clear()
         self._coming.clear()
         self._lines, self._headings = [], []
@@ -282,7 +281,6 @@ class Card(QWidget):
         theme.follow(self, lambda: self.key.setFont(theme.monospace()))
 
     def show_side(self, side: Side) -> None:
-        """Show an entry of a place."""
         place, entry = side
         name, key = shown_name(entry), printable(entry.key)
         self.name.setText(name)

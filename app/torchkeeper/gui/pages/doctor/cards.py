@@ -113,13 +113,7 @@ class Cards(CardList):
 
     @property
     def cards(self) -> list[PressCard]:
-        """Those that are shown."""
         return [widget for _, widget in self._shown if isinstance(widget, PressCard)]
-
-    @property
-    def headings(self) -> list[str]:
-        """What stands over them."""
-        return [str(key) for key, widget in self._shown if not isinstance(widget, PressCard)]
 
     def of(self, one: object) -> PressCard | None:
         """The card of a finding, of something that was mended, or of "left"."""

@@ -285,7 +285,6 @@ class Plan:
 
     @property
     def does(self) -> bool:
-        """Whether there is anything to do."""
         return self.error is None and (self.prepares or not diagnosing.nothing(self.answer or {}))
 
     @property
@@ -357,7 +356,6 @@ class Mender(QObject):
         self.changed.emit()
 
     def clear(self) -> None:
-        """Forget what was mended before."""
         self.drop()
         self.mended.clear()
 

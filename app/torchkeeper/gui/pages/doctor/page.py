@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtWidgets import QWidget
 
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
@@ -16,6 +15,7 @@ from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import taborder
+from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.purging import MendDialog
 from torchkeeper.gui.idle import once
@@ -28,9 +28,7 @@ from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.notice import Notice
-
-if TYPE_CHECKING:
-    from torchkeeper.gui.context import Context
+from torchkeeper.settings.masks import taken
 
 #: Milliseconds after a change before what was found is looked at again: changes come together.
 _SOON_MS = 1_500
@@ -87,18 +85,14 @@ class DoctorPage(Page):
         for text, control in (
             (self.tr("E&nvironment"), self.choice_of), (self.tr("&Look at"), self.scope)
         ):  # fmt: skip
-            name = forms.label(text, "heading")
-            name.setBuddy(control)
+            name = forms.name_of(control, text)
             name.setFixedWidth(96)
             name.setContentsMargins(0, 7, 0, 0)
-            control.setAccessibleName(text.replace("&", ""))
             self.body.addLayout(forms.row((name, forms.TOP), (control, 1), gap=12))
         self.summary = forms.label("", "heading", wrap=True)
         self.where = forms.label("", "muted", wrap=True)
         self.when = forms.label("", "muted", wrap=True)
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(self.tr("How far the looking is"))
+        self.bar = forms.progress_bar(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self.run)
         self.notice.log.connect(self._show_log)
@@ -209,7 +203,7 @@ class DoctorPage(Page):
     def _asked(self) -> Asked:
         facts = self.choice_of.facts or {}
         env = clean_environment()
-        values = diagnosing.values_of(env)
+        values = taken(env)
         chosen = self.scope.currentData()
         places = [str(chosen)]
         if chosen is None:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSplitter
+from PySide6.QtWidgets import QFrame, QMenu, QSplitter
 
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui import theme
+from torchkeeper.gui.context import Context
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.overview import parts as words
 from torchkeeper.gui.pages.overview.parts import Crumbs, Looking, PartList, Reclaiming
 from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.places.discovery import Discovery
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice, Scrolled
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
-
-if TYPE_CHECKING:
-    from torchkeeper.gui.context import Context
-    from torchkeeper.gui.places.discovery import Discovery
 
 
 class Figure(QFrame):
@@ -103,9 +100,7 @@ class OverviewPage(Page):
 
     def _make(self) -> None:
         self.said = forms.label("", "muted", wrap=True)
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName(self.tr("How far the looking is"))
+        self.bar = forms.progress_bar(self.tr("How far the looking is"))
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
         self.by = Choice()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6 import QtWidgets
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.client.overviewing import AGES, DIMENSIONS, Overview, Part, Reclaim, Totals
@@ -165,7 +165,7 @@ class _Names(QtWidgets.QStyledItemDelegate):
             option.text = f"{folder}/{metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)}"
 
 
-class PartList(QTreeWidget):
+class PartList(lists.Table):
     """The parts, the largest first. What is selected here is told like in the map."""
 
     chosen = Signal(list)
@@ -176,16 +176,13 @@ class PartList(QTreeWidget):
     menu_asked = Signal(QPoint)
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setAccessibleName(self.tr("The parts, as a list"))
+        name, size, entries = self.tr("Name"), self.tr("Content"), self.tr("Entries")
+        headings = name, size, entries, self.tr("Compiling"), self.tr("Usable")
+        super().__init__(self.tr("The parts, as a list"), headings)
         # The theme draws a ring around the list that has the focus.
         self.setObjectName("parts")
-        self.setRootIsDecorated(False)
-        self.setUniformRowHeights(True)
         self.setAllColumnsShowFocus(True)
         self.setSelectionMode(QtWidgets.QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setHeaderLabels([self.tr("Name"), self.tr("Content"), self.tr("Entries"),
-                              self.tr("Compiling"), self.tr("Usable")])  # fmt: skip
         lists.columns(self, (0, 76, 72, 88, 68), _NAME)
         lists.right(self, range(_SIZE, _USABLE + 1))
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
@@ -201,26 +198,24 @@ class PartList(QTreeWidget):
             for value, totals in sorted(some, key=lambda part: -part.totals.bytes)[:MOST]:
                 figures = f"{totals.entries:,}", compile_words(totals), usable_words(totals)
                 name = value_words(dimension, value, title)
-                item = QTreeWidgetItem([name, say.size(totals.bytes), *figures])
+                texts = name, say.size(totals.bytes), *figures
+                item = lists.line(texts, numbers=range(_SIZE, _USABLE + 1))
                 item.setData(0, _VALUE, value)
                 # Of a place all of its path; a value of anything else is what filters call it.
                 item.setToolTip(_NAME, tip(value if dimension == "place" else name))
-                for column in range(_SIZE, _USABLE + 1):
-                    item.setTextAlignment(column, lists.RIGHT)
                 self.addTopLevelItem(item)
                 item.setSelected(value in kept)
 
     def selected(self) -> list[str]:
-        """The values that are selected."""
         return [str(item.data(0, _VALUE)) for item in self.selectedItems()]
 
     def select(self, values: Iterable[str]) -> None:
         """Select these; nobody is told."""
         wanted = set(values)
         with QSignalBlocker(self):
-            for item in lists.items(self):
+            for item in self.items():
                 item.setSelected(str(item.data(0, _VALUE)) in wanted)
-            first = next((item for item in lists.items(self) if item.isSelected()), None)
+            first = next((item for item in self.items() if item.isSelected()), None)
             if first is not None:
                 self.scrollToItem(first)
 
@@ -232,7 +227,6 @@ class PartList(QTreeWidget):
 
     @property
     def current(self) -> str | None:
-        """The value of the current part."""
         item = self.currentItem()
         return None if item is None else str(item.data(0, _VALUE))
 
@@ -299,17 +293,6 @@ class Crumbs(QWidget):
             self._parts[-1].setContentsMargins(4, 0, 0, 0)
         for number, part in enumerate(self._parts):
             self._line.insertWidget(number, part)
-
-    @property
-    def buttons(self) -> list[QPushButton]:
-        """The buttons, the outermost first."""
-        return [part for part in self._parts if isinstance(part, QPushButton)]
-
-    @property
-    def here(self) -> str:
-        """Where one is."""
-        last = self._parts[-1]
-        return last.text() if isinstance(last, QLabel) else ""
 
     def _button(self, text: str, level: int) -> QPushButton:
         made = forms.button(caption(text), lambda _=False: self.gone.emit(level))
@@ -460,7 +443,6 @@ class Looking(QObject):
 
     @property
     def running(self) -> bool:
-        """Whether places are being looked at."""
         return self._ticket is not None
 
     @property
@@ -481,7 +463,6 @@ class Looking(QObject):
         return sorted(known, key=lambda one: one is not chosen)
 
     def begin(self, places: Sequence[str]) -> None:
-        """Look at all of these places."""
         self.cancel()
         self._asked = self._about(places)
         self._next = Overview()

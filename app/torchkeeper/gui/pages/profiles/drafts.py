@@ -37,7 +37,6 @@ class Draft:
 
     @property
     def filed(self) -> bool:
-        """Whether it has a file."""
         return self.kept is not None or self.error is not None
 
     @property
@@ -104,7 +103,6 @@ class DraftList(QListWidget):
         return [one for one in self.drafts if one.changed]
 
     def choose(self, name: str) -> None:
-        """Choose one by its name."""
         for item in self._items():
             if item.data(_DRAFT).name == name:
                 self.setCurrentItem(item)
@@ -146,7 +144,6 @@ class DraftList(QListWidget):
             self.paint()
 
     def edit_name(self) -> None:
-        """Have somebody type the name of the one that is chosen."""
         if (item := self.currentItem()) is not None:
             self.setFocus()
             self.editItem(item)

@@ -247,6 +247,5 @@ def _echo(seen: bool) -> QLineEdit.EchoMode:
 
 
 def editor_of(setting: Setting) -> Editor:
-    """The editor for a setting."""
     made = {"switch": SwitchEdit, "tristate": SwitchEdit, "folder": FolderEdit, "url": AddressEdit}
     return made.get(setting.type, TextEdit)(setting)

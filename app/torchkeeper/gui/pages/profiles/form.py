@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.client.words import say, tongue
@@ -47,10 +47,8 @@ class Mark(QWidget):
     def paintEvent(self, _: QPaintEvent) -> None:
         if self.role:
             with QPainter(self) as painter:
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(QColor(getattr(theme.shades(), self.role)))
-                painter.drawRoundedRect(QRectF(self.rect()), _MARK / 2, _MARK / 2)
+                colour = getattr(theme.shades(), self.role)
+                theme.rounded(painter, self.rect(), _MARK / 2, colour)
 
 
 class Field(QWidget):
@@ -216,7 +214,6 @@ class Section(QWidget):
         return self._making.over
 
     def show_values(self, values: Mapping[str, str]) -> None:
-        """Show what each is."""
         self._values = values
         for name, field in self.fields.items():
             if field.text != values.get(name):
@@ -224,7 +221,6 @@ class Section(QWidget):
         self._say()
 
     def show_findings(self, found: Mapping[str, list[Finding]]) -> None:
-        """Mark what is wrong, by variable."""
         self._found = found
         for name, field in self.fields.items():
             field.show_findings(found.get(name, []))
@@ -354,7 +350,6 @@ class Form(QWidget):
         self.changed.emit()
 
     def show_findings(self, found: Sequence[Finding]) -> None:
-        """Mark the fields that findings are about."""
         by: dict[str, list[Finding]] = {}
         for one in found:
             for name in one.settings:
@@ -373,7 +368,6 @@ class Form(QWidget):
         return section.field(name) if (section := next(of, None)) else None
 
     def go_to(self, name: str) -> None:
-        """Go to the field of a setting."""
         if name not in self._wanted():
             self.box.clear()
             self.only.setChecked(False)

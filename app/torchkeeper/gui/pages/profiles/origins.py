@@ -109,9 +109,7 @@ class OriginsTab(QWidget):
         self._fill_choice([])
 
     def _lay_out(self) -> None:
-        name = forms.label(self.tr("Settings &of"), "heading")
-        name.setBuddy(self.of)
-        self.of.setAccessibleName(self.tr("Settings of"))
+        name = forms.name_of(self.of, self.tr("Settings &of"))
         self.tree.setAllColumnsShowFocus(True)
         self.tree.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         columns(self.tree, (424, 0, 320), 1)
@@ -290,7 +288,6 @@ class OriginsTab(QWidget):
             self._show(self.found)
 
     def go_to(self, name: str) -> None:
-        """Go to the row of a setting."""
         self.all.setChecked(self.all.isChecked() or not self._row(name))
         if (item := self._row(name)) is not None:
             self.tree.setCurrentItem(item)
@@ -306,7 +303,6 @@ class OriginsTab(QWidget):
             self.making.emit(*profile_of(found, name))
 
     def let_go(self) -> None:
-        """Hear no more of what was asked for."""
         self._engines.forget(self._ticket)
         self._engines.leave(self._looking or 0)
 

@@ -312,12 +312,10 @@ class ProfilesTab(QWidget):
             self._chosen()
 
     def save_current(self) -> None:
-        """Keep the one that is chosen."""
         if (draft := self.current) is not None and draft.changed:
             self._save(draft)
 
     def discard(self) -> None:
-        """Go back to what is in files."""
         for draft in self.list.unsaved:
             if draft.kept is None:
                 self.list.drop(draft)

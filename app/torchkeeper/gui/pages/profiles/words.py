@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication
 
-from torchkeeper.client.words import say
+from torchkeeper.client.words import findingwords, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.settings import masks
-from torchkeeper.settings.finding import SEVERITIES, Finding
+from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.known import Setting, default, there, value
 
 _tr = partial(QCoreApplication.translate, "Profiles")
@@ -96,9 +95,6 @@ def formats() -> list[tuple[str, str]]:
     ]
 
 
-def counted(found: Sequence[Finding]) -> str:
+def counted(found: Iterable[Finding]) -> str:
     """How many there are of each severity, the worst first; empty where there are none."""
-    names = ("error", "errors"), ("warning", "warnings"), ("piece of advice", "pieces of advice")
-    counts = Counter(one.severity for one in found)
-    told = [(counts[severity], name) for severity, name in zip(SEVERITIES, names, strict=True)]
-    return say.together([say.count(many, *name) for many, name in told if many])
+    return say.together(findingwords.counted(found))

@@ -9,16 +9,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from torchkeeper.client.recipes import toml
 from torchkeeper.client.recipes.toml import Path
 from torchkeeper.warm.recipes.items import name_of
 from torchkeeper.warm.recipes.recipe import ALL_AXES
-
-if TYPE_CHECKING:
-    from torchkeeper.warm.recipes.tables import Called, Item, Settings, Tables
-
+from torchkeeper.warm.recipes.tables import Called, Item, Settings, Tables
 
 Kind = Literal["example", "factory", "function"]
 #: How Python is named: by what is called, and whether the form says its inputs.

@@ -168,7 +168,6 @@ def looked(text: str, path: str) -> Looked:
 
 
 def example(source: str) -> str:
-    """The text of an example of a recipe of this source."""
     from torchkeeper.client.recipes import files as examples
 
     return examples.text(source)
@@ -299,7 +298,6 @@ FORM = "form"
 
 
 def purpose() -> str:
-    """What a recipe is for."""
     return _tr(
         "A recipe says what to compile ahead of time and in which ways: a model or function, a "
         "script, an exported program, eager operators, or Triton kernels. It is a TOML file that "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSettings, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
@@ -14,21 +13,18 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeWidgetItem, QWidget
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.background.engines import Listener
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed
 from torchkeeper.gui.pages.recipes.tomledit import FaultList, TomlEdit
+from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
-
-if TYPE_CHECKING:
-    from torchkeeper.gui.background.engines import Engines
-    from torchkeeper.gui.places.listing import Listing
 
 NAME, SOURCE, CELLS, WARMED, FILE = range(5)
 #: What a line is of: a path, whether it is good, and whether it is a folder.
@@ -66,11 +62,7 @@ def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
 
 def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
     shown = [printable(x, 4096) if isinstance(x, str) else f"{x:,}" if x else "–" for x in texts]
-    item = QTreeWidgetItem(shown)
-    item.setTextAlignment(CELLS, lists.RIGHT)
-    for column in (NAME, WARMED, FILE):
-        item.setToolTip(column, tip(item.text(column)))
-    return item
+    return lists.line(shown, numbers=(CELLS,), tips=(NAME, WARMED, FILE))
 
 
 _WIDTHS = "recipes/list"
@@ -303,7 +295,6 @@ class RecipesPage(Page):
         return [item.data(NAME, OF)[0] for item in self._items() if item.isSelected()]
 
     def choose(self, path: str) -> None:
-        """Choose one, by its path."""
         for item in self._items():
             if item.data(NAME, OF)[0] == path:
                 self.tree.clearSelection()
