@@ -27,7 +27,7 @@ for folder, _, names in os.walk(sys.argv[1]):
                 json.load(file)
 """
 
-_WALK_AND_STAT = """
+WALK_AND_STAT = """
 import os, sys
 pending = [sys.argv[1]]
 while pending:
@@ -55,7 +55,7 @@ def figures(scratch: Path, place: Path) -> list[Figure]:
     """Measure with the KERNELS kernels of a folder."""
     env = measure.environment(scratch)
     ls = [sys.executable, "-m", "torchkeeper", "ls", str(place), "--json"]
-    walk = measure.python(_WALK_AND_STAT, str(place))
+    walk = measure.python(WALK_AND_STAT, str(place))
     parse = measure.python(_WALK_AND_PARSE, str(place))
     measure.run(walk)  # the tree is in memory for all of them
     measure.run([*ls[:4], str(scratch)], env)  # and so is the program

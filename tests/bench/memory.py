@@ -1,14 +1,17 @@
-"""Peak memory on a million files, and on 10 GB: ``python -m tests.bench.memory [kernels [MB]]``.
+"""A million files once indexed, and the most memory that commands take on a million files and on
+10 GB: ``python -m tests.bench.memory [kernels [MB]]``.
 
-Takes half an hour, and 9 GB, then 30 GB, where temporary files go (TMPDIR). The figure of a command
-is that of the largest of its processes that have not loaded torch; its reference, of those that
-have, or of a Python that does nothing.
+Takes half an hour, and 30 GB where temporary files go (TMPDIR). The memory of a command is that of
+the largest of its processes that have not loaded torch; its reference, of those that have, or of a
+Python that does nothing.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -16,8 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench import measure, servers
-from tests.bench.listing import kernels
+from tests.bench import listing, measure, servers
 from tests.bench.measure import Figure
 
 KERNELS = 125_000
@@ -27,6 +29,24 @@ MOST = 300.0
 _EACH = 8 << 20
 _OURS = [sys.executable, "-m", "torchkeeper"]
 _STATUSES = (0, 1, 4)
+
+
+def kernels(folder: Path, count: int, python: str) -> None:
+    """A Triton cache of so many kernels: what is read of them are two real ones' files, under many
+    names, and what is only hashed is empty.
+    """
+    two = folder.parent / "two"
+    listing.kernels(two, 2, python)
+    sources = [sorted(one.iterdir()) for one in sorted(two.iterdir())]
+    chance = random.Random(2)
+    for number in range(count):
+        kernel = folder / base64.b32encode(chance.randbytes(32)).decode().rstrip("=")
+        kernel.mkdir(parents=True)
+        for file in sources[number % len(sources)]:
+            if file.suffix == ".json":
+                os.link(file, kernel / file.name)
+            else:
+                (kernel / file.name).touch()
 
 
 def _kin(root: int) -> list[int]:
@@ -107,18 +127,28 @@ def figures(
     bundle, into = scratch / "b.torchcache", scratch / "into"
     kernels(small, count, python)
     peaks = _Peaks(scratch, f"{count * 8:,} files")
+    found = []
     for name in ("ls", "du", "check", "doctor"):
         peaks.take(name, str(small))
+    found.append(_indexed(small, measure.environment(scratch), count * 8))
     peaks.take("ls", "--json", str(small))
     peaks.round(small, bundle, into)
     peaks.take("purge", str(small), "--yes")
     peaks.take("undo", str(small))
-    found = peaks.found
+    found += peaks.found
     shutil.rmtree(small)
     servers.code(large, megabytes * 1_000_000 // _EACH, _EACH)
     peaks = _Peaks(scratch, f"{megabytes:,} MB")
     peaks.round(large, bundle, into)
     return found + peaks.found
+
+
+def _indexed(place: Path, env: dict[str, str], files: int) -> Figure:
+    ls = [*_OURS, "ls", str(place), "--json"]
+    walk = measure.python(listing.WALK_AND_STAT, str(place))
+    ours, bare = measure.medians(ls, walk, env, times=3)
+    of = "scandir and stat, start included"
+    return Figure(f"ls of {files:,} files, once indexed", ours, bare, 1, of)
 
 
 def main(count: int = KERNELS, megabytes: int = MEGABYTES) -> int:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from torchkeeper.cli import main
 from torchkeeper.cli.main import COMMANDS
 from torchkeeper.client.desktop import display
+from torchkeeper.client.engines import process
 from torchkeeper.client.words.problems import UserError
 
 #: No screen at all, and no word of Qt's own about which one to take.
@@ -213,3 +215,23 @@ def test_what_is_no_file_that_can_be_read_is_said(tk: Tk, tmp_path: Path) -> Non
         cache.mkdir()
         ran = tk("copy", cache, "/proc/1/root/x")
         assert ran.code != 0 and "mistake" not in ran.err
+
+
+def test_ls_starts_one_engine_and_ends_it(
+    tk: Tk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is started before the words are understood, and so also where they are wrong."""
+    begun: list[process.Engine] = []
+
+    class Counted(process.Engine):
+        def __init__(self) -> None:
+            super().__init__()
+            begun.append(self)
+
+    monkeypatch.setattr(process, "Engine", Counted)
+    assert main.run(["ls", str(tmp_path), "--json"]) == 0
+    with pytest.raises(SystemExit):
+        main.run(["ls", "--no-such-option"])
+    assert len(begun) == 2
+    assert [one.returncode is not None for one in begun] == [True, True]
+    assert tk("ls").code == 2

@@ -55,6 +55,7 @@ from __future__ import annotations
 import re
 
 from torchkeeper.artifacts import triton
+from torchkeeper.artifacts.patterns import regex
 
 #: Keys, as the functions of torch/_inductor/cache_key.py make them.
 CODE = r"c[a-z2-7]{51}"
@@ -90,19 +91,19 @@ RANDOM = r"(?!tmp[a-z_]*[0-9]*(?:/|$))" + _NAMED
 PIECE = r"artifact_(?:compile_range_\d{1,10}_\d{1,10}|shape_(?:None|\d{1,10}))_subgraph_\d{1,6}"
 
 #: What write_atomic calls a file until it has its name.
-ATOMIC = re.compile(_ATOMIC, re.ASCII)
+ATOMIC = regex(_ATOMIC, re.ASCII)
 #: What Torchkeeper calls its own until they have their names.
-_OURS = re.compile(r"\.torchkeeper-(?:[0-9a-f]{12}|[A-Za-z0-9_]{8})\.tmp")
-_OUR_FOLDER = re.compile(r"tmp\.torchkeeper-[0-9a-f]{12}")
+_OURS = regex(r"\.torchkeeper-(?:[0-9a-f]{12}|[A-Za-z0-9_]{8})\.tmp")
+_OUR_FOLDER = regex(r"tmp\.torchkeeper-[0-9a-f]{12}")
 #: A folder with the cache of a compile without caches.
-TEMPORARY = re.compile(RANDOM)
+TEMPORARY = regex(RANDOM)
 _BISECT = "bisect"
 #: The path of a folder that is one leftover, with all that a writer puts into it.
-WHOLE = re.compile(rf"{RANDOM}|{_BISECT}")
-_OF_KERNEL = re.compile(rf"tmp\.pid_\d{{1,10}}_{_UUID}", re.ASCII)
+WHOLE = regex(rf"{RANDOM}|{_BISECT}")
+_OF_KERNEL = regex(rf"tmp\.pid_\d{{1,10}}_{_UUID}", re.ASCII)
 #: A folder that a whole kernel is written into before that gets its name.
-BUNDLED = re.compile(rf"(?:{triton.ABOVE})?tmp\.{_UUID}", re.ASCII)
-_MID_WRITE = re.compile(rf"(.+)\.tmp\.pid_\d{{1,10}}_(?:{_UUID}|\d{{1,20}})", re.ASCII)
+BUNDLED = regex(rf"(?:{triton.ABOVE})?tmp\.{_UUID}", re.ASCII)
+_MID_WRITE = regex(rf"(.+)\.tmp\.pid_\d{{1,10}}_(?:{_UUID}|\d{{1,20}})", re.ASCII)
 
 _LINES = (
     rf"fxgraph/(?P<fx>{SHARD})/f(?P=fx)[a-z2-7]{{49}}/{_ATOMIC}",
@@ -120,18 +121,18 @@ _LINES = (
     rf"cutedsl_compile_cache/{_NAMED}\.o\.tmp",
     rf"{_NAMED}\.py",
 )
-_LINE = re.compile("|".join(f"(?:{line})" for line in _LINES), re.ASCII)
+_LINE = regex("|".join(f"(?:{line})" for line in _LINES), re.ASCII)
 #: A file in which PyTorch keeps how far its search for a fault is.
-BISECTED = re.compile(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})", re.ASCII)
+BISECTED = regex(rf"{_BISECT}/(?:bisect_status\.txt|{_SEARCHED}{_STATE})", re.ASCII)
 
 #: Names of generated code (CODE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py), of which the
 #: two letters after the first name its folder (get_path in codecache.py).
-CODE_STEM = re.compile(CODE)
+CODE_STEM = regex(CODE)
 #: Folders of autotune results, which need not be named after them.
-ANY_SHARD = re.compile(r"[a-z0-9]{2}")
+ANY_SHARD = regex(r"[a-z0-9]{2}")
 #: What follows the stem: the parts of a model, what is said of them, and in what language it is,
 #: or what was built; ``.so.load_ok`` since 2.15.
-_SUFFIX = re.compile(
+_SUFFIX = regex(
     r"(?:\.(?:main|optimized|wrapper|kernel|weights|model))?"
     r"(?:_(?:metadata|compile_flags|linker_flags|weights|serialized_weights|multiarch))?"
     r"\.(?:py|cpp|cc|c|h|hpp|cu|hip|cl|cxx|metal|metallib|txt|json|gv|S|asm|s|ll|bc|ptx|cubin|"
@@ -139,37 +140,37 @@ _SUFFIX = re.compile(
     r"(?:so|dll|o)\.(?:load_ok|error))"
 )
 #: What AOTInductor has beside the code of a model, and among its kernels.
-_OF_MODEL = re.compile(
+_OF_MODEL = regex(
     r"custom_obj_\d{1,6}|custom_objs_config\.json|cubins_combined\.[So]|CMakeLists\.txt|"
     r"\w{1,200}\.(?:cubin|hsaco|spv|fatbin|ptx|ll|amdgcn|o|so)",
     re.ASCII,
 )
-_OF_DEBUG = re.compile(
+_OF_DEBUG = regex(
     r"fx_graph_(?:runnable|readable|transformed)\.py|ir_(?:pre|post)_fusion\.txt|"
     r"output_code\.(?:py|cpp)|compile\.(?:prof|stats)|autotuning_result_json_list\.txt|"
     r"(?:orig_fx_)?graph_diagram\.(?:svg|dot|png|pdf)|\w{1,60}\.log|"
     r"inductor_\w{1,60}\.json|\w{1,60}\.(?:svg|dot)|minifier_launcher\.py",
     re.ASCII,
 )
-_OF_HALIDE = re.compile(
+_OF_HALIDE = regex(
     r"generate_kernel\.py|halide_kernel\.(?:a|h|schedule\.h|o)|done|lock|\.\d+\.\d+\.tmp", re.ASCII
 )
-_RUNTIME = re.compile(
+_RUNTIME = regex(
     r"halide-runtime-host(?:-cuda)?-[a-z2-7]{51}/"
     r"(?:done|lock|hooks\.cpp|standalone_halide_runtime\.a|libStandaloneHalideRuntime\.so)"
 )
 #: Inputs of a Triton kernel that a user had dumped.
-_DUMPED = re.compile(
+_DUMPED = regex(
     rf"(?:unhashed_kernel_inputs|{SHARD})/\w{{1,240}}_run_\d{{1,6}}/tensor_\d{{1,6}}\.pt", re.ASCII
 )
 #: Lists of CUTLASS's operations, its own cache, and the links through which torch imports it.
-_CUTLASS = re.compile(r"configs_[0-9a-f]{8}\.json")
+_CUTLASS = regex(r"configs_[0-9a-f]{8}\.json")
 _CUTLASS_DB, _CUTLASS_LINKS = "compiled_cache.db", "torch_cutlass"
 _LINKED = ("cutlass", "cutlass_library", "cutlass_cppgen", "pycute", "cuda", "scipy", "pydot")
-_CUTEDSL = re.compile(r"cutedsl_compile_cache/([0-9a-f]{64})\.o")
-_MEASURED = re.compile(r"autoheuristic/[\w.()-]{1,100}/(\w{1,100})\.txt", re.ASCII)
+_CUTEDSL = regex(r"cutedsl_compile_cache/([0-9a-f]{64})\.o")
+_MEASURED = regex(r"autoheuristic/[\w.()-]{1,100}/(\w{1,100})\.txt", re.ASCII)
 #: What vLLM finds out about a model's classes, and which GPUs reach each other.
-_VLLM = re.compile(
+_VLLM = regex(
     r"modelinfos/vllm-model_executor-models-[\w-]{1,200}\.json|"
     r"gpu_p2p_access_cache_for_[0-9,]+\.json",
     re.ASCII,

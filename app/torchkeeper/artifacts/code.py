@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.layout import VLLM_FACTORS, VLLM_FILES, payload_name
+from torchkeeper.artifacts.patterns import regex
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -32,27 +33,25 @@ if TYPE_CHECKING:
 _WIDTHS = (128, 256, 512)
 _MARKS = ("at::vec::", "_mm256_", "_mm512_", "_tile_", "amx")
 #: A load of a type's elements into so many vectors (CppVecKernel._get_load_line, codegen/cpp.py).
-_LOAD = re.compile(
+_LOAD = regex(
     r"Vec(?:torizedN?|Mask)<(?:\w{1,9}::)?(\w{1,40})(?:,\s?(\d{1,3}))?>::(?:loadu|from)\("
     r"[^;\n]{0,1000}, static_cast<int64_t>\((\d{1,5})L?\)\);"
 )
 #: A loop over vectors takes as many elements as there are floats in one, or, of loops that are
 #: about shorter numbers, twice as many (TilingSelect.select_tiling).
-_STEP = re.compile(r"; ?x\d{1,3} ?\+= ?static_cast<int64_t>\((\d{1,5})L?\)\)")
-_SHORT = re.compile(r"BFloat16|bfloat16|Half|half")
+_STEP = regex(r"; ?x\d{1,3} ?\+= ?static_cast<int64_t>\((\d{1,5})L?\)\)")
+_SHORT = regex(r"BFloat16|bfloat16|Half|half")
 #: In how many vectors its floats are.
-_FLOATS = re.compile(
-    r"(?:Vectorized<float|(?:VectorizedN|VecMask|convert)<float(?:, ?(\d{1,3}))?)[,>]"
-)
+_FLOATS = regex(r"(?:Vectorized<float|(?:VectorizedN|VecMask|convert)<float(?:, ?(\d{1,3}))?)[,>]")
 #: As many as there are floats in one.
-_SIMD = re.compile(r"#pragma omp [^\n]{0,40}simd simdlen\((\d{1,3})\)")
+_SIMD = regex(r"#pragma omp [^\n]{0,40}simd simdlen\((\d{1,3})\)")
 _BITS = {
     "float": 32, "double": 64, "int32_t": 32, "int64_t": 64, "uint32_t": 32, "uint64_t": 64,
     "int16_t": 16, "uint16_t": 16, "BFloat16": 16, "Half": 16, "int8_t": 8, "uint8_t": 8,
     "bool": 8,
 }  # fmt: skip
 
-_PRODUCER = re.compile(rb"(GNU C[^\0]{1,6000})(\0?)")
+_PRODUCER = regex(rb"(GNU C[^\0]{1,6000})(\0?)")
 #: What GCC calls instructions, and Linux does otherwise.
 _LINUX = {
     "sse4.1": "sse4_1", "sse4.2": "sse4_2", "bmi": "bmi1", "avx512vbmi2": "avx512_vbmi2",
@@ -61,12 +60,12 @@ _LINUX = {
     "avx512fp16": "avx512_fp16", "avx512vp2intersect": "avx512_vp2intersect",
     "avxvnni": "avx_vnni", "avxifma": "avx_ifma",
 }  # fmt: skip
-_VECTOR = re.compile(r"sse4_[12]|avx\w*|fma|f16c|bmi[12]|amx\w*")
+_VECTOR = regex(r"sse4_[12]|avx\w*|fma|f16c|bmi[12]|amx\w*")
 _V2 = ("sse4_1", "sse4_2")
 _V3 = (*_V2, "avx", "avx2", "bmi1", "bmi2", "f16c", "fma")
 _V4 = (*_V3, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
 _LEVELS = {"x86-64": (), "x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4}
-_ARM = re.compile(r"-march=armv[89][\w.-]*?-a((?:\+\w+)*)$")
+_ARM = regex(r"-march=armv[89][\w.-]*?-a((?:\+\w+)*)$")
 
 #: What GCC calls instruction sets of any kind, and Linux does otherwise in /proc/cpuinfo.
 #: Sources: i386-options.cc of GCC, arch/x86/include/asm/cpufeatures.h of Linux.
@@ -91,7 +90,7 @@ _UNUSED = frozenset(
 #: GCC names these in any list of what “native” meant: as there, or as not there.
 _ALWAYS = ("mmx", "sse4.2", "popcnt", "avx", "avx2", "bmi2", "aes", "movbe", "xsave", "avx512f")
 #: Options that name none, of those that a program may well add.
-_OTHER = re.compile(r"32|64|x32|.*=.*|cld|fentry|recip|red-zone|relax|stackrealign|vzeroupper")
+_OTHER = regex(r"32|64|x32|.*=.*|cld|fentry|recip|red-zone|relax|stackrealign|vzeroupper")
 _X86 = ("fxsr", "mmx", "sse", "sse2")
 _X86_V2 = (*_X86, "cx16", "lahf_lm", "pni", "popcnt", "ssse3", *_V2)
 _X86_V3 = (*_X86_V2, *_V3, "abm", "movbe")
@@ -196,18 +195,18 @@ def _used(options: list[str]) -> set[str] | None:
     return found if known else None
 
 
-_KERNEL = re.compile(
+_KERNEL = regex(
     r"^(\w{1,300}) = async_compile\.cpp\w*\((?:\[[^\]]*\], )?r?'''(.*?)'''",
     re.DOTALL | re.MULTILINE,
 )
 #: A Triton kernel in a module; its text is a literal of its own.
-_TRITON_TEXT = re.compile(r"async_compile\.triton\('\w{1,300}', ('''.*?''')", re.DOTALL)
-_TRITON = re.compile(r"^def (triton_\w{1,300})\(", re.MULTILINE)
-_TRITON_CC = re.compile(r"DeviceProperties\(type='(\w{1,20})'.{0,200}?cc='?(\w{1,20})'?", re.DOTALL)
-_AOT_ID = re.compile(r"^# AOT ID: \['(\w{1,80})'\]", re.MULTILINE)
-_CHECK = re.compile(r"\b_*(\w+?)_chk_kernel")
+_TRITON_TEXT = regex(r"async_compile\.triton\('\w{1,300}', ('''.*?''')", re.DOTALL)
+_TRITON = regex(r"^def (triton_\w{1,300})\(", re.MULTILINE)
+_TRITON_CC = regex(r"DeviceProperties\(type='(\w{1,20})'.{0,200}?cc='?(\w{1,20})'?", re.DOTALL)
+_AOT_ID = regex(r"^# AOT ID: \['(\w{1,80})'\]", re.MULTILINE)
+_CHECK = regex(r"\b_*(\w+?)_chk_kernel")
 _BINDINGS = "\n// Python bindings to call"
-_BACKEND = re.compile(r"DeviceProperties\(type='(\w{1,20})'")
+_BACKEND = regex(r"DeviceProperties\(type='(\w{1,20})'")
 _DEVICES = (("empty_strided_cuda(", "cuda"), ("empty_strided_xpu(", "xpu"))
 
 #: A built object is read this far: what its compiler was told stands behind its code.

@@ -191,7 +191,11 @@ def entry_from_json(row: object) -> Entry:
     """
     if not isinstance(row, dict):
         raise ValueError("a row is not an object")
-    values: list[Any] = [row.get(name) for name in _CHECKED]
+    return entry_of([row.get(name) for name in _CHECKED])
+
+
+def entry_of(values: list[Any]) -> Entry:
+    """An Entry of its fields but ``why``, in their order. Raises ValueError as above."""
     types = tuple(map(type, values))
     if types not in _right:
         for name, found in zip(_CHECKED, types, strict=True):

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from torchkeeper.artifacts import beside, triton
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.patterns import regex
 
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
 #: it (stores/folders/journal.py); never part of a listing.
@@ -31,24 +32,24 @@ JOURNAL = ".torchkeeper-journal-"
 #: The folder of precompiled C++ headers (_HEADER_DIR in torch/_inductor/codecache.py).
 HEADERS = "precompiled_headers"
 
-_FX_KEY = re.compile(beside.FX)
-_AOT_KEY = re.compile(beside.AOT)
+_FX_KEY = regex(beside.FX)
+_AOT_KEY = regex(beside.AOT)
 #: The digest that a payload is named after; of AOTAutograd's, older versions had one file of a key.
-_PAYLOAD = re.compile(r"[a-z2-7]{51}")
-_AOT_PAYLOAD = re.compile(r"[a-z2-7]{51}|entry")
+_PAYLOAD = regex(r"[a-z2-7]{51}")
+_AOT_PAYLOAD = regex(r"[a-z2-7]{51}|entry")
 #: Hexadecimal in torch 2.13 (AUTOTUNE_CACHE_KEY_STRATEGY in torch/_inductor/cache_key.py).
-_AUTOTUNE_STEM = re.compile(r"[0-9a-f]{64}|[a-z2-7]{51,52}")
-_PGO_FILE = re.compile(rf"code_state_({beside.PROFILE_KEY})\.pkl", re.ASCII)
-_PGO_KEY = re.compile(
+_AUTOTUNE_STEM = regex(r"[0-9a-f]{64}|[a-z2-7]{51,52}")
+_PGO_FILE = regex(rf"code_state_({beside.PROFILE_KEY})\.pkl", re.ASCII)
+_PGO_KEY = regex(
     rf"(?={beside.PROFILE_KEY}$)[^\x00-\x1f\x7f<>:\"/\\|?*.][^\x00-\x1f\x7f<>:\"/\\|?*]*", re.ASCII
 )
-_TRITON_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
-_DEVICE = re.compile(triton.DEVICE, re.ASCII)
-_HEADER = re.compile(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
+_TRITON_FILE = regex(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,254}")
+_DEVICE = regex(triton.DEVICE, re.ASCII)
+_HEADER = regex(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
 #: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
 #: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
 #: and where AOTInductor builds eager kernels.
-_INNER = re.compile(
+_INNER = regex(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?"
     r"(?:[^/]+/(?=rank_[0-9]{1,6}_[0-9]{1,6}/|inductor_cache/|triton_cache/))?"
     r"(?:rank_[0-9]{1,6}_[0-9]{1,6}/)?"
@@ -58,16 +59,12 @@ _INNER = re.compile(
 #: The inner caches whose entries PyTorch would find as well in a cache of its own.
 _PLAIN_INNER = ("inductor_cache/", "triton_cache/")
 #: Where AOTInductor builds the libraries of eager kernels.
-_EAGER_LIB = re.compile(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
+_EAGER_LIB = regex(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
 #: The folder of its lists, and one of their items.
-_EAGER_ABOVE = re.compile(r"aoti_eager/[A-Za-z0-9_]{1,100}/[a-z]{1,20}/")
-_EAGER_ITEM = re.compile(
-    _EAGER_ABOVE.pattern + r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.json#[0-9a-f]{12}"
-)
+_EAGER_ABOVE = regex(r"aoti_eager/[A-Za-z0-9_]{1,100}/[a-z]{1,20}/")
+_EAGER_ITEM = regex(_EAGER_ABOVE.pattern + r"[A-Za-z0-9_][A-Za-z0-9_.]{0,200}\.json#[0-9a-f]{12}")
 #: The lists themselves.
-_EAGER_LIST = re.compile(
-    rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\.json", re.ASCII
-)
+_EAGER_LIST = regex(rf"aoti_eager/\w{{1,100}}/[a-z]{{1,20}}/({beside.OPERATOR})\.json", re.ASCII)
 #: What vLLM writes for a graph beside its caches, and its compiled pieces.
 VLLM_FACTORS = "cache_key_factors.json"
 VLLM_FILES = frozenset(
@@ -75,28 +72,28 @@ VLLM_FILES = frozenset(
 )
 ARTIFACT = "artifact_"
 VLLM_MODEL = "model"
-_ARTIFACT = re.compile(beside.PIECE, re.ASCII)
+_ARTIFACT = regex(beside.PIECE, re.ASCII)
 #: The key of vLLM's own files where no folder names the part of the model.
 VLLM = "vllm"
 #: What vLLM calls the folder of one of its processes.
-RANK = re.compile(r"rank_[0-9]{1,6}_[0-9]{1,6}")
+RANK = regex(r"rank_[0-9]{1,6}_[0-9]{1,6}")
 #: Where vLLM has what it writes for a part of a model, or, in older versions, for all of it; and a
 #: model that it had compiled ahead.
-_VLLM_FOLDER = re.compile(
+_VLLM_FOLDER = regex(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?(?:[^/]+/)?"
     rf"{RANK.pattern}/(?:(?!inductor_cache/|triton_cache/)[\w.-]{{1,100}}/)?",
     re.ASCII,
 )
-_VLLM_AHEAD = re.compile(
+_VLLM_AHEAD = regex(
     rf"(?:torch_compile_cache/)?(?:torch_aot_compile/)?{beside.HEX64}/{RANK.pattern}/"
 )
 #: The end of the path of a place that lies among these.
-_AMONG = re.compile(
+_AMONG = regex(
     rf"(?:^|/)({beside.HEX64}|[^/]+/{RANK.pattern}(?:/(?!inductor_cache$|triton_cache$)[^/]+)?)$"
 )
 #: The file of a precompiled function (DiskDynamoStore._write_to_local_cache); of torch 2.8 two.
 PRECOMPILED = "entry"
-_PRECOMPILED = re.compile(rf"dynamo/({beside.HEX64})/(?:{PRECOMPILED}|dynamo|backends)")
+_PRECOMPILED = regex(rf"dynamo/({beside.HEX64})/(?:{PRECOMPILED}|dynamo|backends)")
 #: The file of an AOTAutograd entry in torch before 2.8, which opens no other and so has one for
 #: each key (AOTAutogradCache._lookup in torch/_functorch/_aot_autograd/autograd_cache.py).
 ONLY = "entry"
@@ -105,9 +102,9 @@ ONLY = "entry"
 _AOT_CLASS, _SINCE_SEVERAL = b"\x8c\x15AOTAutogradCacheEntry", b"\x8c\x0bguards_expr"
 #: What the memoizers of torch/_inductor/runtime/caching leave at the end of a program.
 MEMOIZED = "memoizer_cache.json"
-_HEX64 = re.compile(r"[0-9a-f]{64}")
-_HEX32 = re.compile(r"[0-9a-f]{32}")
-_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
+_HEX64 = regex(r"[0-9a-f]{64}")
+_HEX32 = regex(r"[0-9a-f]{32}")
+_WORD = regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchkeeper.artifacts.patterns import regex
+
 # One list for all who look: ``artifacts.leaks`` finds them in payloads, where a false alarm costs
 # somebody's time, ``client.secrets`` hides them in texts that are written down, where a miss costs
 # more. So a token has two lengths, from which on it is taken for one.
@@ -70,41 +72,41 @@ MAYBE = r"token|auth(?:orization)?"
 #: that grows with the square of them.
 MOST = 4 << 10
 
-_URL = re.compile(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
+_URL = regex(r"([A-Za-z][\w+.-]*://[^/\s:@]*):[^@\s]*@")
 #: The same of what is mistyped: of a path that is made of it one slash is left. The last @ ends it,
 #: and where there is no scheme the name before it can be nothing else.
-_LOGIN = re.compile(r"([A-Za-z][\w+.-]*:[/\\]{1,3}[^/\\\s:@]*):(?:\S*@|[^@\n]*@)")
+_LOGIN = regex(r"([A-Za-z][\w+.-]*:[/\\]{1,3}[^/\\\s:@]*):(?:\S*@|[^@\n]*@)")
 #: The same where no @ follows: a host would have a port there, or be an IPv6 address. Of a Redis
 #: the slashes may be missing, or the colon. It ends with its word, less what a sentence has there.
 _ENDS = r"[”’\"'.,;:!?)}\]]{0,4}(?=\s|$)"
-_HALF = re.compile(
+_HALF = regex(
     r"((?<![\w+.-])(?:[A-Za-z][\w+.-]{0,30}:[/\\]+|(?:rediss?|valkeys?)(?::[/\\]*|[/\\]+(?=:)))"
     r"(?!\[[\da-fA-F:.]+\])[^/\\\s:@]*):"
     rf"(?!\d{{1,5}}(?:[/?#]|{_ENDS})|{_ENDS})[^\s@]+?(?={_ENDS})(?![^\s@]*@)"
 )
 #: What keyboards of some languages have for the characters of an address.
 _WIDE = str.maketrans("：﹕︓＠﹫／＼", ":::@@/\\")
-_QUERY = re.compile(r"([?&]password=)[^&\s]+", re.IGNORECASE)
-_BARE = re.compile(r"(?<![^\s“\"'‘(=/])([\w.-]*):[^\s/@:]+@(?=[\w\[])")
-_USER = re.compile(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
+_QUERY = regex(r"([?&]password=)[^&\s]+", re.IGNORECASE)
+_BARE = regex(r"(?<![^\s“\"'‘(=/])([\w.-]*):[^\s/@:]+@(?=[\w\[])")
+_USER = regex(r"([A-Za-z][\w+.-]*://)[^/\s:@]+@")
 _HIDDEN = rf"(?:pass|{SURE}|{MAYBE})"
 #: The address of a Redis, whose password may have anything in it, and its host may be missing.
 _SCHEME = r"(?:rediss?|valkeys?|unix)://"
-_REDIS = re.compile(rf"({_SCHEME})((?:(?!{_SCHEME}).)+)", re.IGNORECASE | re.DOTALL)
-_HOST = re.compile(r"(?:[\w.-]*|\[[\da-fA-F:.]+\])(?::\d{1,5})?(?=$|[/?#\s'\",;)}\]])")
-_USER_NAME = re.compile(r"[\w.-]*")
-_REDIS_CLI = re.compile(r"(\bredis-cli\s(?:[^\n]*\s)?-a\s*)\S+")
-_NAMED = re.compile(
+_REDIS = regex(rf"({_SCHEME})((?:(?!{_SCHEME}).)+)", re.IGNORECASE | re.DOTALL)
+_HOST = regex(r"(?:[\w.-]*|\[[\da-fA-F:.]+\])(?::\d{1,5})?(?=$|[/?#\s'\",;)}\]])")
+_USER_NAME = regex(r"[\w.-]*")
+_REDIS_CLI = regex(r"(\bredis-cli\s(?:[^\n]*\s)?-a\s*)\S+")
+_NAMED = regex(
     rf"((?:^|[\s?&;,('\"_-])[\w.-]*{_HIDDEN}['\"]?\s*[=:]\s*)(?:(?:bearer|basic|token)\s+)?"
     r"(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+['\"]?)",
     re.IGNORECASE,
 )
 #: All of an argument is the secret's, and of a line of a shell the next word.
-_WHOLE = re.compile(rf"(-{{0,2}}[\w.-]*{_HIDDEN}=).+", re.IGNORECASE | re.DOTALL)
-_NEXT = re.compile(rf"(\s-{{1,2}}[\w.-]*{_HIDDEN}\s+)[^\s-]\S*", re.IGNORECASE)
-_OPTION = re.compile(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
+_WHOLE = regex(rf"(-{{0,2}}[\w.-]*{_HIDDEN}=).+", re.IGNORECASE | re.DOTALL)
+_NEXT = regex(rf"(\s-{{1,2}}[\w.-]*{_HIDDEN}\s+)[^\s-]\S*", re.IGNORECASE)
+_OPTION = regex(rf"-{{1,2}}[\w.-]*{_HIDDEN}", re.IGNORECASE)
 #: What those who give out tokens begin them with, and what HTTP has before one.
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"\b(?:{'|'.join(form.pattern(form.hidden) for form in TOKENS)})"
     r"|\bBearer\s+\S+|\bBasic\s+(?=\S*[\d=])[A-Za-z\d+/]{6,}={0,2}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*",

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, ondisk, triton
+from torchkeeper.artifacts.patterns import regex
 
 #: How many bytes of a file tell what it is.
 HEAD = 4096
@@ -32,7 +33,12 @@ class Proof(NamedTuple):
 
 
 def _begins(pattern: str) -> Callable[[bytes], object]:
-    return re.compile(pattern.encode(), re.DOTALL).match
+    form = regex(pattern.encode(), re.DOTALL)
+
+    def begins(head: bytes) -> object:
+        return form.match(head)
+
+    return begins
 
 
 def _begins_or_torn(*starts: bytes) -> Callable[[bytes], object]:
@@ -118,24 +124,24 @@ _HEADS: dict[str, Callable[[bytes], object]] = {
         r"comprehensive_padding)=(?:True|False)\n$"
     ),
 }
-_HEAD = [(re.compile(rf"(?:.*/)?(?:{end})", re.ASCII), begins) for end, begins in _HEADS.items()]
+_HEAD = [(regex(rf"(?:.*/)?(?:{end})", re.ASCII), begins) for end, begins in _HEADS.items()]
 #: Of a hundred thousand paths nearly all end in none of these.
-_ANY = re.compile(rf"(?:.*/)?(?:{'|'.join(_HEADS)})", re.ASCII)
-_SURE_LOCK = re.compile(
+_ANY = regex(rf"(?:.*/)?(?:{'|'.join(_HEADS)})", re.ASCII)
+_SURE_LOCK = regex(
     rf"(?:.*/)?(?:locks/(?:{beside.CODE}|g\+\+)|{beside.CODE}\.debug|memoizer_cache|"
     rf"inductor_on_disk_cache/locks/[0-9a-f]{{4}}|{beside.PROFILE})\.lock"
 )
-_VALUE_LOCK = re.compile(r"((?:.*/)?)(?:locks/([0-9a-f]{4})|dir)\.lock")
-_LIBRARY_LOCK = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\.lock")
-_OPERATOR_LOCK = re.compile(r"((?:.*/)?)locks/([^/]+)\.lock")
+_VALUE_LOCK = regex(r"((?:.*/)?)(?:locks/([0-9a-f]{4})|dir)\.lock")
+_LIBRARY_LOCK = regex(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)lib/locks/([^/]+)\.lock")
+_OPERATOR_LOCK = regex(r"((?:.*/)?)locks/([^/]+)\.lock")
 #: Stages of backends whose form is not known here.
-_STAGE = re.compile(rf"((?:.*/)?{triton.COMMON}/)[^/]+\.(?:npubin|mubin|mcfatbin)", re.ASCII)
+_STAGE = regex(rf"((?:.*/)?{triton.COMMON}/)[^/]+\.(?:npubin|mubin|mcfatbin)", re.ASCII)
 #: A list that is broken is told by what was built beside it.
-_EAGER = re.compile(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)[^/]+\.json")
-_TRANSFORMED = re.compile(r"((?:.*/)?)transformed_code\.py")
+_EAGER = regex(r"((?:.*/)?aoti_eager/[^/]+/[^/]+/)[^/]+\.json")
+_TRANSFORMED = regex(r"((?:.*/)?)transformed_code\.py")
 #: A cache of a compile without caches has no graphs, and mkdtemp lets nobody else in.
-_FRESH = re.compile(rf"(?:.*/)?{beside.RANDOM}/", re.ASCII)
-_DUMPED = re.compile(rf"((?:.*/)?{beside.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re.ASCII)
+_FRESH = regex(rf"(?:.*/)?{beside.RANDOM}/", re.ASCII)
+_DUMPED = regex(rf"((?:.*/)?{beside.SHARD}/)\w+_run_\d+/tensor_\d+\.pt", re.ASCII)
 
 
 def wanted(path: str) -> list[Proof]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts import builds
+from torchkeeper.artifacts.patterns import regex
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -17,31 +19,31 @@ _HELPERS = {"hip_utils": "hip", "cuda_utils": "cuda", "spirv_utils": "xpu"}
 #: Of the group file, which Triton writes last: a kernel without one was never finished.
 GROUP_PREFIX = "__grp__"
 #: What a kernel's folder is called: base32 of a digest; in older versions hexadecimal or base64.
-_BASE32 = re.compile(r"[A-Z2-7]{52}")
+_BASE32 = regex(r"[A-Z2-7]{52}")
 #: The last two are names that other programs give folders, too.
 COMMON = r"(?:[0-9a-f]{64}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])"
-_KEY = re.compile(rf"{_BASE32.pattern}|{COMMON}")
+_KEY = regex(rf"{_BASE32.pattern}|{COMMON}")
 #: Where Inductor has it (runtime/runtime_utils.py), and Triton (knobs.py: cache, dump, override).
 DEVICE = r"(?:\d{1,3}|cpu|cuda|hip|xpu|mps)"
 ABOVE = rf"(?:triton/(?:{DEVICE}/)?|\d{{1,3}}/|(?:cache|dump|override)/)"
-_ABOVE = re.compile(ABOVE, re.ASCII)
+_ABOVE = regex(ABOVE, re.ASCII)
 #: What is compiled of C: launchers and helpers of drivers (triton/runtime/build.py).
 _HELPER = r"__triton_launcher|(?:cuda|hip|spirv|arch|npu|musa|mlu|maca|xpu|cpu|driver)_utils"
 _BUILT = r"(?:\.(?:cpython|pypy)[\w-]{1,60}|\.abi3)?\.(?:so|pyd)"
-_SUFFIX = re.compile(_BUILT + "$", re.ASCII)
+_SUFFIX = regex(_BUILT + "$", re.ASCII)
 #: Names that nobody else gives a file: of group files, helpers, and stages that are Triton's alone
 #: (triton/backends/*/compiler.py, and the backends that are not in Triton).
-_TRITONS = re.compile(
+_TRITONS = regex(
     rf"{GROUP_PREFIX}[^/]{{1,250}}\.json|(?:{_HELPER}){_BUILT}|[^/]{{1,250}}\.(?:autotune\.json|"
     r"ttir|ttgir|llir|amdgcn|hsaco|ttcir|tttcir|ttadapter|ttsharedir|npubin|mubin|mluir|mcfatbin)",
     re.ASCII,
 )
 #: Of these, helpers that other programs may well have in folders of such names.
-_ANYBODYS = re.compile(rf"(?:arch|cpu|driver)_utils{_BUILT}", re.ASCII)
+_ANYBODYS = regex(rf"(?:arch|cpu|driver)_utils{_BUILT}", re.ASCII)
 #: The other stages, which other programs have, too.
-_COMPILED = re.compile(r"[^/]{1,250}\.(?:ptx|cubin|spv|zebin|sass|cnbin|source)")
+_COMPILED = regex(r"[^/]{1,250}\.(?:ptx|cubin|spv|zebin|sass|cnbin|source)")
 #: What is a kernel's where one that tells is beside it, of the same name.
-_OTHER = re.compile(rf"[^/.][^/]{{0,249}}\.(?:json|asm|o|obj)|\w{{1,250}}{_BUILT}", re.ASCII)
+_OTHER = regex(rf"[^/.][^/]{{0,249}}\.(?:json|asm|o|obj)|\w{{1,250}}{_BUILT}", re.ASCII)
 
 
 def is_key(name: str) -> bool:
@@ -80,12 +82,12 @@ def is_own(key: str, name: str) -> bool:
     return is_telling(key, name) or bool(_BASE32.fullmatch(key) and is_file(name))
 
 
-def own(key: str, names: Iterable[str]) -> set[str]:
+@functools.lru_cache(maxsize=128)  # a kernel is compiled for many shapes and options
+def own(key: str, names: tuple[str, ...]) -> frozenset[str]:
     """Those names in a kernel's folder that are its: each that tells, and all of the same stem."""
-    every = set(names)
-    telling = {name for name in every if is_telling(key, name)}
+    telling = {name for name in names if is_telling(key, name)}
     stems = {_stem(name) for name in telling}
-    return {x for x in every if x in telling or (_stem(x) in stems and is_file(x))}
+    return frozenset(x for x in names if x in telling or (_stem(x) in stems and is_file(x)))
 
 
 def _stem(name: str) -> str:

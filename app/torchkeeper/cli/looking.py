@@ -27,7 +27,7 @@ from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.interpreters import VARIABLE
 from torchkeeper.client.engines.probes import known
-from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.engines.process import Engine, early
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -229,7 +229,8 @@ def add_ls(command: argparse.ArgumentParser) -> None:
     output.flag(command, "--facts", "also all else that the keys of a server do not tell, which "
                 "takes long: torch, device, compile time")  # fmt: skip
     output.flag(command, "--read-all", "read also what takes longer than the place is given for "
-                "its size on the disk; what is found is remembered")  # fmt: skip
+                "its size on the disk, and look into kernels' folders that look as they did; what "
+                "is found is remembered")  # fmt: skip
 
 
 def ls(args: argparse.Namespace) -> int:
@@ -239,7 +240,7 @@ def ls(args: argparse.Namespace) -> int:
     apart, scheme = args.all, scheme_of(args.place)
     with contextlib.suppress(Problem):  # what is no filter, an engine refuses
         apart = apart or parse(args.filter).apart
-    with Engine() as engine:
+    with early.pop() if early else Engine() as engine:
         envs = known(engine, args.filter, args.env)
         rows = Rows(args.json, args.sort, unsorted=scheme.lazy and args.sort == "kind",
                     timed=times and scheme.keeps_times, judged=bool(envs),
@@ -300,9 +301,8 @@ class Rows:
         if not self.apart:
             entries = [entry for entry in entries if entry.kind not in COUNTED_APART]
         self.count += len(entries)
-        shown: list[Any] = []
-        if self._json:
-            shown = output.json_lines([entry.to_json() for entry in entries])
+        said = [entry.to_json() for entry in entries]
+        shown: list[Any] = output.json_lines(said) if self._json else []
         if self._unsorted and self._json:
             output.lines(shown)
         elif self._widths is not None:
@@ -310,7 +310,7 @@ class Rows:
             self._columns.print(cells, self._widths)
         else:
             shown = shown or [self._columns.cells(entry) for entry in entries]
-            keys = [(self._key(entry.to_json()), entry.path) for entry in entries]
+            keys = [(self._key(one), one["path"]) for one in said]
             self._held += zip(keys, shown, strict=True)
             if self._unsorted and self.count > self.HELD:
                 self._print()

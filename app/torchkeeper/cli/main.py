@@ -176,6 +176,21 @@ def run(argv: list[str]) -> int:
             reconfigure(errors="backslashreplace")
     if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
         argv = [*argv[1:], "--help"]
+    if argv[:1] != ["ls"]:
+        return _run(argv)
+    # To start takes an engine as long as it takes to load what understands and prints.
+    from torchkeeper.client.engines import process
+
+    with contextlib.suppress(UserError):  # ls comes upon it again, and tells
+        process.early.append(process.Engine())
+    try:
+        return _run(argv)
+    finally:
+        while process.early:
+            process.early.pop().close_and_wait()
+
+
+def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))

@@ -69,9 +69,9 @@ def remark(args: argparse.Namespace, texts: Iterable[str | None]) -> None:
 
 
 def lines(texts: Sequence[str]) -> None:
-    """Many lines on standard output, in one go."""
-    if texts:
-        line("\n".join(texts))
+    """Many lines on standard output, some in one go: no second copy of all is ever in memory."""
+    for start in range(0, len(texts), 1000):
+        line("\n".join(texts[start : start + 1000]))
 
 
 def json_lines(objects: Sequence[Mapping[str, object]]) -> list[str]:

@@ -40,7 +40,7 @@ from torchkeeper.engine.session import (
 from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts
-from torchkeeper.stores.items import File, Item, allocated
+from torchkeeper.stores.items import Item, Packed, allocated
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.needs import Name, Relatives
 
@@ -101,19 +101,20 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     kinds, sums = Counter[str](), Counter[str]()
     seen: list[MadeIn | None] = []
     listed: list[Item] = []
-    briefly = not params.get("facts") and not params.get("envs")
-    batches = (
-        store.unread(report, protocol.MAX_ROWS)
-        if store.tells_unread(asked.fields) and briefly
-        else store.entries(session, report, items, all_of_it=bool(params.get("all")))
-    )
+    briefly, every = not params.get("facts") and not params.get("envs"), bool(params.get("all"))
+    if store.tells_unread(asked.fields) and briefly:
+        batches = store.unread(report, protocol.MAX_ROWS)
+    else:
+        # Who is told a mark wants to see every change, and verdicts may want the files.
+        glimpsing = briefly and unless is None and not every
+        batches = store.entries(session, report, items, all_of_it=every, glimpsing=glimpsing)
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
     batches = store.timed(batches, timed)
     for batch in with_verdicts(session, store, batches, params.get("envs"), asked, report):
         entries = [one.entry for one in batch if asked.matches(one.entry)]
-        if store.marked:
+        if unless is not None:
             listed += [one.item for one in batch]
-        else:
+        if not store.marked:
             seen += [one.facts.get("made_in") for one in batch]
         kinds.update(entry.kind for entry in entries)
         for entry in entries:
@@ -154,15 +155,16 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
 
 def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
     store = session.store(place_of(params["place"]), report)
-    items = store.survey(report) if store.on_disk else []
+    items: list[Item] = []
     counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
-    kept: dict[str, list[File]] = {}
-    for item in items if store.on_disk else store.stream(report):
+    for item in store.stream(report):
         counts[item.kind] += 1
         files[item.kind] += item.count
         sizes[item.kind] += item.size
         if store.on_disk:
-            kept.setdefault(item.kind, []).extend(item.files)
+            items.append(Packed(item) if item.kind == "triton" else item)
+    if store.on_disk:
+        store.tell_unreadable(report)
     kinds: list[msg.DuKind] = [
         {
             "kind": kind, **tallied(counts[kind], kind), "files": files[kind],
@@ -172,8 +174,9 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
     ]  # fmt: skip
     if store.on_disk:
         for one in kinds:
-            one["disk_bytes"] = allocated(kept[one["kind"]])
-    disk = allocated(file for some in kept.values() for file in some) if store.on_disk else None
+            of = (item for item in items if item.kind == one["kind"])
+            one["disk_bytes"] = allocated(file for item in of for file in item.files)
+    disk = allocated(file for item in items for file in item.files) if store.on_disk else None
     own = store.owners()
     trash_of, orphans = store.trash(), store.orphans(items, session.index)
     store.close()

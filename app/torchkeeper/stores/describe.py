@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, READ, Entry, Pr
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.items import CHUNK, File, Item, is_group, payload_digest, portable_bytes
+from torchkeeper.stores.items import CHUNK, File, Item, payload_digest, portable_bytes
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader, Reading, held
 
@@ -128,9 +128,9 @@ def describe(
                 # What was worth finding, and will still be true if the files are the same.
                 problems = {one.problem, one.facts.get("problem")}
                 lasting = one.item.kind in READ and not problems & _PASSING
-                if index and lasting and not one.kept and not one.partly:
-                    index.add(one.item, one.sha256, one.problem, one.facts)
                 found.append(_describe(one, one.facts, known, living))
+                if index and lasting and not one.kept and not one.partly:
+                    index.add(one.item, found[-1].entry, one.problem, one.facts)
             if found:
                 yield found
         waiting = [] if heavy else loaded
@@ -173,7 +173,8 @@ def _batches(
             kept = None
         one: _Loaded | None
         if kept:
-            one = _Loaded(item, kept.sha256, None, kept.problem, kept.facts, kept=True)
+            same = item.look in (None, kept.look)
+            one = _Loaded(item, kept.sha256, None, kept.problem, kept.facts, kept=same)
         elif short:
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
@@ -320,28 +321,27 @@ def _read(
 ) -> tuple[str, bytes | None, bytes]:
     """(sha256, up to ``wanted`` bytes or None where a whole payload is larger, first bytes)."""
     with source.open(file) as stream:
-        if is_group(kind, name) and file.size <= MAX_SOURCE:
-            data = portable_bytes(kind, name, stream.read(MAX_SOURCE + 1))
-            return hashlib.sha256(data).hexdigest(), data, data[: builds.HEADER]
+        step = min(CHUNK, file.size) + 1
+        data = stream.read(step)
+        whole = kind not in ("code", "triton") and not name.endswith(".so")
+        if len(data) == file.size < step:  # in one piece, as nearly all of very many are
+            data = portable_bytes(kind, name, data)
+            kept = data[:wanted] if wanted and not (whole and len(data) > wanted) else None
+            return hashlib.sha256(data).hexdigest(), kept, data[: builds.HEADER]
         digest = hashlib.sha256()
-        kept = io.BytesIO()  # which grows in place, and gives away what it holds
-        head = b""
+        some = io.BytesIO()  # which grows in place, and gives away what it holds
+        head = data[: builds.HEADER]
         size = 0
-        # A buffer of CHUNK for each of a hundred thousand small files would take its time.
-        step = min(CHUNK, max(file.size + 1, 1 << 14))
-        while data := stream.read(step):
+        while data:
             report.check()
             digest.update(data)
-            head = head or data[: builds.HEADER]
             if size < wanted:
-                kept.write(data[: wanted - size])
+                some.write(data[: wanted - size])
             size += len(data)
-            if len(data) < step and size >= file.size:
-                break
-        whole = kind not in ("code", "triton") and not name.endswith(".so")
+            data = stream.read(CHUNK)
         if not wanted or (whole and size > wanted):
             return digest.hexdigest(), None, head
-        return digest.hexdigest(), kept.getvalue(), head
+        return digest.hexdigest(), some.getvalue(), head
 
 
 def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) -> Described:

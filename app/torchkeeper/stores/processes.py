@@ -21,6 +21,8 @@ import torchkeeper
 PROC = "/proc"
 #: Characters of a name.
 _MAX_NAME = 60
+#: Bytes that are gathered for a pipe of ours: as many as it holds.
+_PIPED = 1 << 16
 #: Our own processes that hold a cache, by what their command lines say (client/engines/process.py,
 #: ``begin``).
 _OURS = (
@@ -46,7 +48,9 @@ def begin(module: str, env: Mapping[str, str] | None = None) -> subprocess.Popen
     # Isolated and without site: it starts in 0.1 s and sees no installed package.
     command = [sys.executable, "-I", "-S", "-B", "-c", boot, source]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, cwd="/", env=env)
+    return subprocess.Popen(
+        command, _PIPED, stdin=pipe, stdout=pipe, stderr=nowhere, cwd="/", env=env
+    )
 
 
 def end(process: subprocess.Popen[bytes], seconds: float | None = None) -> None:

@@ -4,6 +4,7 @@ cannot; a kind of place that can says so in its own package.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Beside, Done, Orphans, Owned, Room, Strays, Trash, Users
 
 Batches = Iterator[list[Described]]
+#: Entries in a batch of those that are known already.
+_AT_ONCE = 500
 #: Entries, and whence their bytes come.
 Going = tuple[Sequence[Described], Source]
 #: When each of some items was last used, and on what that rests.
@@ -142,8 +145,8 @@ class Store(Source):
         """Everything in it, unread, in order (stores.items.in_order)."""
         return in_order(self.stream(report))
 
-    def stream(self, report: Report) -> Iterator[Item]:
-        """The same, some of it before the rest is known."""
+    def stream(self, report: Report, index: Index | None = None) -> Iterator[Item]:
+        """The same, some of it before the rest is known; without what the index ``glimpsed``."""
         raise NotImplementedError
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
@@ -166,10 +169,10 @@ class Store(Source):
     def survey(self, report: Report) -> list[Item]:
         """As ``items``; what cannot be read is told."""
         items = self.items(report)
-        self._tell_unreadable(report)
+        self.tell_unreadable(report)
         return items
 
-    def _tell_unreadable(self, report: Report) -> None:
+    def tell_unreadable(self, report: Report) -> None:
         for path, why in self.unreadable:
             report.finding(unreadable={"path": path, "why": why})
 
@@ -195,25 +198,30 @@ class Store(Source):
         """The entries of some items, as ``describe``. budget: what reading others has left."""
         return describe(items, self, reader, report, full, budget=budget or Budget())
 
-    def index(self, file: str | None) -> Index | None:
-        """What was kept of its contents in a file; None of what keeps nothing."""
+    def index(self, file: str | None, glimpsing: bool = False) -> Index | None:
+        """What was kept of its contents in a file; None of what keeps nothing. glimpsing: as of
+        Index.
+        """
 
     def entries(
         self, memory: Memory, report: Report, items: list[Item] | None = None,
-        carried: Carried | None = None, all_of_it: bool = False,
+        carried: Carried | None = None, all_of_it: bool = False, glimpsing: bool = False,
     ) -> Batches:  # fmt: skip
         """Its entries in batches, with progress; ``items``: all of them, if known already.
         ``carried``: as of ``describe``; ``all_of_it``: also what takes longer than there is time.
+        ``glimpsing``: folders of kernels that look as they did are not looked into: their items
+        have no files, and a file that was changed in place is told as it was. For showing only.
         """
         done, told = 0, 0.0
-        index = self.index(memory.index)
+        index = self.index(memory.index, glimpsing)
         living = Living(lambda: self.whole)
-        coming = self.stream(report) if items is None else items
+        coming = self.stream(report, index) if items is None else items
         try:
-            for batch in describe(
+            described = describe(
                 coming, self, memory.reader, report, index=index, living=living, carried=carried,
                 budget=None if all_of_it else Budget(),
-            ):  # fmt: skip
+            )  # fmt: skip
+            for batch in itertools.chain(described, _glimpsed(index, report)):
                 self._own(batch)
                 yield batch
                 done += len(batch)
@@ -224,7 +232,7 @@ class Store(Source):
                     told = now
             report.progress(done, done, "entries")
             if items is None:
-                self._tell_unreadable(report)
+                self.tell_unreadable(report)
             if index and not self.unreadable:
                 # Otherwise what could not be looked at would be forgotten.
                 index.finish()
@@ -378,3 +386,12 @@ class Store(Source):
     def for_bundle(self, chosen: Sequence[Described], left: Left) -> Going:
         """What can go into a bundle, and whence its bytes come."""
         return chosen, self
+
+
+def _glimpsed(index: Index | None, report: Report) -> Batches:
+    """What an index knew by how its folders look."""
+    entries = index.glimpsed if index else []
+    for start in range(0, len(entries), _AT_ONCE):
+        report.check()
+        some = entries[start : start + _AT_ONCE]
+        yield [Described(one, Item(one.kind, one.key, one.path), {}) for one in some]

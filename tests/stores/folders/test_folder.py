@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from tests.snapshots import snapshot
+from tests.stores.folders.test_looks import kernel
 from torchkeeper.artifacts.entry import Entry, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
+from torchkeeper.stores.folders.index import signature
+from torchkeeper.stores.items import Packed, in_order
 from torchkeeper.stores.reader import Reader
 
 
@@ -145,3 +149,24 @@ def test_several_payloads_under_one_key(fixture_cache: Path) -> None:
     assert len(same_key) == 2
     assert len({e.sha256 for e in same_key}) == 2
     assert all(e.problem is None for e in same_key)
+
+
+def test_packed_items_are_the_same_in_little_memory(tmp_path: Path) -> None:
+    for number in range(300):
+        key = f"{'A' * 49}{number // 100}{number // 10 % 10}{number % 10}"
+        kernel(tmp_path / key.translate(str.maketrans("0123456789", "ABCDEFGHIJ")), f"add{number}")
+    folder = Folder(str(tmp_path))
+    tracemalloc.start()
+    try:
+        walked = in_order(folder.stream(Report()))
+        whole, _ = tracemalloc.get_traced_memory()
+        packed = [Packed(item) for item in walked]
+        little = tracemalloc.get_traced_memory()[0] - whole
+    finally:
+        tracemalloc.stop()
+    for one, other in zip(packed, walked, strict=True):
+        assert (one.kind, one.key, one.path, one.files) == (
+            other.kind, other.key, other.path, other.files
+        )  # fmt: skip
+        assert (one.size, one.count, signature(one)) == (other.size, other.count, signature(other))
+    assert little < whole / 2

@@ -118,7 +118,7 @@ class Bundle(Store):
     def items(self, _report: Report | None = None) -> list[Item]:
         return self._items
 
-    def stream(self, _report: Report) -> Iterator[Item]:
+    def stream(self, _report: Report, _index: object = None) -> Iterator[Item]:
         return iter(self._items)
 
     def items_beside(self, _path: str, _report: Report) -> list[Item]:

@@ -14,6 +14,7 @@ from torchkeeper.artifacts.beside import WHOLE
 from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured, tally
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.triton import is_common
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners
@@ -74,12 +75,13 @@ class Folder(Root, Store):
         #: What of it is another user's, or others may write to, as far as the last survey is.
         self.seen = owners.Seen(self.root)
 
-    def stream(self, report: Report) -> Iterator[Item]:
+    def stream(self, report: Report, index: Index | None = None) -> Iterator[Item]:
         """Everything in it, unread: kernels as soon as their folder was looked at, then the rest
-        in order. ``total`` is known when the rest begins.
+        in order. ``total`` is known when the rest begins. index: what it has ``glimpsed`` is left
+        out.
         """
         self.seen = owners.Seen(self.root)
-        walk = Walk(self.root, report, self.seen.note)
+        walk = Walk(self.root, report, self.seen.note, index.glimpse if index else None)
         proven = Proving(self.root)
         self.unreadable, self.total = walk.unreadable, None
         rest: list[File] = []
@@ -91,13 +93,16 @@ class Folder(Root, Store):
                     rest += files
                 else:
                     count += len(kernel)
+                    # Of a name that others give folders, more than these files tells its kind.
+                    if index and len(kernel) == 1 and not is_common(kernel[0].key):
+                        kernel[0].look = walk.look(folder, files)
                     yield from kernel
         except FileNotFoundError as e:
             raise Problem("place-missing", place=self.place) from e
         except OSError as e:
             raise Problem("place-unreadable", place=self.place, why=e.strerror) from e
         items = in_order(taken_apart(located(rest, among(self.root), proven), files_in(rest), self))
-        self.total = count + len(items)
+        self.total = count + len(items) + (len(index.glimpsed) if index else 0)
         yield from items
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
@@ -150,12 +155,14 @@ class Folder(Root, Store):
         """Whether the last survey could read every folder."""
         return not self.unreadable
 
-    def index(self, file: str | None) -> Index:
-        return Index(self.root, file)
+    def index(self, file: str | None, glimpsing: bool = False) -> Index:
+        return Index(self.root, file, glimpsing)
 
     def _own(self, batch: list[Described]) -> None:
         for one in batch if self.seen.foreign else ():
-            if owner := self.seen.owner([file.path for file in one.item.files]):
+            # One that was glimpsed has no files, and nothing of another user's in its folder.
+            paths = [file.path for file in one.item.files] or [f"{one.item.path}/"]
+            if owner := self.seen.owner(paths):
                 one.entry = one.entry._replace(owner=owner)
 
     def _foreign(self) -> int:

@@ -17,13 +17,14 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from torchkeeper.artifacts.entry import Entry, entry_of
 from torchkeeper.stores.items import Item
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
 #: To be raised whenever facts change their meaning.
-VERSION = 14
+VERSION = 15
 #: Seconds to wait for another process that writes.
 _PATIENCE = 0.8
 #: Seconds after which a place nobody looked at is forgotten.
@@ -32,20 +33,26 @@ _KEEP = 120 * 86400
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS entries (
     place TEXT NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL, signature INTEGER NOT NULL,
-    sha256 TEXT, problem TEXT, facts TEXT NOT NULL, PRIMARY KEY (place, kind, path)
+    sha256 TEXT, problem TEXT, facts TEXT NOT NULL, look INTEGER NOT NULL, entry TEXT,
+    PRIMARY KEY (place, kind, path)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS places (place TEXT PRIMARY KEY, seen REAL NOT NULL) WITHOUT ROWID;
 """
-_COLUMNS = ("place", "kind", "path", "signature", "sha256", "problem", "facts")
+_COLUMNS = ("place", "kind", "path", "signature", "sha256", "problem", "facts", "look", "entry")
+
+
+#: Rows that are parsed at once.
+_AT_ONCE = 1000
 
 
 class Known(NamedTuple):
-    """What the index keeps of an entry."""
+    """What the index keeps of an entry. look: as of Walk.look."""
 
     signature: int
     sha256: str | None
     problem: str | None
     facts: Facts
+    look: int
 
 
 def signature(item: Item) -> int:
@@ -55,12 +62,16 @@ def signature(item: Item) -> int:
 
 
 class Index:
-    """The index of one place; without a file it knows nothing and keeps nothing."""
+    """The index of one place; without a file it knows nothing and keeps nothing. glimpsing: what
+    looks as it is known (Walk.look) need not be looked into. glimpsed: the entries of that.
+    """
 
-    def __init__(self, place: str, file: str | None = None) -> None:
-        self._place = place
+    def __init__(self, place: str, file: str | None = None, glimpsing: bool = False) -> None:
+        self.glimpsed: list[Entry] = []
+        self._place, self._glimpsing = place, glimpsing
         self._known: dict[tuple[str, str], Known] = {}
-        self._new: list[tuple[Item, Known]] = []
+        self._looks: dict[tuple[str, str], tuple[int, Entry]] = {}
+        self._new: list[tuple[Item, Known, str | None]] = []
         self._db: sqlite3.Connection | None = None
         self._opening: threading.Thread | None = None
         if file:
@@ -75,6 +86,7 @@ class Index:
 
     def _open(self, file: str) -> None:
         for attempt in (1, 2):
+            self._known, self._looks = {}, {}
             try:
                 self._db = _connect(file)
                 self._load()
@@ -90,14 +102,33 @@ class Index:
 
     def _load(self) -> None:
         assert self._db
-        asked = "SELECT kind, path, signature, sha256, problem, facts FROM entries WHERE place = ?"
-        rows = self._db.execute(asked, (_key(self._place),)).fetchall()
-        # One parse of all is several times as fast as one parse each.
-        facts: list[Any] = json.loads("[" + ",".join(row[5] for row in rows) + "]")
-        for (kind, path, mark, sha256, problem, _), about in zip(rows, facts, strict=True):
-            if not isinstance(about, dict):
-                raise ValueError("facts are not an object")
-            self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", about))
+        told = "CASE WHEN look THEN entry ELSE facts END" if self._glimpsing else "facts"
+        columns = f"kind, path, signature, sha256, problem, look, {told}"
+        asked = f"SELECT {columns} FROM entries WHERE place = ?"  # noqa: S608
+        cursor = self._db.execute(asked, (_key(self._place),))
+        while rows := cursor.fetchmany(_AT_ONCE):
+            # One parse of many is several times as fast as one parse each.
+            parsed: list[Any] = json.loads("[" + ",".join(row[6] for row in rows) + "]")
+            for (kind, path, mark, sha256, problem, look, _), one in zip(rows, parsed, strict=True):
+                if isinstance(one, list):
+                    self._looks[kind, path] = look, entry_of(one)
+                elif isinstance(one, dict):
+                    self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", one), look)
+                else:
+                    raise ValueError("facts are not an object")
+
+    def glimpse(self, path: str, look: int) -> bool:
+        """Whether the kernel in a folder is known by how that looks. It is ``glimpsed`` then."""
+        if not (self._glimpsing and look):
+            return False
+        self._opened()
+        entry = "triton", _key(path)
+        known = self._looks.get(entry)
+        if known is None or known[0] != look:
+            return False
+        self.glimpsed.append(known[1])
+        del self._looks[entry]
+        return True
 
     def get(self, item: Item) -> Known | None:
         """What is kept of an item, if its files are still the same. It is told once and then let
@@ -107,18 +138,20 @@ class Index:
         known = self._known.pop((item.kind, _key(item.path)), None)
         return known if known and known.signature == signature(item) else None
 
-    def add(self, item: Item, sha256: str | None, problem: str | None, facts: Facts) -> None:
-        """Keep what was read of an item."""
+    def add(self, item: Item, entry: Entry, problem: str | None, facts: Facts) -> None:
+        """Keep what was read of an item, and what came of that. problem: of its files."""
         self._opened()
+        self._looks.pop((item.kind, _key(item.path)), None)
         if self._db:
-            self._new.append((item, Known(signature(item), sha256, problem, facts)))
+            known = Known(signature(item), entry.sha256, problem, facts, item.look or 0)
+            self._new.append((item, known, json.dumps(entry[:-1]) if item.look else None))
             if len(self._new) >= 2000:
                 self._write(())
 
     def finish(self) -> None:
         """Write what is new and forget what has vanished; to be called after a whole listing."""
         self._opened()
-        gone = self._known.keys()  # nobody has asked for
+        gone = [*self._known, *self._looks]  # nobody has asked for
         if self._new or gone:
             self._write(gone)
         self.close()
@@ -128,14 +161,16 @@ class Index:
             return
         place = _key(self._place)
         rows = []
-        for item, (mark, sha256, problem, facts) in self._new:
+        for item, (mark, sha256, problem, facts, look), entry in self._new:
             # Most of what could be known is not.
             known = json.dumps({name: x for name, x in facts.items() if x not in (None, [])})
-            rows.append((place, item.kind, _key(item.path), mark, sha256, problem, known))
+            path = _key(item.path)
+            rows.append((place, item.kind, path, mark, sha256, problem, known, look, entry))
         self._new = []
         try:
             with self._db:
-                self._db.executemany("REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+                put = "REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                self._db.executemany(put, rows)
                 forget = "DELETE FROM entries WHERE place = ? AND kind = ? AND path = ?"
                 self._db.executemany(forget, [(place, kind, path) for kind, path in gone])
                 self._db.execute("REPLACE INTO places VALUES (?, ?)", (place, time.time()))

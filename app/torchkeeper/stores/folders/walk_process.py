@@ -33,10 +33,11 @@ def scan(
     folder: str,
     make: Callable[[str, os.stat_result], Any],
     each: Callable[[], object] | None = None,
+    hear: Callable[[str, os.stat_result], object] | None = None,
 ) -> tuple[list[str], list[Any], list[Odd]]:
     """(folders, files, what is odd) in one folder of a place; links are files, and what vanishes is
     left out. make: makes a file of its path and lstat. each: called before each name is looked at.
-    Raises OSError where the folder cannot be read.
+    hear: told of each folder and its lstat. Raises OSError where the folder cannot be read.
     """
     prefix = f"{folder}/" if folder else ""
     folders: list[str] = []
@@ -52,6 +53,8 @@ def scan(
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
                     status = entry.stat(follow_symlinks=False)
+                    if hear is not None:
+                        hear(path, status)
                 else:
                     status = entry.stat(follow_symlinks=False)
                     files.append(make(path, status))

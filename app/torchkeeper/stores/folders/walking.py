@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import io
 import itertools
 import json
@@ -26,8 +27,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
+from torchkeeper.stores.folders.locks import is_local
 from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
-from torchkeeper.stores.items import File
+from torchkeeper.stores.items import File, file_of
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: The mode of a folder as mkdtemp makes it.
@@ -125,6 +127,8 @@ _MANY = 1200
 _FOLDERS, _BYTES, _AHEAD = 64, 8192, 4
 #: Seconds it has to end.
 _GRACE = 1.0
+#: Nanoseconds after which every file system's clock has gone on: a change has another time then.
+_SETTLED = 3_000_000_000
 
 #: A folder, the folders in it, its files, why it could not be read, and what is odd in it.
 Scanned = tuple[str, list[str], list[File], str | None, list[Odd]]
@@ -132,16 +136,7 @@ Scanned = tuple[str, list[str], list[File], str | None, list[Odd]]
 
 def file_at(path: str, status: os.stat_result) -> File:
     """The File for a path and its lstat."""
-    return _file(path, numbers(status))
-
-
-def _file(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
-    size, mtime_ns, allocated, device, inode, mode, regular = about
-    # As File(…) does, in half the time: a big folder has a million of them.
-    return _new(File, (path, size, mtime_ns, allocated, (device, inode), mode, regular, None))
-
-
-_new = tuple.__new__
+    return file_of(path, numbers(status))
 
 
 class Root:
@@ -177,14 +172,22 @@ class Root:
 class Walk:
     """One walk over a place.
 
-    unreadable: folders that could not be read, as (path, why). note: hears of what is odd.
+    unreadable: folders that could not be read, as (path, why). note: hears of what is odd. known:
+    whether a folder need not be looked into, given its path and how it looks; with it, looks count.
     """
 
     def __init__(
-        self, root: str, report: Report, note: Callable[[str, int, int, int], object] | None = None
+        self,
+        root: str,
+        report: Report,
+        note: Callable[[str, int, int, int], object] | None = None,
+        known: Callable[[str, int], bool] | None = None,
     ) -> None:
         self.unreadable: list[tuple[str, str]] = []
-        self._root, self._report, self._note = root, report, note
+        self._root, self._report, self._note, self._known = root, report, note, known
+        self._looks: dict[str, int] = {}
+        self._before = time.time_ns() - _SETTLED
+        self._local = functools.cache(is_local)
         self._pending = deque([""])
         self._looked, self._told = 0, time.monotonic()
 
@@ -206,7 +209,10 @@ class Walk:
                         self._tell()
                         if why is not None:
                             self.unreadable.append((folder, why))
-                        self._take(folders, odd)
+                        for path in folders if self._known else ():
+                            with contextlib.suppress(OSError):
+                                self._hear(path, os.lstat(f"{self._root}/{path}"))
+                        self._take(folder, folders, odd)
                         yield folder, files
                 if self._pending:
                     folder = self._pending.pop()
@@ -217,7 +223,8 @@ class Walk:
 
     def _scan(self, folder: str) -> list[File]:
         try:
-            folders, files, found = scan(self._root, folder, file_at, self._look)
+            hear = self._hear if self._known else None
+            folders, files, found = scan(self._root, folder, file_at, self._look, hear)
         except FileNotFoundError:
             if not folder:
                 raise
@@ -227,13 +234,33 @@ class Walk:
                 raise
             self.unreadable.append((folder, e.strerror or str(e)))
             return []
-        self._take(folders, found)
+        self._take(folder, folders, found)
         if not folder:
             return [file for file in files if not file.path.startswith(JOURNAL)]
         return files
 
-    def _take(self, folders: list[str], odd: list[Odd]) -> None:
-        self._pending.extend(folder for folder in folders if folder != TRASH)
+    def _hear(self, path: str, status: os.stat_result) -> None:
+        times = status.st_mtime_ns, status.st_ctime_ns
+        # What is on a server is told late, and has the time of another clock.
+        if max(times) < self._before and self._local(status.st_dev):
+            self._looks[path] = hash((status.st_dev, status.st_ino, *times, os.geteuid()))
+
+    def look(self, folder: str, files: list[File]) -> int:
+        """A number that changes whenever a file in this folder appears, goes or is replaced by
+        another, as PyTorch and Triton write; to be asked once, with all its files. 0 where more can
+        change: it has folders, or what others own or may write to, was changed a moment ago, or is
+        not surely on this machine.
+        """
+        look = self._looks.pop(folder, 0)
+        return look if all((file.mtime_ns or 0) < self._before for file in files) else 0
+
+    def _take(self, above: str, folders: list[str], odd: list[Odd]) -> None:
+        if folders or odd:
+            self._looks.pop(above, None)
+        known, looks = self._known, self._looks
+        for folder in folders:
+            if folder != TRASH and not (known and known(folder, looks.get(folder, 0))):
+                self._pending.append(folder)
         if self._note is not None:
             for one in odd:
                 self._note(*one)
@@ -316,7 +343,7 @@ class _Helper:
         about = NUMBERS.iter_unpack(pieces[1])
         for folder, folders, names, why, odd in json.loads(pieces[0]):
             prefix = f"{folder}/" if folder else ""
-            files = [_file(prefix + name, next(about)) for name in names]
+            files = [file_of(prefix + name, next(about)) for name in names]
             found.append((folder, folders, files, why, odd))
         return found
 

@@ -125,7 +125,7 @@ class RedisItem(Item):
         if name == "key":
             found = remote.locate(self.path)
             return found.key if found else self.path
-        if name in ("about", "sha256", "torch"):
+        if name in ("about", "sha256", "torch", "look"):
             return None
         raise AttributeError(name)
 
@@ -226,7 +226,7 @@ class Database:
     def items(self, report: Report) -> list[Item]:
         return in_order(self.stream(report))
 
-    def stream(self, report: Report) -> Iterator[Item]:
+    def stream(self, report: Report, _index: object = None) -> Iterator[Item]:
         """Everything in it, unread: payloads while the server is scanned, then Triton's kernels.
         Says ``progress`` in keys, of about as many as the server has. ``total`` and ``others`` are
         known at the end. Raises Problem where the scan cannot go on.

@@ -64,7 +64,7 @@ class Redis(Database, Store):
 
     def entries(
         self, memory: Memory, report: Report, items: list[Item] | None = None,
-        carried: Carried | None = None, all_of_it: bool = False,
+        carried: Carried | None = None, all_of_it: bool = False, glimpsing: bool = False,
     ) -> Batches:  # fmt: skip
         from torchkeeper.stores.redis.payloads import described
 
