@@ -1,4 +1,4 @@
-"""export and import say beforehand what they would do, and then do that."""
+"""export, import and purge say beforehand what they would do, and then do that."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.snapshots import snapshot
+from torchkeeper.cli.main import run
+from torchkeeper.client.engines.process import Engine
 
 
 @pytest.fixture
@@ -146,3 +150,18 @@ def test_several_files_are_placed_together(
     assert (bad.code, into.exists()) == (1, False)
     done = tk("import", bundle, more, bundle, "--into", into, "--trust", "--json").result
     assert (done["entries"], done["exists"]) == (21, 19)
+
+
+def test_commands_that_show_no_rows_want_none(fixture_cache: Path) -> None:
+    asked: list[tuple[str, object]] = []
+    call = Engine.call
+
+    def heard(engine: Engine, op: str, params: Any, *more: Any) -> Any:
+        asked.append((op, params.get("rows")))
+        return call(engine, op, params, *more)
+
+    with patch.object(Engine, "call", heard):
+        for command in (["purge", "--dry-run"], ["purge", "--yes"], ["undo"]):
+            assert run([*command[:1], str(fixture_cache), *command[1:]]) == 0
+    told = {"plan_purge": [True, False], "undo": [False]}
+    assert {op: [rows for one, rows in asked if one == op] for op in told} == told

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import purging
+from torchkeeper.engine.messages.dead import PlanPurgeParams
 from torchkeeper.engine.protocol import Message
+from torchkeeper.engine.session import Session
+from torchkeeper.stores.folders.folder import Folder
 
 
 @pytest.fixture
@@ -94,3 +100,32 @@ def test_a_bundle_is_not_cleaned(kept_291: Path, tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             engine.call("suggest", {"place": str(bundle)})
         assert caught.value.code == "place-not-folder"
+
+
+def test_rows_that_nobody_wants_are_not_sent_and_nothing_is_read_for_them(
+    fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[Mapping[str, object]] = []
+
+    class Listening(Report):
+        def rows(self, rows_: Sequence[Mapping[str, object]]) -> None:
+            rows.extend(rows_)
+
+    place, session = str(fixture_cache), Session()
+    asked: PlanPurgeParams = {"place": place, "select": {"filter": "kind:code,triton size>1k"}}
+    shown = purging.plan_purge(session, {**asked}, Listening())
+    assert len(rows) == shown["entries"] > 0
+    rows.clear()
+    monkeypatch.setattr(Folder, "entries", None)
+    plan = purging.plan_purge(session, {**asked, "rows": False}, Listening())
+    assert {**plan, "plan": 0} == {**shown, "plan": 0}
+    done = purging.purge(session, {"plan": plan["plan"]}, Listening())
+    assert done["files"] == plan["files"]
+    assert purging.undo(session, {"place": place, "rows": False}, Listening()) == done
+    assert not rows
+    monkeypatch.undo()
+    asked["select"] = {"filter": "age>1d torch:2"}
+    shown = purging.plan_purge(session, {**asked}, Report())
+    plan = purging.plan_purge(session, {**asked, "rows": False}, Report())
+    assert {**plan, "plan": 0} == {**shown, "plan": 0}
+    session.close()

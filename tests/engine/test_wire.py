@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import itertools
 import json
 import subprocess
 import sys
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import entry_from_json
-from torchkeeper.engine import protocol
+from torchkeeper.engine import protocol, serve
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False),
@@ -105,3 +108,16 @@ def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
             pass
         engine.stdin.close()
         assert engine.wait(LONG) == 1
+
+
+def test_how_far_it_is_is_told_once_in_a_while() -> None:
+    stream = io.BytesIO()
+    request = serve._Request(serve._Out(stream), 1)
+    with patch("time.monotonic", side_effect=itertools.count(100, serve.TELLING / 4)):
+        for done in range(10):
+            request.progress(done, 9, "entries")
+        request.progress(0, 9, "files")
+    said = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(one["done"], one["unit"]) for one in said] == [
+        (0, "entries"), (4, "entries"), (8, "entries"), (9, "entries"), (0, "files")
+    ]  # fmt: skip

@@ -30,7 +30,7 @@ _ABOVE = regex(ABOVE, re.ASCII)
 #: What is compiled of C: launchers and helpers of drivers (triton/runtime/build.py).
 _HELPER = r"__triton_launcher|(?:cuda|hip|spirv|arch|npu|musa|mlu|maca|xpu|cpu|driver)_utils"
 _BUILT = r"(?:\.(?:cpython|pypy)[\w-]{1,60}|\.abi3)?\.(?:so|pyd)"
-_SUFFIX = regex(_BUILT + "$", re.ASCII)
+_SUFFIX = regex(_BUILT + r"\Z", re.ASCII)
 #: Names that nobody else gives a file: of group files, helpers, and stages that are Triton's alone
 #: (triton/backends/*/compiler.py, and the backends that are not in Triton).
 _TRITONS = regex(

@@ -104,7 +104,7 @@ def purge(args: argparse.Namespace) -> int:
         select = chosen.select
         select["filter"], select["unknown"] = args.filter or "", strange
         plan: msg.PlanPurgeResult = asker.ask(
-            protocol.PLAN_PURGE, place=args.place, select=select, in_use=args.in_use
+            protocol.PLAN_PURGE, place=args.place, select=select, in_use=args.in_use, rows=shown
         )
         in_use, some, what = plan["in_use"], bool(plan["files"]), say.held_of(plan)
         named = in_use["processes"][:_NAMED]
@@ -149,7 +149,7 @@ def add_undo(command: argparse.ArgumentParser) -> None:
 def undo(args: argparse.Namespace) -> int:
     """torchkeeper undo; 1 if there is nothing to undo or not all could be put back."""
     with asking(args) as asker:
-        answer: msg.UndoResult = asker.ask(UNDO, place=args.place)
+        answer: msg.UndoResult = asker.ask(UNDO, place=args.place, rows=False)
     return asker.end(args, UNDO, answer, args.place)
 
 

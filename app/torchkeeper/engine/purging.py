@@ -25,7 +25,7 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores import query
 from torchkeeper.stores.dead import REASONS, Dead, Wanted
-from torchkeeper.stores.describe import Described
+from torchkeeper.stores.describe import Described, unread
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
@@ -42,13 +42,15 @@ if TYPE_CHECKING:
 
 #: Plans that are kept: one is shown at a time.
 _MAX_PLANS = 4
+#: Fields of a filter that ``unread`` entries tell of as all others do.
+_OF_ITEMS = frozenset({"kind", "size", "files"})
 
 
 def plan_purge(
     session: Session, params: msg.PlanPurgeParams, report: Report
 ) -> msg.PlanPurgeResult:
-    """What removing a selection would take: rows of the entries, and the number of the plan. In a
-    folder what processes use is left out, unless ``in_use`` says to take that too.
+    """What removing a selection would take: rows of the entries, if wanted, and the number of the
+    plan. In a folder what processes use is left out, unless ``in_use`` says to take that too.
 
     What no known writer wrote (kind "unknown") goes only where ``unknown`` of the selection says
     so, and its filter names that kind or its rows are chosen. ``unknown`` of the result: how many
@@ -56,7 +58,7 @@ def plan_purge(
     Problem("place-no-cache") of a folder that is mostly such, unless known kinds or rows are named,
     and as ``chosen_dead``.
     """
-    select = params.get("select", {})
+    select, rows = params.get("select", {}), params.get("rows", True)
     unknown: msg.Unknown = {"goes": 0, "stays": 0}
     left, dead, reasons = partial(tell_left, report), None, []
     with session.store(place_of(params["place"]), report) as store:
@@ -65,12 +67,13 @@ def plan_purge(
         if wanted_of(select):
             dead = chosen_dead(session, store, select, report)
             going = removal.add(dead.entries, report, left)
-            _send(map(dead.row, going), report)
+            _send(map(dead.row, going if rows else ()), report)
             reasons = [(item, dead.why[number]) for number, item in going.items()]
         else:
-            for chosen in _chosen(session, store, select, unknown, report):
+            for chosen in _chosen(session, store, select, unknown, report, rows):
                 going = removal.add(chosen, report, left)
-                _send((chosen[number].entry.to_json() for number in going), report)
+                shown = going if rows else ()
+                _send((chosen[number].entry.to_json() for number in shown), report)
         size, in_use = removal.told(), removal.in_use()
     # A number is never given twice: confirming an old preview must not carry out another.
     number = next(session.numbers)
@@ -94,20 +97,27 @@ def plan_purge(
 
 
 def _chosen(
-    session: Session, store: Store, select: Select, unknown: msg.Unknown, report: Report
-) -> Iterator[list[Described]]:
-    """What a selection means of a store, without what no known writer wrote unless by its name."""
+    session: Session, store: Store, select: Select, unknown: msg.Unknown, report: Report,
+    shown: bool,
+) -> Iterator[list[Described]]:  # fmt: skip
+    """What a selection means of a store, without what no known writer wrote unless by its name.
+    shown: whether somebody looks at it; otherwise no more is read than the filter asks about.
+    """
     # A selection says itself what goes by rows that were chosen, or kinds by name.
     rows = ("items" in select or select.get("held")) and not select.get("everything")
-    kinds = query.parse(select.get("filter") or "").kinds
-    named = select.get("unknown") and (rows or "unknown" in kinds)
+    asked = query.parse(select.get("filter") or "")
+    named = select.get("unknown") and (rows or "unknown" in asked.kinds)
     items, strange = None, None
     if store.on_disk:
         items = store.survey(report)
         strange = strange_in(items)
-        if not (rows or kinds - {"unknown"}):
+        if not (rows or asked.kinds - {"unknown"}):
             check_is_cache(store.place, strange)
-    for batch in batches_of(session, store, select, report, items):
+    batches = batches_of(session, store, select, report, items)
+    if items is not None and not (shown or asked.fields - _OF_ITEMS or select.get("envs")):
+        picks = picker(session, select)
+        batches = iter([[one for one in map(unread, items) if picks(one.entry)]])
+    for batch in batches:
         unknown["goes" if named else "stays"] += sum(x.entry.kind == "unknown" for x in batch)
         if unknown["goes"]:
             check_is_cache(store.place, strange)
@@ -130,14 +140,17 @@ def purge(session: Session, params: msg.PurgeParams, report: Report) -> msg.Purg
 
 
 def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
-    """Put the latest purge of a folder back, or that of a ``receipt``; rows are what is back."""
+    """Put the latest purge of a folder back, or that of a ``receipt``; rows, if wanted, are what is
+    back.
+    """
     place, only = path_of(params["place"]), params.get("receipt")
 
     def told(items: list[Item]) -> None:
         rows: Iterator[msg.UndoRow] = ({"kind": item.kind, "path": item.path} for item in items)
         _send(rows, report)
 
-    return trash.undo(place, report, partial(tell_left, report), only or None, told).to_json()
+    back = told if params.get("rows", True) else None
+    return trash.undo(place, report, partial(tell_left, report), only or None, back).to_json()
 
 
 def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg.EmptyTrashResult:

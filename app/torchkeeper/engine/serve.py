@@ -11,6 +11,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -33,6 +34,8 @@ PATIENCE = 15.0
 SWEEPING = 0.05
 #: Characters of a text in an error that does not fit a line.
 _SHORT = 4000
+#: Seconds between two words about how far a request is: there may be one for each of many files.
+TELLING = 0.05
 #: Rows in the first message that has any: somebody waits for something to look at.
 FIRST_ROWS = 100
 
@@ -57,12 +60,16 @@ class _Request(Report):
         self._ident = ident
         self.cancelled = threading.Event()
         self._begun = False
+        self._told = ("", 0.0)
 
     def send(self, kind: str, **body: Any) -> None:
         self._out.send({"type": kind, "id": self._ident, **body})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
-        self.send("progress", done=done, total=total, unit=unit)
+        now = time.monotonic()
+        if done == total or unit != self._told[0] or now - self._told[1] >= TELLING:
+            self._told = unit, now
+            self.send("progress", done=done, total=total, unit=unit)
 
     def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         start = 0

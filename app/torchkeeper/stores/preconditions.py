@@ -33,9 +33,11 @@ class Strange(NamedTuple):
 
 
 def strange_in(items: Iterable[Item]) -> Strange:
-    """What is strange among all items of a folder."""
+    """What is strange among all items of a folder; where nothing is, the others are not counted."""
     every = list(items)
     unknown = [file for item in every if item.kind == "unknown" for file in item.files]
+    if not unknown:
+        return Strange(0, 0, 0, 0)
     files = {file.path: file for item in every for file in item.files}
     return Strange(allocated(unknown), allocated(files.values()), len(unknown), len(files))
 

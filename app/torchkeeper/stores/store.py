@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -212,7 +211,7 @@ class Store(Source):
         ``glimpsing``: folders of kernels that look as they did are not looked into: their items
         have no files, and a file that was changed in place is told as it was. For showing only.
         """
-        done, told = 0, 0.0
+        done = 0
         index = self.index(memory.index, glimpsing)
         living = Living(lambda: self.whole)
         coming = self.stream(report, index) if items is None else items
@@ -227,9 +226,8 @@ class Store(Source):
                 done += len(batch)
                 # While nobody knows how many there are, the walk says how far it is.
                 total = self.total if items is None else len(items)
-                if total is not None and (now := time.monotonic()) - told > 0.05:
+                if total is not None:
                     report.progress(done, total, "entries")
-                    told = now
             report.progress(done, done, "entries")
             if items is None:
                 self.tell_unreadable(report)

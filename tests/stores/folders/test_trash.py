@@ -157,6 +157,21 @@ def test_cancel_between_entries_can_be_undone(fixture_cache: Path) -> None:
     assert snapshot(fixture_cache) == before
 
 
+def test_an_undo_that_is_cancelled_before_it_moves_something_changes_nothing(
+    triton_cache: Path,
+) -> None:
+    class Cancelling(Report):
+        def check(self) -> None:
+            raise Cancelled
+
+    done = purge(triton_cache)
+    before = snapshot(triton_cache)
+    with pytest.raises(Cancelled):
+        trash.undo(str(triton_cache), Cancelling(), Left())
+    assert snapshot(triton_cache) == before
+    assert undo(triton_cache)[0].files == done.files
+
+
 def test_a_killed_purge_can_be_undone(fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     script = """if True:
@@ -431,6 +446,28 @@ def test_what_has_come_into_the_place_of_what_came_with_a_folder_stays(
     assert kept.read_text() == "old"
 
 
+def test_what_has_come_in_place_of_a_folder_before_it_moves_stays(
+    triton_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned = plan(triton_cache)
+    here, away = triton_cache / planned.items[0].path, tmp_path / "away"
+    rename = Inside.rename
+
+    def meanwhile(inside: Inside, path: str, other: str) -> None:
+        if path == here.name and not away.exists():
+            here.rename(away)
+            here.mkdir()
+            for file in planned.items[0].files:
+                (here / file.name).hardlink_to(away / file.name)
+            monkeypatch.setattr(trash._Purging, "_take_each", lambda *_: None)
+        rename(inside, path, other)
+
+    monkeypatch.setattr(Inside, "rename", meanwhile)
+    done = trash.purge(planned, False, Report(), Left())
+    assert done.files == planned.files - len(planned.items[0].files)
+    assert len(list(here.iterdir())) == len(list(away.iterdir())) == len(planned.items[0].files)
+
+
 def test_a_folder_in_which_something_else_is_stays(triton_cache: Path) -> None:
     before, planned = snapshot(triton_cache), plan(triton_cache)
     one, other = (triton_cache / item.path for item in planned.items)
@@ -605,14 +642,17 @@ def test_what_is_written_into_the_working_folder_stays(
 
 
 def test_how_far_an_undo_is_with_whole_folders_is_said(triton_cache: Path) -> None:
-    planned, heard = plan(triton_cache), list[tuple[int, int | None]]()
+    planned, heard, looked = plan(triton_cache), list[tuple[int, int]](), list[int]()
     trash.purge(planned, False, Report(), Left())
 
     class Hearing(Report):
         def progress(self, done: int, total: int | None, unit: str) -> None:
-            if unit == "files":
+            if unit == "files" and total is None:
+                looked.append(done)
+            elif unit == "files" and total is not None:
                 heard.append((done, total))
 
     trash.undo(str(triton_cache), Hearing(), Left())
+    assert looked == sorted(looked) and looked[-1] > 0
     assert len(heard) >= len(planned.items)
     assert heard == sorted(heard) and {total for _, total in heard} == {planned.files}

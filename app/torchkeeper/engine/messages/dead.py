@@ -13,10 +13,13 @@ class Unknown(TypedDict):
 
 
 class PlanPurgeParams(OfPlace, total=False):
-    """in_use: what processes use goes, too."""
+    """in_use: what processes use goes, too. rows: whether somebody wants them, which is so unless
+    it is said.
+    """
 
     select: Select
     in_use: bool
+    rows: bool
 
 
 class _PlanPurgeResult(Measured):
@@ -87,9 +90,10 @@ PurgeResult = Done
 
 
 class UndoParams(OfPlace, total=False):
-    """receipt: of a purge, by default of the latest."""
+    """receipt: of a purge, by default of the latest. rows: as of PlanPurgeParams."""
 
     receipt: str | None
+    rows: bool
 
 
 UndoResult = Done

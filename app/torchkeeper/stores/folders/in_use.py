@@ -63,9 +63,9 @@ class OtherMounts:
         if pid not in self._foreign:
             self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
-                files = (file for item in self._items for file in item.files)
-                self._files = {file.inode: file.path for file in files if file.inode}
-                self._names = {os.fsencode(os.path.basename(at)) for at in self._files.values()}
+                self._files = {f[4]: f[0] for item in self._items for f in item.files if f[4]}
+                names = {at.rpartition("/")[2] for at in self._files.values()}
+                self._names = set(map(os.fsencode, names))
                 self._above = set(_line(self._root))
         return self._foreign[pid]
 

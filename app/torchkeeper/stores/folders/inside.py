@@ -11,16 +11,14 @@ import contextlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Iterator
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Folders that are kept open: most paths are in the same one as the last.
 _OPEN = 32
-_About = TypeVar("_About")
 
 
-class _Handle:
+class Handle:
     """An open folder, until nobody has it any more: what is forgotten may be in use elsewhere."""
 
     def __init__(self, number: int) -> None:
@@ -28,6 +26,11 @@ class _Handle:
 
     def __del__(self) -> None:
         os.close(self.number)
+
+    def inodes(self) -> dict[str, int]:
+        """The numbers of all that is in it now, by name."""
+        with os.scandir(self.number) as entries:
+            return {entry.name: entry.inode() for entry in entries}
 
 
 class Inside(contextlib.AbstractContextManager["Inside"]):
@@ -37,8 +40,8 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._handle = _Handle(os.open(root, _FOLDER))
-        self._open: dict[str, _Handle] = {}
+        self._handle = Handle(os.open(root, _FOLDER))
+        self._open: dict[str, Handle] = {}
         self._lock = threading.Lock()
 
     def __exit__(self, *_: object) -> None:
@@ -98,7 +101,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def set_mode(self, path: str, mode: int) -> None:
         """As chmod, of a folder."""
-        handle = _Handle(self.opened(path, os.O_RDONLY | os.O_DIRECTORY))
+        handle = Handle(self.opened(path, os.O_RDONLY | os.O_DIRECTORY))
         os.fchmod(handle.number, mode)
 
     def set_times(self, path: str, times: tuple[int, int]) -> None:
@@ -111,12 +114,10 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
             folder, name = self._above(path)
             os.utime(name, ns=times, dir_fd=folder.number, follow_symlinks=False)
 
-    def entries(self, path: str, about: Callable[[os.DirEntry[str]], _About]) -> dict[str, _About]:
-        """Something about each that is in a folder, by name."""
+    def looked_into(self, path: str) -> Handle:
+        """A folder, open to be looked into wherever it is moved, of which nobody sees that."""
         folder, name = self._above(path)
-        handle = _looked_into(name, folder.number)
-        with os.scandir(handle.number) as entries:
-            return {entry.name: about(entry) for entry in entries}
+        return _looked_into(name, folder.number)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, list[str], list[str], int]]:
         """Each folder below a path, what is deepest first: its path, the names of the folders and
@@ -140,7 +141,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
             raise failed
         self.remove_folder(path)
 
-    def _above(self, path: str) -> tuple[_Handle, str]:
+    def _above(self, path: str) -> tuple[Handle, str]:
         """The folder that a path is in, and its name there."""
         above, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
@@ -148,7 +149,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         with self._lock:
             return self._folder(above), name
 
-    def _folder(self, path: str) -> _Handle:
+    def _folder(self, path: str) -> Handle:
         if not path:
             return self._handle
         if (known := self._open.get(path)) is not None:
@@ -157,7 +158,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         for part in path.split("/"):
             if part in ("", ".", ".."):
                 raise ValueError(path)
-            handle = _Handle(os.open(part, _FOLDER, dir_fd=handle.number))
+            handle = Handle(os.open(part, _FOLDER, dir_fd=handle.number))
         if len(self._open) >= _OPEN:
             del self._open[next(iter(self._open))]
         self._open[path] = handle
@@ -171,11 +172,11 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
                     del self._open[known]
 
 
-def _looked_into(name: str, above: int) -> _Handle:
+def _looked_into(name: str, above: int) -> Handle:
     """A folder, of which nobody sees that it is read; what is another user's cannot be so."""
     with contextlib.suppress(PermissionError):
-        return _Handle(os.open(name, _FOLDER | getattr(os, "O_NOATIME", 0), dir_fd=above))
-    return _Handle(os.open(name, _FOLDER, dir_fd=above))
+        return Handle(os.open(name, _FOLDER | getattr(os, "O_NOATIME", 0), dir_fd=above))
+    return Handle(os.open(name, _FOLDER, dir_fd=above))
 
 
 def _walk(above: int, name: str, path: str) -> Iterator[tuple[str, list[str], list[str], int]]:

@@ -212,12 +212,15 @@ def _in(inside: Inside) -> list[str]:
         os.close(handle)
 
 
-def trashed(bin_: str) -> list[File]:
-    """The files of one receipt, by the paths they had."""
+def trashed(bin_: str, report: Report | None = None) -> list[File]:
+    """The files of one receipt, by the paths they had. ``report`` hears how many were looked at."""
+    report = report or Report()
     found: list[File] = []
     base = f"{within(bin_)}/{FILES}"
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
         for above, _, names, handle in inside.walk(base):
+            report.check()
+            report.progress(len(found), None, "files")
             folder = f"{above}/"[len(base) + 1 :]
             for name in names:
                 try:
@@ -522,7 +525,8 @@ def restore(
         whole = folders.move_back(inside, bin_, files, report)
         back = [file for file in files if file[0].rpartition("/")[0] in whole]
         paths = {file[0] for file in back}
-        rest = [item for item in items if not all(file[0] in paths for file in item.files)]
+        rest = items if len(back) < len(files) else []
+        rest = [item for item in rest if not all(file[0] in paths for file in item.files)]
         number = len(paths)
         # Lists last: PyTorch takes none of one of which a library is missing.
         for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):
@@ -542,7 +546,8 @@ def restore(
             discard(bin_)
         if paths or not files:
             folders.restore_times(inside, touched)
-    items = [item for item in items if all(file[0] in paths for file in item.files)]
+    if len(paths) < len(files):
+        items = [item for item in items if all(file[0] in paths for file in item.files)]
     done.count(item.kind for item in items)
     done.files = len(back)
     done.bytes = allocated(back)

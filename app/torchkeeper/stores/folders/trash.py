@@ -46,12 +46,12 @@ class Plan:
     @property
     def files(self) -> int:
         """How many files go; one that lists several entries counts once."""
-        return len({file.path for item in self.items for file in item.files})
+        return len({file[0] for item in self.items for file in item.files})
 
     @property
     def allocated(self) -> int:
         """Bytes on the disk; a file with several links in the plan counts once."""
-        return allocated(file for item in self.items for file in item.files)
+        return allocated([file for item in self.items for file in item.files])
 
 
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
@@ -163,7 +163,7 @@ class _Purging:
                 self._gone += [folder] if gone is item.files else [file.path for file in gone]
                 paths.update([file.path for file in gone])
                 # What two of a list have in common has gone with the first of them.
-                if all(file.path in paths for file in item.files):
+                if gone is item.files or all(file.path in paths for file in item.files):
                     self._kinds.append(item.kind)
         self.done.count(self._kinds)
         self.done.files = len(self._taken)
@@ -191,27 +191,30 @@ class _Purging:
         it was planned and has not changed; whether it has gone. It is looked at again there: with
         anything that somebody has written meanwhile it comes back. What fails goes file by file.
         """
-        there, inside, seen, found = within(bin_, folder), self._inside, {}, dict[str, int]()
+        there, inside, found = within(bin_, folder), self._inside, dict[str, int]()
+        planned = {file[0].rpartition("/")[2]: (file[1], file[2], file[4]) for file in files}
+        seen, looked = dict[str, int](), dict[str, tuple[int, int, tuple[int, int]]]()
         try:
+            handle = inside.looked_into(folder)
             # An open folder above it may have been moved elsewhere.
-            here = os.lstat(os.path.join(self._root, folder))
-            if not os.path.samestat(here, inside.stat(folder)):
+            here = os.fstat(handle.number)
+            if not os.path.samestat(here, os.lstat(f"{self._root}/{folder}")):
                 return False
-            looked = inside.entries(folder, lambda x: (x.inode(), x.stat(follow_symlinks=False)))
-            for file in files:
-                name = file[0].rpartition("/")[2]
-                if name not in looked or _changed(file, looked[name][1]):
-                    return False
-                seen[name] = looked[name][0]
-            if len(looked) > len(seen):
+            with os.scandir(handle.number) as entries:
+                for entry in entries:
+                    seen[entry.name], at = entry.inode(), entry.stat(follow_symlinks=False)
+                    looked[entry.name] = at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
+            if looked != planned:
                 return False
             self._move(folder, there)
         except OSError:
             return False
         with contextlib.suppress(OSError):
-            found = inside.entries(there, os.DirEntry.inode)
-        if found == seen:
-            return True
+            # Another one may have come in its place before it moved.
+            same = os.path.samestat(here, inside.stat(there))
+            found = (handle if same else inside.looked_into(there)).inodes()
+            if same and found == seen:
+                return True
         try:
             inside.rename(there, folder)
         except OSError:
@@ -388,7 +391,7 @@ def undo(
 
 
 def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -> Purged:
-    files = receipts.trashed(bin_)
+    files = receipts.trashed(bin_, report)
     try:
         journal = begun(root, "undo", report, receipt=os.path.basename(bin_))
         try:

@@ -91,8 +91,6 @@ PAGE = 1000
 _INFO, _VALUE = 1 << 20, 200
 #: Bytes of a value that are fetched at once.
 PIECE = 8 << 20
-#: Seconds between two messages about how far a scan is.
-_EVERY = 0.05
 #: When an item expires and was last used, as Entry has it.
 Times = tuple[float | None, float | None]
 
@@ -293,7 +291,6 @@ class Database:
         total = about if isinstance(about, int) else None
         endless = connecting.Endless(self.place, len(seen))
         seen.expect(total or 0)
-        told = 0.0
         looked = 0
         cursor, waiting, known = b"", untold.copy(), list[tuple[str, str]]()
         try:
@@ -314,9 +311,7 @@ class Database:
                     connection.send(b"".join(asked))
                 yield self._made(waiting, lengths)
                 waiting, known = known, []
-                if (now := time.monotonic()) - told > _EVERY:
-                    told = now
-                    report.progress(looked, None if total is None else max(looked, total), "keys")
+                report.progress(looked, None if total is None else max(looked, total), "keys")
             yield self._made(waiting, connection.read_many(len(waiting)))
         except Problem:
             untold[:] = waiting + known
