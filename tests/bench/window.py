@@ -36,6 +36,7 @@ seat = handover.claim()
 assert seat.first
 first = start.folder_of(sys.argv[1:])
 ahead = start.started(first)
+start.load_qt()
 from torchkeeper.gui import app
 from torchkeeper.gui.table.view import EntryTable
 paint = EntryTable.paintEvent

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,3 +26,13 @@ def test_many_objects_are_printed_as_each_alone(
 def test_a_text_that_looks_like_the_next_object_does_not_end_one() -> None:
     odd = [{"kind": '}, {"kind": "x"}'}, {"kind": "}, {"}, {"kind": '\\"}, {"kind": '}]
     assert json_lines(odd) == [json.dumps(one) for one in odd]
+
+
+def test_to_list_loads_nothing_of_signatures() -> None:
+    code = (
+        "import sys; import torchkeeper.cli.looking; "
+        "late = ('torchkeeper.client.signers', 'torchkeeper.stores.folders.owners'); "
+        "print([x for x in late if x in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -13,6 +14,8 @@ import pytest
 from PySide6.QtCore import QSettings
 from pytestqt.qtbot import QtBot
 
+from tests.bench import measure
+from tests.bench.window import FIRST_ROWS
 from tests.gui.conftest import PATIENCE, listed
 from tests.pace import LONG
 from torchkeeper.client.engines.process import Ahead, Engine
@@ -147,13 +150,37 @@ def test_an_engine_that_died_before_the_window_came_is_reported(
 def test_the_panes_nobody_sees_are_not_loaded_for_the_first_rows() -> None:
     code = (
         "import sys; import torchkeeper.gui.app; "
-        "late = ('inspector', 'dialogs', 'shots', 'activity', "
+        "late = ('inspector', 'dialogs', 'shots', 'activity', 'matrix', 'jobs.laps', "
         "'sidebar.deferred', 'sidebar.taking'); "
+        "others = ('sqlite3', 'socket', 'html', 'torchkeeper.client.words.explaining', "
+        "'torchkeeper.stores.folders.owners'); "
         "print([x for x in late if 'torchkeeper.gui.' + x in sys.modules], "
-        "'sqlite3' in sys.modules)"
+        "[x for x in others if x in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "[] False\n"
+    assert run.stdout == "[] []\n"
+
+
+def test_no_source_is_read_before_the_window() -> None:
+    # PySide looks in each for its "features", and linecache keeps it.
+    code = (
+        "import linecache; from torchkeeper.gui import start; start.load_qt(); "
+        "import torchkeeper.gui.app; print([x for x in linecache.cache if 'torchkeeper' in x])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
+def test_the_first_rows_are_painted_without_all_types_of_widgets(
+    fixture_cache: Path, tmp_path: Path
+) -> None:
+    # Asked for a viewport that Qt has made, PySide makes every one: no window has a calendar.
+    ask = "print('QCalendarWidget' in vars(sys.modules['PySide6.QtWidgets']), flush=True)"
+    code = FIRST_ROWS.replace("os._exit", f"{ask}; os._exit")
+    env = {**os.environ, **measure.environment(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    command = measure.python(code, str(fixture_cache))
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
 
 
 def test_what_is_asked_at_the_start_loads_nothing_of_recipes(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import output
-from torchkeeper.client import signers
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import found
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import Ends, Message, ends
+from torchkeeper.engine.protocol import Ends, Message, ends, traits
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -67,7 +66,10 @@ class Asker:
         """The result of one operation, which is of its type. Raises UserError."""
         self.rows.clear()
         protected.guard(op, params)
-        params |= signers.vouched(op, self.only_signed)
+        if traits(op).brings_code:
+            from torchkeeper.client import signers  # only here: it takes long to load
+
+            params |= signers.vouched(op, self.only_signed)
         places = [str(params.get(name) or "") for name in ("place", "into")]
         for several in ("nearest", "places"):
             places += map(str, params.get(several) or ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import sys
 
@@ -30,6 +31,7 @@ def run(files: list[str], alone: bool = False) -> int:
     ahead = None
     try:
         ahead = started(first)
+        load_qt()
         from torchkeeper.gui import app
     except ImportError as error:
         if ahead:
@@ -37,6 +39,16 @@ def run(files: list[str], alone: bool = False) -> int:
         raise display.missing(error) from error
 
     return app.run(files, ahead, first, seat)
+
+
+def load_qt() -> None:
+    """Load what all of Qt needs. Raises ImportError."""
+    from PySide6 import QtCore  # noqa: F401
+
+    # PySide puts its own in the place of Python's: it reads the source of every module that is
+    # imported from then on, and keeps it, to see whether it switches PySide's "features" on. None
+    # of ours does, and reading all of them takes as long as to make the widgets.
+    builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
 
 
 def folder_of(files: list[str]) -> str | None:

@@ -221,8 +221,10 @@ class Window(Shell):
         self.engines.trouble.connect(self.error_bar.tell)
         self.engines.stopped.connect(self.stopped)
         for name, view in (("entries", self.table), ("places", self.places_pane.list)):
-            menu = partial(self.open_menu, name, view.viewport())
-            view.customContextMenuRequested.connect(menu)
+            # Only then: asked for one that Qt has made, PySide makes all types of widgets.
+            view.customContextMenuRequested.connect(
+                lambda at, name=name, view=view: self.open_menu(name, view.viewport(), at)
+            )
 
     def _offer_places(self) -> None:
         names = "add-folder", "add-server", "open-bundle"

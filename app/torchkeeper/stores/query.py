@@ -22,7 +22,6 @@ from math import inf, nan
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, Entry, Problem
-from torchkeeper.stores.folders.owners import Accounts
 
 #: One term of a filter: which of many entries it lets through, in their order. For all of them at
 #: once, in one loop: a call for each takes three times as long.
@@ -175,6 +174,8 @@ def _text_term(token: str, field: str, value: str) -> Mask:
             raise Problem("bad-filter", token=token, why=f"the states are {states}")
         return lambda entries: [e.verdict == value for e in entries]
     if field == OWNER:
+        from torchkeeper.stores.folders.owners import Accounts  # few filters ask for an owner
+
         if value in (Accounts().myself, "root"):
             # With a minus in front, everything would match.
             why = "it finds what is of others than you and root; -is:foreign finds the rest"

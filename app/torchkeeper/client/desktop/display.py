@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import os
 import re
-import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -121,6 +120,8 @@ def _without(library: str) -> UserError:
 
 def _wayland(name: str, env: Mapping[str, str]) -> bool:
     """Whether somebody listens where a compositor does (wl_display_connect(3))."""
+    import socket  # only here: it takes some milliseconds
+
     path = os.path.join(env.get("XDG_RUNTIME_DIR", ""), name)
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as door:
         door.settimeout(PATIENCE)

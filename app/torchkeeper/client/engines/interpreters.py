@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.stores.folders import owners
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Writer
@@ -125,6 +124,8 @@ def writers(python: str) -> list[Writer]:
     ``owners.of_program_files``: itself, its environment, the Python that it is of with its standard
     library, and its packages with the folders they are in. Looks at the disk; starts nothing.
     """
+    from torchkeeper.stores.folders import owners  # only here: it takes long to load
+
     path = os.path.abspath(python)
     prefix = os.path.dirname(os.path.dirname(path))
     parts = [path, os.path.join(prefix, "pyvenv.cfg")]

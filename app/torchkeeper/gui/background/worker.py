@@ -83,7 +83,7 @@ _STEPS = 4
 #: Seconds between two progress messages of one request that are passed on.
 _PROGRESS_EVERY = 0.05
 #: Seconds that rows wait at most for those before them to be heard on the main thread.
-_HEARD = 0.05
+_HEARD = 0.25
 #: How far a job gives way (``nice``) to the window, and to whatever else this machine is for: it
 #: has a third of what another would have, and is not starved where all is busy.
 NICE = 5

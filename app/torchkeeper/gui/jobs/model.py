@@ -16,15 +16,13 @@ from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QO
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
-from torchkeeper.gui.jobs.laps import Lap
-from torchkeeper.gui.matrix.cells import ENDED as ENDED_CELLS
-from torchkeeper.gui.matrix.cells import FAILED as FAILED_CELL
-from torchkeeper.gui.matrix.cells import Cells
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
     from torchkeeper.client.words.outcomes import Outcome
+    from torchkeeper.gui.jobs.laps import Lap
+    from torchkeeper.gui.matrix.cells import Cells
 
 _tr = partial(QCoreApplication.translate, "Jobs")
 
@@ -145,6 +143,12 @@ class State(StrEnum):
 ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 
 
+def _no_cells() -> Cells:
+    from torchkeeper.gui.matrix.cells import Cells  # only here: at the start there are no jobs
+
+    return Cells()
+
+
 @dataclass(eq=False)
 class Job:
     """One job. kind: the operation. place: what it changes. left: how many entries it did not take;
@@ -173,7 +177,7 @@ class Job:
     placed: list[tuple[str, str]] = field(default_factory=list)
     asked: Asked = field(default_factory=Asked)
     laps: list[Lap] = field(default_factory=list)
-    cells: Cells = field(default_factory=Cells)
+    cells: Cells = field(default_factory=_no_cells)
     scratch: str = ""
     pace: Pace = field(default_factory=Pace)
     started: float | None = None
@@ -258,7 +262,7 @@ class Job:
             part = part if self.unit == "steps" and over < len(self.laps) else None
             return (over + (part or 0.0)) / len(self.laps) if over or part else None
         if self.traits.proves and self.cells:
-            over = sum(self.cells.counts.get(state, 0) for state in ENDED_CELLS)
+            over = self.cells.over
             return over / len(self.cells.rows) if over else None
         # Of a single cell nobody knows before it is over.
         return None if self.unit == "cells" and self.total == 1 else part
@@ -327,10 +331,9 @@ def lap_text(job: Job) -> str:
 
 def cells_text(job: Job) -> str:
     """How far a warm-up is: 3 of 12 cells · 1 failed · step 2 of 8."""
-    counts, whole = job.cells.counts, len(job.cells.rows)
-    over = sum(counts.get(state, 0) for state in ENDED_CELLS)
-    parts = [_tr("{} of {}").format(f"{over:,}", say.count(whole, "cell", "cells"))]
-    if failed := counts.get(FAILED_CELL, 0):
+    whole = say.count(len(job.cells.rows), "cell", "cells")
+    parts = [_tr("{} of {}").format(f"{job.cells.over:,}", whole)]
+    if failed := job.cells.counts.get("failed", 0):
         parts.append(_tr("{} failed").format(f"{failed:,}"))
     if job.unit == "steps" and job.total:
         parts.append(_tr("step {} of {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}"))

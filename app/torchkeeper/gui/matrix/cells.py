@@ -222,6 +222,11 @@ class Cells:
         return None if row is None else self.rows[row]
 
     @property
+    def over(self) -> int:
+        """How many have ended."""
+        return sum(self.counts.get(state, 0) for state in ENDED)
+
+    @property
     def bad(self) -> list[CellState]:
         """The cells that have ended and are not warm."""
         return [cell for cell in self.rows if cell.ended and not cell.good]

@@ -70,6 +70,8 @@ class SideList(QListView):
 
     def __init__(self, name: str, title: str) -> None:
         super().__init__()
+        # As that of the table: PySide knows its type.
+        self.setViewport(QWidget())
         self.setObjectName(name)
         self.setAccessibleName(title)
         self.setMouseTracking(True)

@@ -7,7 +7,6 @@ tests/test_house.py finds what goes past it.
 
 from __future__ import annotations
 
-import html
 import re
 import textwrap
 
@@ -45,6 +44,8 @@ def window_title(text: str) -> str:
 
 def explained(name: str, text: str) -> str:
     """A name and a text as What's This, which shows the name in bold."""
+    import html  # only here: it takes some milliseconds
+
     heading = f"<b>{html.escape(name)}</b><br>" if name else ""
     return f"<p>{heading}{html.escape(text)}</p>"
 
