@@ -24,6 +24,7 @@ from torchkeeper.engine import bundles, renaming
 from torchkeeper.engine.messages.entries import NamesRow
 from torchkeeper.engine.protocol import Message
 from torchkeeper.engine.session import Session
+from torchkeeper.stores.bundles import bundle as reading
 from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.verdict import machine
@@ -382,7 +383,7 @@ def test_a_bundle_that_was_looked_at_is_read_once(
             read.append(path)
             super().__init__(path, report)
 
-    for module in (renaming, bundles):
+    for module in (reading, bundles):
         monkeypatch.setattr(module, "Bundle", Counted)
     session = Session()
     renaming.origin(session, {"files": [file]}, Report())

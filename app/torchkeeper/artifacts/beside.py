@@ -95,6 +95,8 @@ ATOMIC = regex(_ATOMIC, re.ASCII)
 #: What Torchkeeper calls its own until they have their names.
 _OURS = regex(r"\.torchkeeper-(?:[0-9a-f]{12}|[A-Za-z0-9_]{8})\.tmp")
 _OUR_FOLDER = regex(r"tmp\.torchkeeper-[0-9a-f]{12}")
+#: What is in such a folder besides files of kernels: code, what of it is tuned, graphs.
+_PLACED = regex(rf"(?:[a-z2-7]{{51,52}}|{HEX64})(?:[._][^/]*)?|entry")
 #: A folder with the cache of a compile without caches.
 TEMPORARY = regex(RANDOM)
 _BISECT = "bisect"
@@ -240,7 +242,7 @@ def is_leftover(path: str, parts: list[str]) -> bool:
         return False
     folder = parts[-2]
     if _OUR_FOLDER.fullmatch(folder):
-        return triton.is_file(name)
+        return triton.is_file(name) or _PLACED.fullmatch(name) is not None
     if _OF_KERNEL.fullmatch(folder):
         return triton.is_folder(parts[:-2]) and triton.is_file(name)
     if match := _MID_WRITE.fullmatch(name):

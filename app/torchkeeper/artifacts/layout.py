@@ -19,7 +19,7 @@ import base64
 import functools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, triton
 from torchkeeper.artifacts.entry import Problem
@@ -107,8 +107,7 @@ _HEX32 = regex(r"[0-9a-f]{32}")
 _WORD = regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}")
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """What a path is: its kind and key, and the path that all files of its entry share."""
 
     kind: str
@@ -207,6 +206,9 @@ def canonical(path: str) -> str:
 
 def _locate(path: str) -> Located | None:
     parts = path.split("/")
+    kernel = triton.is_folder(parts[:-1]) and triton.is_own(parts[-2], parts[-1])
+    if kernel and not triton.is_common(parts[-2]):
+        return Located("triton", parts[-2], path[: -len(parts[-1]) - 1])  # most, in a large cache
     if found := _locate_code(path, parts) or _locate_payload(path, parts):
         return found
     if beside.is_leftover(path, parts):
@@ -220,7 +222,7 @@ def _locate(path: str) -> Located | None:
         found = _locate("/".join(parts[1:]))
         if found and (found.kind != "triton" or parts[1] == "triton"):
             return Located("lock", parts[0], parts[0])
-    if triton.is_folder(parts[:-1]) and triton.is_own(parts[-2], parts[-1]):
+    if kernel:
         return Located("triton", parts[-2], "/".join(parts[:-1]))
     known = beside.locate(path, parts)
     return Located(*known) if known else None

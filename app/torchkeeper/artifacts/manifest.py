@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _text
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.builds import Build, MadeIn, Native, build_from, origin_from
@@ -48,8 +48,7 @@ _MAX_TEXT = 1024
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedFile:
+class ListedFile(NamedTuple):
     """A file the manifest promises: its path in the zip, size in bytes, sha256."""
 
     path: str

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.engine.screening import cleared, screen_of
 from torchkeeper.engine.session import (
     Rows,
@@ -308,11 +309,20 @@ def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult
 # The key stays with whoever asks: an engine only gives out the manifest that is to be signed.
 
 
-def signature(_: Session, params: msg.SignatureParams, report: Report) -> msg.SignatureResult:
+def signature(session: Session, params: msg.SignatureParams, report: Report) -> msg.SignatureResult:
     """Who signed the bundle ``file``; signers: a file of allowed signers, or nothing."""
-    signers = params.get("signers")
-    trusted = path_of(signers) if signers else None
-    found = signing.signature_of(path_of(params["file"]), trusted, report)
+    path = path_of(params["file"])
+    # Why it cannot be read says who takes it in, unless its signature does.
+    with contextlib.suppress(Problem), session.look_into(path, report) as bundle:
+        if not bundle.signed:
+            none = Signature("none", None, None, None, bundle.manifest_sha256)
+            return cast("msg.SignatureResult", none._asdict())
+    return signed_by(path, params.get("signers"), report)
+
+
+def signed_by(path: str, signers: str | None, report: Report) -> msg.SignatureResult:
+    """As ``signature``, where the bundle is not taken in next."""
+    found = signing.signature_of(path, path_of(signers) if signers else None, report)
     return cast("msg.SignatureResult", found._asdict())
 
 

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
     from torchkeeper.engine.messages import compiling, entries, verdicts
     from torchkeeper.engine.messages import places as msg
-    from torchkeeper.engine.messages.bundles import SignatureParams
     from torchkeeper.engine.messages.dead import TrashParams, TrashResult
     from torchkeeper.engine.messages.verdicts import KnowParams, KnowResult, ProbeParams
     from torchkeeper.verdict.probed import Env
@@ -146,10 +145,9 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     store.close()
     tell_refused(store, report)
     if store.signable and params.get("signers"):
-        from torchkeeper.engine.bundles import signature
+        from torchkeeper.engine.bundles import signed_by
 
-        asked_of: SignatureParams = {"file": store.place, "signers": params["signers"]}
-        totals["signature"] = signature(session, asked_of, report)
+        totals["signature"] = signed_by(store.place, params["signers"], report)
     return totals
 
 

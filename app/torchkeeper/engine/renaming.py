@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def origin(session: Session, params: msg.OriginParams, report: Report) -> msg.OriginResult:
     """What bundles say of where they were made, unproven."""
     found: list[msg.Origin] = []
-    session.bundles.clear()
-    for path in params["files"]:
-        with Bundle(path_of(path), report) as bundle:
-            session.bundles[path] = bundle
+    files = list(map(path_of, params["files"]))
+    session.bundles = {path: one for path, one in session.bundles.items() if path in files}
+    for path in files:
+        with session.look_into(path, report) as bundle:
             found.append({"file": path, "made_in": bundle.made_in, **claims(bundle)})
     return {"files": found}
 

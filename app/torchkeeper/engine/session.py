@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: What is known of every entry by its files alone.
 _OF_FILES = frozenset({"kind", "size", "files", "age", query.OWNER})
+#: Bundles that were looked into and are remembered, at most: the last ones.
+_LOOKED_INTO = 8
 
 
 @dataclass
@@ -71,6 +73,19 @@ class Session:
         if scheme.local:
             tell_cut_off(place, report)
         return scheme.opened(place, report, self.secrets.get(place))
+
+    def look_into(self, path: str, report: Report) -> Bundle:
+        """A bundle, open for reading, which whoever takes it in next need not read again. Raises
+        Problem as ``Bundle``.
+        """
+        from torchkeeper.stores.bundles.bundle import Bundle
+
+        known = self.bundles.pop(path, None)
+        bundle = known if known and known.again() else Bundle(path, report)
+        self.bundles[path] = bundle
+        if len(self.bundles) > _LOOKED_INTO:
+            del self.bundles[next(iter(self.bundles))]
+        return bundle
 
     def full(self, place: str, kind: str, path: str, report: Report) -> detail.Full:
         """An entry in full, as its place lists it. Raises Problem("entry-gone")."""

@@ -24,6 +24,9 @@ from tests.stores.building import filling, import_bundle
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.engine.protocol import TABLE
+from torchkeeper.engine.serve import perform
+from torchkeeper.engine.session import Session
 from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles.bundle import Bundle
 from torchkeeper.stores.describe import Described, describe
@@ -598,6 +601,50 @@ def test_one_that_was_closed_is_read_again_only_if_it_has_changed(
     file.unlink()
     with pytest.raises(Problem, match="file-missing"):
         bundle.again()
+
+
+def test_one_that_was_looked_into_is_not_read_again(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, file = Session(), tmp_path / "b"
+    shutil.copy(good, file)
+    read: list[str] = []
+    once = Bundle._read
+
+    def counted(self: Bundle, report: Report) -> None:
+        read.append(self.path)
+        once(self, report)
+
+    monkeypatch.setattr(Bundle, "_read", counted)
+
+    def ask(operation: str, **params: Any) -> Any:
+        return perform(TABLE[operation], session, params, Report())
+
+    def asked() -> int:
+        read.clear()
+        signature = ask("signature", file=str(file), signers=None)
+        with zipfile.ZipFile(file) as archive:
+            manifest = hashlib.sha256(archive.read("manifest.json")).hexdigest()
+        assert (signature["status"], signature["manifest"]) == ("none", manifest)
+        ask("origin", files=[str(file)])
+        return len(read)
+
+    assert asked() == 1
+    assert asked() == 0
+    assert ask("import", files=[str(file)], into=str(tmp_path / "x"))["entries"]
+    assert read == []
+    assert asked() == 1, "it is kept for one only"
+    assert ask("copy", place=str(file), into=str(tmp_path / "y"))["entries"]
+    assert len(read) == 1
+    # Of one that has changed since nothing is known.
+    asked()
+    shutil.copy(good, file)
+    assert asked() == 1
+    for number in range(20):
+        shutil.copy(good, tmp_path / f"{number}")
+        ask("signature", file=str(tmp_path / f"{number}"), signers=None)
+    assert len(session.bundles) == 8
+    session.close()
 
 
 @pytest.mark.parametrize("after", [0, 5, 40])

@@ -45,8 +45,8 @@ _Left = Callable[[Offer, Item, Problem], None]
 
 @dataclass
 class Written:
-    """An entry that was written. folder: the temporary path of that of a whole kernel, or "".
-    files: those of its ``todo``, in order.
+    """An entry that was written. folder: the temporary path of the folder that is to appear with
+    it, or "". files: those of its ``todo``, in order.
     """
 
     plan: Plan
@@ -66,6 +66,8 @@ class Arriving:
         self._waiting: list[Written] = []
         self._files = self._bytes = self._begun = 0
         self._names: set[str] = set()
+        # Temporary folders, by the paths that they are to have.
+        self._folders: dict[str, str] = {}
         self._touched: set[str] = set()
         self._pool = ThreadPoolExecutor(_AT_ONCE)
 
@@ -90,12 +92,16 @@ class Arriving:
         self._journal.note(["new", self._relative(path)])
         return path
 
-    def temporary_folder(self, folder: str) -> str:
-        """A new folder in a folder, for a kernel."""
-        path = self._journal.temporary_folder(folder)
-        self._journal.note(["new", self._relative(path)])
-        os.mkdir(path)
-        return path
+    def folder_for(self, path: str) -> str:
+        """Where the files are written meanwhile whose folder appears with them, at a path."""
+        if path not in self._folders:
+            above = os.path.dirname(path)
+            self.make_folders(above)
+            made = self._journal.temporary_folder(above)
+            self._journal.note(["new", self._relative(made)])
+            os.mkdir(made)
+            self._folders[path] = made
+        return self._folders[path]
 
     def taken(self, names: Iterable[str]) -> bool:
         """Whether an entry that waits is to have one of these names."""
@@ -113,28 +119,35 @@ class Arriving:
         return self._files >= _FILES or self._bytes >= _BYTES
 
     def arrive(self) -> tuple[list[Written], list[Written]]:
-        """Give all that wait their names, in order; returns them, and the kernels that Triton has
-        begun meanwhile, of which nothing was placed. Raises Problem as ``merging.put``.
+        """Give all that wait their names, in order; returns them, and those in whose folders
+        somebody has begun meanwhile, of which nothing was placed. Raises Problem as
+        ``merging.put``.
         """
         waiting, self._waiting, self._names = self._waiting, [], set()
+        folders, self._folders = self._folders, {}
         self._files = self._bytes = self._begun = 0
-        folders = {one.folder for one in waiting if one.folder}
-        self._sync([temporary for one in waiting for temporary in one.files], folders)
-        noted = [(one, self._steps(one)) for one in waiting]
+        self._sync([path for one in waiting for path in one.files], set(folders.values()))
+        wholes: dict[str, dict[str, list[int]]] = {}
+        noted = [(one, self._steps(one, wholes)) for one in waiting]
         self._journal.note(*(step for _, steps in noted for step in steps))
         self._journal.sync()
+        for path in folders.values() if len(wholes) < len(folders) else ():
+            if path not in wholes:
+                shutil.rmtree(path, ignore_errors=True)  # what was to come into it was left
+        came: dict[str, bool] = {}
         there, late = list[Written](), list[Written]()
         for one, steps in noted:
             self._meanwhile()
-            plan, came = one.plan, True
+            plan = one.plan
             if one.folder:
-                came = self._rename_kernel(one.folder, plan.folder)
+                if one.folder not in came:
+                    came[one.folder] = self._rename_folder(one.folder, plan)
             else:
                 for temporary, (_, path), step in zip(one.files, plan.todo, steps, strict=True):
                     self._rename(temporary, path, step[4])
             if plan.listed:
                 self._list(*plan.listed)
-            (there if came else late).append(one)
+            (there if came.get(one.folder, True) else late).append(one)
         return there, late
 
     def finish(self) -> None:
@@ -145,10 +158,17 @@ class Arriving:
         self._volume.close()
         self._pool.shutdown()
 
-    def _steps(self, one: Written) -> list[list[object]]:
+    def _steps(self, one: Written, wholes: dict[str, dict[str, list[int]]]) -> list[list[object]]:
+        """What is noted of an entry. wholes: the stamps of what comes with each temporary folder:
+        those of later entries in it are added there.
+        """
         if one.folder:
-            stamps = {os.path.basename(path): stamp_of(path) for path in one.files}
-            names = self._relative(one.folder), self._relative(one.plan.folder)
+            begin = len(one.folder) + 1
+            stamps = {path[begin:]: stamp_of(path) for path in one.files}
+            if (known := wholes.setdefault(one.folder, stamps)) is not stamps:
+                known.update(stamps)
+                return []
+            names = self._relative(one.folder), self._relative(one.plan.whole)
             return [["kernel", *names, stamp_of(one.folder)[:1], stamps]]
         found: list[list[object]] = []
         for temporary, (_, path) in zip(one.files, one.plan.todo, strict=True):
@@ -177,15 +197,17 @@ class Arriving:
             os.unlink(temporary)
         self._touched.add(os.path.dirname(path))
 
-    def _rename_kernel(self, temporary: str, path: str) -> bool:
+    def _rename_folder(self, temporary: str, plan: Plan) -> bool:
         try:
-            os.rename(temporary, path)
+            os.rename(temporary, plan.whole)
         except OSError:
-            if not os.path.isdir(path):
-                raise
+            if not os.path.isdir(plan.whole):
+                if plan.folder:
+                    raise
+                self.make_folders(plan.whole)  # a file system that renames files alone
             shutil.rmtree(temporary, ignore_errors=True)
             return False
-        self._touched.add(os.path.dirname(path))
+        self._touched.add(os.path.dirname(plan.whole))
         return True
 
     def _list(self, path: str, item: Listed) -> None:
@@ -341,7 +363,7 @@ class _Placer:
         """Place one entry, or have it left. Raises Lost, after taking back what it wrote, and
         OSError for what concerns all.
         """
-        mark = len(self._journal.steps)
+        mark, written = len(self._journal.steps), None
         try:
             plan = self._target.plan(item, offered, self._pouring)
             if plan.listed or self.arriving.taken(plan.names):
@@ -353,12 +375,19 @@ class _Placer:
             if not plan.new:
                 self.done.exists += 1
                 return
-            full = self.arriving.add(self._write(plan, item, offered))
+            folder = self.arriving.folder_for(plan.whole) if plan.whole else ""
+            # That may be others', too: it stays where this entry is left.
+            mark, written = len(self._journal.steps), Written(plan, item, offered, folder)
+            self._write(written)
+            full = self.arriving.add(written)
             # Whether a list takes an item shows when it gets there.
             if plan.listed:
                 self.arrive()
         except (Problem, Lost) as e:
             take_back(self._root, self._journal.steps[mark:])
+            for path in written.files if written and written.folder else ():
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
             if isinstance(e, Lost):
                 raise
             self.left(item, e)
@@ -388,28 +417,25 @@ class _Placer:
             if self._placed:
                 self._placed(one.item, one.plan.home)
         for one in late:
-            # Triton has begun the same kernel meanwhile: only what is still missing is placed.
+            # Somebody has begun the same folder meanwhile: only what is still missing is placed.
             self.place(one.item, one.offered)
         if late:
             self.arrive()
 
-    def _write(self, plan: Plan, item: Item, offered: Offered) -> Written:
+    def _write(self, written: Written) -> None:
         """Write the files of an entry under temporary names, and check them."""
-        written, digests = Written(plan, item, offered), list[str]()
-        if plan.whole:
-            above = os.path.dirname(plan.folder)
-            self.arriving.make_folders(above)
-            written.folder = self.arriving.temporary_folder(above)
+        plan, item, offered = written.plan, written.item, written.offered
+        digests = list[str]()
         for file, target in plan.todo:
             if written.folder:
-                path = f"{written.folder}/{file.name}"
+                path = written.folder + target[len(plan.whole) :]
+                written.files.append(path)
                 digest = _write(path, offered, item, file, self._pouring, plan.folder)
             else:
                 path, digest = self._beside(target, plan, item, offered, file)
+                written.files.append(path)
             digests.append(digest)
-            written.files.append(path)
         placing.check_whole(plan, item, digests)
-        return written
 
     def _beside(
         self, target: str, plan: Plan, item: Item, offered: Offered, file: File

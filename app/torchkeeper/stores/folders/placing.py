@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 ORDER = (
     "triton", "code", "autotune", "pgo", "fxgraph", "aotautograd", "precompile", "aoti_eager",
 )  # fmt: skip
+#: Those whose files lie in folders in which there are no others: kernels, and these.
+_LOWEST = frozenset({"code", "autotune", "fxgraph", "aotautograd"})
 #: Folders that only Inductor's cache has.
 _INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager"})
 
@@ -38,16 +40,17 @@ _INDUCTOR = frozenset({"fxgraph", "aotautograd", "triton", "dynamo", "aoti_eager
 class Plan:
     """What placing one entry comes to. home: its path in the folder. todo: the files to be written,
     in order, with their full paths. replaced: those paths that hold something broken. folder: that
-    of a kernel, whose group files name it, else "". whole: nothing of the kernel is there, so that
-    its folder can appear at once. there: the digests of the files that are there, by name. listed:
-    the full path of a list, and what is put into it after the files; None for nothing.
+    of a kernel, whose group files name it, else "". whole: the folder of the files, where that is
+    not there, so that it can appear at once with all that comes into it, else "". there: the
+    digests of the files that are there, by name. listed: the full path of a list, and what is put
+    into it after the files; None for nothing.
     """
 
     home: str
     todo: tuple[tuple[File, str], ...] = ()
     replaced: frozenset[str] = frozenset()
     folder: str = ""
-    whole: bool = False
+    whole: str = ""
     there: tuple[tuple[str, str], ...] = ()
     listed: tuple[str, Listed] | None = None
 
@@ -59,7 +62,7 @@ class Plan:
     @property
     def names(self) -> list[str]:
         """The paths that are taken when it has come; of a whole kernel that of its folder."""
-        if self.whole:
+        if self.whole and self.folder:
             return [self.folder]
         return [*(path for _, path in self.todo), *([self.listed[0]] if self.listed else ())]
 
@@ -97,7 +100,7 @@ class Target:
     def _plan(self, item: Item, offered: Offered, pouring: Pouring) -> Plan:
         if item.kind == "triton":
             return self._plan_kernel(item, offered, pouring)
-        todo, replaced, there = [], [], []
+        todo, replaced, there, new = [], [], [], set[str]()
         inner = "inductor_cache/" if self._style == "vllm" else ""
         listed = None
         if item.kind == "aoti_eager":
@@ -108,7 +111,9 @@ class Target:
             if file.path == item.path and item.kind == "aoti_eager":
                 continue
             target = os.path.join(self.root, inner + file.path)
-            known = self._digest(target, "", pouring)
+            folder = os.path.dirname(target)
+            is_there = target in self._claimed or os.path.lexists(folder)
+            known = self._digest(target, "", pouring) if is_there else None
             if known is not None:
                 if known == _promised(offered, item, file, target, pouring):
                     there.append((file.name, known))
@@ -116,12 +121,13 @@ class Target:
                 if not _surely_broken(item, target):
                     raise Problem("key-taken", path=file.path)
                 replaced.append(target)
-            missing_folders(os.path.dirname(target), self.root)
+            new.add(folder if missing_folders(folder, self.root) else "")
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
-        todo.sort(key=lambda pair: pair[0].name.endswith(".so"))
+        todo.sort(key=lambda pair: pair[1].endswith(".so"))
+        whole = new.pop() if len(new) == 1 and item.kind in _LOWEST else ""
         return Plan(
-            inner + item.path, tuple(todo), frozenset(replaced), there=tuple(there), listed=listed
+            inner + item.path, tuple(todo), frozenset(replaced), "", whole, tuple(there), listed
         )
 
     def _plan_listed(
@@ -154,12 +160,16 @@ class Target:
         else:
             home = item.key if self._style == "triton" else f"triton_cache/{item.key}"
         folder = os.path.join(self.root, home)
-        if os.path.islink(folder) or (os.path.lexists(folder) and not os.path.isdir(folder)):
-            raise Problem("key-taken", path=home)
+        try:
+            is_there = stat.S_ISDIR(os.lstat(folder).st_mode)
+            if not is_there:
+                raise Problem("key-taken", path=home)
+        except OSError:
+            is_there = False
         files = [(file, f"{folder}/{file.name}") for file in item.files]
-        if folder not in self._claimed and not (os.path.isdir(folder) and os.listdir(folder)):
+        if folder not in self._claimed and not (is_there and os.listdir(folder)):
             missing_folders(os.path.dirname(folder), self.root)
-            return Plan(home, tuple(files), folder=folder, whole=True)
+            return Plan(home, tuple(files), folder=folder, whole=folder)
         missing, replaced, there = [], [], []
         for file, target in files:
             known = self._digest(target, item.kind, pouring)
