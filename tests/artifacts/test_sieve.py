@@ -119,6 +119,34 @@ def test_it_is_found_across_the_borders_of_pieces(
     assert set(fast(data, pieces)) == set(plain(data))
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(_PARTS, max_size=5), max_size=12), st.binary(max_size=3))
+def test_streams_searched_together_are_searched_as_if_each_was_alone(
+    streams: list[list[bytes]], between: bytes
+) -> None:
+    whole = [between.join(parts) for parts in streams]
+    found = {number: here for number, some in Scanner(OWN).each(whole) if (here := list(some))}
+    assert found == {number: some for number, data in enumerate(whole) if (some := plain(data))}
+
+
+def test_nothing_is_found_across_two_streams_wherever_it_is_cut() -> None:
+    for text in PLANTED:
+        for cut in range(len(text) + 1):
+            pair = [b"= '" * 9 + text[:cut], text[cut:] + b"'\n" * 9]
+            found = {number: list(some) for number, some in Scanner(OWN).each(pair)}
+            for number, data in enumerate(pair):
+                assert found.get(number, []) == plain(data), (text, cut)
+
+
+@pytest.mark.parametrize("beside", [b"", b"a", b"_9", b"\0", b"='", b"hf_", b"\x8c\x08", b"\n"])
+def test_what_is_beside_a_stream_makes_no_difference_to_it(beside: bytes) -> None:
+    """A name before it, a letter behind it: in one stream they would."""
+    streams = [one for text in PLANTED for one in (beside, text, beside[::-1], text[1:], b"")]
+    found = {number: list(some) for number, some in Scanner(OWN).each(streams)}
+    for number, data in enumerate(streams):
+        assert found.get(number, []) == plain(data) == fast(data, [len(data) + 1]), data
+
+
 def test_every_alignment_at_the_border_of_a_piece_is_as_good_as_any() -> None:
     for text in PLANTED:
         there = [one for one in plain(b" " * 3000 + text) if isinstance(one, Leak)]

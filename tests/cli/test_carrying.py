@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from tests.snapshots import snapshot
 from tests.stores.building import pairs
 from tests.stores.bundles.test_bundle import edit
 from torchkeeper.artifacts.code import key_of
-from torchkeeper.client.engines import probes
+from torchkeeper.cli import leaving
+from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.process import Engine
 
 
@@ -40,6 +42,23 @@ def moved(cache: Path, native: Any) -> tuple[Any, int]:
         for file in (source, source.with_suffix(".so")):
             file.rename(cache / key[1:3] / file.name.replace(old, key))
     return {**native, "commands": commands}, count
+
+
+def test_where_nothing_is_built_no_torch_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(probes, "environment", asked.append)
+    monkeypatch.setattr(interpreters, "chosen", lambda _: "/python")
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "cab.cpp").touch()
+    assert leaving.maker_of(Namespace(env=None), str(tmp_path)) is None
+    assert not asked
+    leaving.maker_of(Namespace(env="/python"), str(tmp_path))
+    (tmp_path / "ab" / "cab.so").touch()
+    leaving.maker_of(Namespace(env=None), str(tmp_path))
+    leaving.maker_of(Namespace(env=None))
+    assert asked == ["/python"] * 3
 
 
 @pytest.mark.torch

@@ -22,6 +22,7 @@ from torchkeeper.stores.folders import guard, importing, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.reader import Reader
+from torchkeeper.stores.screening import Screen
 
 Params = dict[str, Any]
 
@@ -92,7 +93,11 @@ def _empty(params: Params, report: Heard) -> Any:
 def _export(params: Params, report: Heard) -> Any:
     folder, ones = chosen(params["source"])
     kept = [one for one in ones if one.entry.kind not in ("lock", "unknown")]
-    return export(kept, folder, params["output"], report, report.leave, params["replace"])
+    with Reader() as reader:
+        # Searched while it is written, as far as it is not to be seen.
+        screen = Screen(report, report.leave, reader)
+        output, replace = params["output"], params["replace"]
+        return export(kept, folder, output, report, report.leave, replace, screen=screen)
 
 
 def _sign(params: Params, report: Heard) -> Any:

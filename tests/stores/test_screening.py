@@ -16,18 +16,24 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.artifacts.test_sieve import PLANTED, plain
 from tests.redis_server import dump, serving
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
+from torchkeeper.artifacts.leakforms import Leak
+from torchkeeper.artifacts.leaks import SMALL
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.shapes import Secrets
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.protocol import Message
+from torchkeeper.stores import atomic
+from torchkeeper.stores.bundles import parts
 from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.export import export
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.items import File, Item
+from torchkeeper.stores.items import CHUNK, File, Item
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.screening import Screen
 
@@ -164,6 +170,101 @@ def test_what_is_named_after_its_source_stays_out(fixture_cache: Path, tmp_path:
     assert left_of(findings) == {("code", "secret-fixed")}
     assert (done["leaks"]["redacted"], done["leaks"]["fixed"]) == (7, 1)
     assert b"hf_aB3" not in output.read_bytes()
+
+
+TOKEN = b"hf_" + b"aB3dE6gH9jK2mN5pQ8sT1vW4"
+
+
+def _sources(cache: Path, contents: Iterable[bytes]) -> list[Path]:
+    """Generated code of these bytes, in the order in which a bundle has it."""
+    paths = []
+    for number, data in enumerate(contents):
+        stem = "c" + "abcdefgh"[number] * 51
+        path = cache / stem[1:3] / f"{stem}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        paths.append(path)
+    return paths
+
+
+def test_what_is_searched_while_it_is_written_has_no_name_before_it_is_clear(
+    tmp_path: Path,
+) -> None:
+    """At the borders of what is searched together, and of the pieces of what is large."""
+    cache, folder = tmp_path / "cache", tmp_path / "out"
+    folder.mkdir()
+    output = folder / "b.torchcache"
+    output.write_bytes(b"before")
+    sizes = [SMALL - 40, 30, 0, SMALL - 1, SMALL, 3 * CHUNK, 100]
+    plain = [b"\n" * size for size in sizes]
+    paths = _sources(cache, plain)
+    with Engine() as engine:
+        for number, size in enumerate(sizes):
+            borders = {0, size, *(n for n in (SMALL, CHUNK, 2 * CHUNK) if n < size)}
+            for at in sorted({max(0, border - cut) for border in borders for cut in (0, 14)}):
+                paths[number].write_bytes(plain[number][:at] + TOKEN + plain[number][at:])
+                with pytest.raises(UserError) as caught:
+                    engine.call("export", {"place": str(cache), "output": str(output)})
+                assert caught.value.code == "secrets-found"
+                assert (caught.value.params["secrets"], caught.value.params["fixed"]) == (1, 1)
+                assert os.listdir(folder) == [output.name]
+                assert output.read_bytes() == b"before"
+            paths[number].write_bytes(plain[number])
+    # Parts of one in two files are none.
+    paths[0].write_bytes(b"\n" * (SMALL - 60) + TOKEN[:9])
+    paths[1].write_bytes(TOKEN[9:])
+    for path in paths[2:]:
+        path.unlink()
+    done, _ = ask("export", place=str(cache), output=str(output))
+    assert (done["entries"], done["leaks"]["secrets"]) == (2, 0)
+    with Bundle(str(output), Report()) as bundle:
+        assert len(bundle.items()) == 2
+
+
+def test_a_secret_of_any_form_ends_an_export(tmp_path: Path) -> None:
+    """What the scanner finds at every border is tried there (test_sieve); here, that it is heard,
+    and that nothing stays.
+    """
+    cache, folder = tmp_path / "cache", tmp_path / "out"
+    folder.mkdir()
+    texts = [text for text in PLANTED if any(isinstance(one, Leak) for one in plain(text))]
+    assert len(texts) > 20
+    paths = _sources(cache, [b"", b"x = 1", b"y = 2"])
+    sizes = (0, SMALL - 5, SMALL, CHUNK - 5, CHUNK, 2 * CHUNK - 9)
+    with Engine() as engine:
+        for number, text in enumerate(texts):
+            path, size = paths[number % 3], sizes[number % len(sizes)]
+            before = path.read_bytes()
+            path.write_bytes(b"\n" * size + text + b"\n" * (number % 2 * CHUNK))
+            with pytest.raises(UserError) as caught:
+                engine.call("export", {"place": str(cache), "output": str(folder / "b.torchcache")})
+            assert caught.value.code == "secrets-found", text
+            assert not os.listdir(folder)
+            path.write_bytes(before)
+        engine.call("export", {"place": str(cache), "output": str(folder / "b.torchcache")})
+
+
+def test_where_a_bundle_has_a_name_at_once_it_is_searched_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _sources(tmp_path / "cache", [b"x = '%b'" % TOKEN])
+    folder, left = Folder(str(tmp_path / "cache")), list[tuple[Item, Problem]]()
+    written: list[str] = []
+    monkeypatch.setattr(atomic, "_nameless", lambda *_: None)
+    monkeypatch.setattr(parts.Members, "add", lambda _, name, *_args: written.append(name))
+    with Reader() as reader:
+        every = [
+            one for batch in describe(folder.items(Report()), folder, reader, Report())
+            for one in batch
+        ]  # fmt: skip
+        screen = Screen(Report(), lambda i, p: left.append((i, p)), reader)
+        with pytest.raises(Problem) as caught:
+            export(every, folder, str(tmp_path / "b"), Report(), screen=screen,
+                   left=lambda i, p: left.append((i, p)))  # fmt: skip
+    assert caught.value.code == "secrets-found"
+    assert not written
+    assert not left
+    assert os.listdir(tmp_path) == ["cache"]
 
 
 def test_private_facts_never_keep_anything_back(filled: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import itertools
 import json
 import pickletools
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
@@ -132,7 +133,7 @@ AHEAD, BEHIND = 2 * MAX_VALUE, 512
 #: byte of so many is asked, so many letters make a run, and so many bytes are near.
 _MOSTLY, _EACH, _RUN = 0.5, 61, b"\1" * 12
 #: What is smaller is searched in any case.
-_SMALL = 256 << 10
+SMALL = 256 << 10
 _NEAR = 4 << 10
 _PRINTABLE = bytes(byte in b"\t\n\r" or 32 <= byte < 127 for byte in range(256))
 #: Bytes of a fixed text, at most.
@@ -162,17 +163,33 @@ class Scanner:
         self._window = window[kept:]
         self._at += kept
 
+    def each(self, parts: Sequence[bytes]) -> Iterator[tuple[int, Iterator[Leak | Fact]]]:
+        """What is in each of some whole streams that are SMALL, by its number, as one that is fed
+        with it alone finds it: the sieve has all of them at once, and what it finds is tried in the
+        bytes of its own stream.
+        """
+        starts = list(itertools.accumulate((len(part) + 1 for part in parts), initial=0))
+        joined = b"\0".join(parts)  # which is in no text that is looked for
+        found = self._sieve.find(joined, 0, len(joined))
+        for number, some in itertools.groupby(found, lambda one: bisect_right(starts, one[0]) - 1):
+            where = [(begin - starts[number], text) for begin, text in some]
+            yield number, self._tried(parts[number], where)
+
     def _search(self, window: bytes, start: int, end: int) -> Iterator[Leak | Fact]:
         for first, behind in _texts(window, start, end):
-            at = first
-            for begin, text in self._sieve.find(window, first, behind):
-                if begin < at:
-                    continue
-                at = begin + 1
-                for found in self._try(window, text, begin):
-                    if isinstance(found, Leak) and found.what == "token":
-                        at = max(at, found.end)  # nothing begins within one
-                    yield _moved(found, self._at)
+            for found in self._tried(window, self._sieve.find(window, first, behind)):
+                yield _moved(found, self._at)
+
+    def _tried(self, data: bytes, where: Iterable[tuple[int, bytes]]) -> Iterator[Leak | Fact]:
+        at = 0
+        for begin, text in where:
+            if begin < at:
+                continue
+            at = begin + 1
+            for found in self._try(data, text, begin):
+                if isinstance(found, Leak) and found.what == "token":
+                    at = max(at, found.end)  # nothing begins within one
+                yield found
 
     def _try(self, data: bytes, text: bytes, at: int) -> Iterator[Leak | Fact]:
         end = at + len(text)
@@ -190,7 +207,7 @@ def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
     """
     shift = max(start - _NEAR, 0)
     some = window[start:end:_EACH].translate(_PRINTABLE)
-    if end - start < _SMALL or some.count(1) >= _MOSTLY * len(some):
+    if end - start < SMALL or some.count(1) >= _MOSTLY * len(some):
         yield start, end
         return
     marks = window[shift : end + _NEAR].translate(_PRINTABLE)

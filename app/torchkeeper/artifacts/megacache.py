@@ -135,7 +135,6 @@ def size_of(sections: Iterable[tuple[str, Iterable[tuple[str, int]]]]) -> int:
 
 
 def _text_size(text: str) -> int:
-    """Bytes of a text in base64."""
     return -(-len(text.encode()) // 3) * 4
 
 

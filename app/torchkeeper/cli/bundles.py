@@ -77,7 +77,7 @@ def export(args: argparse.Namespace) -> int:
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
     objects = scheme_of(args.place).holds_objects and os.path.isdir(args.place)
-    maker = leaving.maker_of(args) if objects else None
+    maker = leaving.maker_of(args, args.place) if objects else None
     if args.key and not args.dry_run:
         check_key(args.key)
     with asking(args) as asker:
@@ -369,7 +369,7 @@ def copy(args: argparse.Namespace) -> int:
     names = from_file and what == "folder"
     here = leaving.here_of(args, [args.source]) if names else None
     told = from_file or not scheme_of(args.source).holds_objects
-    maker = leaving.maker_of(args) if what == "bundle" and not told else None
+    maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
     with asking(args) as asker:
         asker.only_signed = signed
         envs = known(asker.engine, args.filter, args.env)

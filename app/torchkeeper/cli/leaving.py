@@ -43,10 +43,13 @@ class Here(NamedTuple):
     facts: Env
 
 
-def maker_of(args: argparse.Namespace) -> Env | None:
+def maker_of(args: argparse.Namespace, folder: str | None = None) -> Env | None:
     """The facts of the interpreter whose torch may have built objects. None where none was named
-    and none has a torch: a bundle is then the same, less what it says of its objects.
+    and none has a torch: a bundle is then the same, less what it says of its objects. None as well
+    where a folder has nothing built in it: to ask torch takes seconds, and 400 MB.
     """
+    if folder and not args.env and not carrying.has_objects(folder):
+        return None
     try:
         return probes.environment(interpreters.chosen(args.env))
     except UserError:

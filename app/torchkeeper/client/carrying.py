@@ -25,6 +25,7 @@ names, and go by the CPU and the libc of this machine.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -53,6 +54,11 @@ _MAX_NAMES = protocol.MAX_LINE // 4
 def builders(facts: Env | None) -> Builders | None:
     """What an export is given as ``builders``: how an environment builds, as its probe told it."""
     return facts.get("native") if facts else None
+
+
+def has_objects(folder: str) -> bool:
+    """Whether a folder may hold objects that some environment has built."""
+    return any(name.endswith(".so") for _, _, names in os.walk(folder) for name in names)
 
 
 def claims_of(listed: ListResult) -> Claims:

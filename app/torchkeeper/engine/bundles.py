@@ -60,11 +60,10 @@ def export_(session: Session, params: msg.ExportParams, report: Report) -> msg.E
         chosen, stays = entries_among(choose(session, store, select, report, carried=carried))
         chosen, source, left = _held(store, chosen, report)
         screen = screen_of(session, params, report, left, "bundle")
-        chosen, source = screen.described(chosen, source)
         replace = bool(params.get("replace", True))
         makers = cleared(makers_of(store, params), params)
         session.hold_unsigned(None)
-        done = export(chosen, source, output, report, left, replace, makers, hold)
+        done = export(chosen, source, output, report, left, replace, makers, hold, screen)
         session.hold_unsigned(done.held)
     except Lost as lost:
         raise broke_off(lost, "bundle", output) from lost

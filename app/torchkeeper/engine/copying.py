@@ -37,8 +37,7 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
     looked at for secrets (``screen_of``); else ``leaks`` are None.
     """
     place, into = place_of(params["place"]), place_of(params["into"])
-    known = place in session.bundles
-    store = session.look_into(place, report) if known else session.store(place, report)
+    store = session.store(place, report)
     session.bundles.pop(place, None)
     bundle = store if isinstance(store, Bundle) else None
     rows = Rows(report)

@@ -137,7 +137,6 @@ class _Lane(Generic[T]):
         return silent if clock is not None else silent / _LONGER
 
     def leave(self) -> None:
-        """Wait no more for what it is at."""
         self._heard.put_aside()
         self.done = queue.SimpleQueue()
 

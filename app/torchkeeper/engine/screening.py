@@ -1,4 +1,4 @@
-"""Secrets are looked for before a bundle is written, or a place of others is copied to."""
+"""Secrets are looked for before a bundle appears, or a place of others is copied to."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from torchkeeper.artifacts.leaks import Scanner
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session, place_of, tell_left
 from torchkeeper.stores.bundles.parts import Makers
+from torchkeeper.stores.describe import Carried
 from torchkeeper.stores.folders.owners import Accounts
 from torchkeeper.stores.items import Left
 from torchkeeper.stores.names import scheme_of
@@ -108,7 +109,7 @@ def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.Leak
                 raise Problem("entry-gone", path=named[1])
             batches = store.read(items, session.reader, report)
         else:
-            batches = store.entries(session, report)
+            batches = store.entries(session, report, carried=Carried(facts=False))
         every = [one for batch in batches for one in batch]
         quiet = Screen(report, partial(tell_left, report), session.reader, "allow", own_names())
         some, source = store.for_bundle(every, lambda *_: None)

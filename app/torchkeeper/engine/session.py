@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry, Problem, tally
 from torchkeeper.artifacts.report import Report
@@ -57,7 +58,7 @@ class Session:
     look: object = None
     #: What the folder of a program held before that was started (engine.running.Held).
     before: Any = None
-    #: Bundles that were looked at, by their paths, for who takes them in next.
+    #: Bundles that were looked at, by their paths, for who asks for them next.
     bundles: dict[str, Bundle] = field(default_factory=dict)
     #: A bundle that appears when it is signed.
     unsigned: AtomicFile | None = None
@@ -68,11 +69,21 @@ class Session:
         return os.environ.get(protocol.INDEX)
 
     def store(self, place: str, report: Report) -> Store:
-        """The place, open for reading; tells what was cut off there. Raises as Scheme.opened."""
+        """The place, open for reading; tells what was cut off there. Raises as Scheme.opened. A
+        bundle that nobody has open and that is as it was is not read again.
+        """
         scheme = scheme_of(place)
         if scheme.local:
             tell_cut_off(place, report)
-        return scheme.opened(place, report, self.secrets.get(place))
+        known, self.bundles = self.bundles.get(place), {}
+        with contextlib.suppress(Problem):
+            if known and known.again():
+                self.bundles[place] = known
+                return known
+        store = scheme.opened(place, report, self.secrets.get(place))
+        if store.signable:
+            self.bundles[place] = cast("Bundle", store)
+        return store
 
     def look_into(self, path: str, report: Report) -> Bundle:
         """A bundle, open for reading, which whoever takes it in next need not read again. Raises

@@ -84,6 +84,11 @@ class AtomicFile(contextlib.AbstractContextManager["AtomicFile"]):
         """Where this process can open it until it appears."""
         return self._name or _descriptor(self.stream.fileno())
 
+    @property
+    def is_nameless(self) -> bool:
+        """Whether nobody else can see it until it appears, and it is gone with this process."""
+        return self._name is None
+
     def commit(self, replace: bool = True) -> None:
         """Give it its name, in place of a file that has it with ``replace``. Raises OSError,
         FileExistsError among them; it has not appeared then, unless all that failed was to have the

@@ -151,9 +151,7 @@ def copy(
             from torchkeeper.stores.bundles.export import export
 
             chosen, where = source.for_bundle(chosen, left)
-            if screen:
-                chosen, where = screen.described(chosen, where)
-            made = export(list(chosen), where, target, report, left, replace, makers)
+            made = export(list(chosen), where, target, report, left, replace, makers, screen=screen)
             return Copied(what, made.entries, made.files, made.bytes)
         if what == "server":
             return _publish(source, newest(chosen, left), target, password, report, left, screen)

@@ -290,7 +290,7 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
             problem = "file-unreadable"
         else:
             if wanted:
-                contents[file.name] = portable_bytes(item.kind, file.name, data)
+                contents[file.name] = data
             elif object_ and not builds.complete(data, file.size):
                 problem = "object-truncated"
     if gone == len(item.files):
@@ -392,7 +392,6 @@ def _learn(item: Item, facts: Facts, known: _Known) -> None:
 
 
 def _joined(item: Item, facts: Facts, known: _Known) -> _About:
-    """What other entries say about this one."""
     if item.kind == "aotautograd":
         needed = [known.graphs[key] for key in facts.get("fx_keys", ()) if key in known.graphs]
         if needed:

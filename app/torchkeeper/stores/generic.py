@@ -136,13 +136,11 @@ class AsyncCache(Cache[Key, Value]):
     """A cache that can be asked from an executor's threads."""
 
     def get_async(self: Self, key: Key, executor: ThreadPoolExecutor) -> Future[Value | None]:
-        """``get``, run by the executor."""
         return executor.submit(self.get, key)
 
     def insert_async(
         self: Self, key: Key, value: Value, executor: ThreadPoolExecutor
     ) -> Future[bool]:
-        """``insert``, run by the executor."""
         return executor.submit(self.insert, key, value)
 
 

@@ -102,7 +102,6 @@ class Item:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """As Entry.identity."""
         return self.kind, self.path
 
 

@@ -65,7 +65,6 @@ def end(process: subprocess.Popen[bytes], seconds: float | None = None) -> None:
 
 
 def read(pid: int | str, name: str) -> bytes:
-    """One of its files in /proc."""
     with open(f"{PROC}/{pid}/{name}", "rb") as stream:
         return stream.read()
 
@@ -106,7 +105,6 @@ def is_program(pid: int) -> bool:
 
 
 def arguments(pid: int) -> list[str]:
-    """Its command line, as it says now."""
     return [os.fsdecode(part) for part in read(pid, "cmdline").split(b"\0")]
 
 

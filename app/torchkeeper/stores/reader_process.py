@@ -26,7 +26,6 @@ LONG = 250_000
 
 
 def main() -> None:
-    """Serve until the input ends."""
     _limit()
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     while line := stdin.readline():

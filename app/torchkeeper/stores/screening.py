@@ -12,16 +12,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.leakforms import Fact, Leak
-from torchkeeper.artifacts.leaks import FILL, Echoes, Extent, Scanner, texts_of_pickle
+from torchkeeper.artifacts.leaks import FILL, SMALL, Echoes, Extent, Scanner, texts_of_pickle
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.items import CHUNK, File, Raw, Source, Taken, portable_stream
@@ -113,8 +114,73 @@ _MAX_LEAKS = 10_000
 #: Findings that are told, private facts of one sort, and characters of each.
 _MAX_TOLD = 500
 _MAX_FACTS = 50
+#: Bytes that a stream counts for besides its own, so that not too many wait.
+_EACH = 64
+#: Contents that are remembered because nothing was found in them: some programs have a cache for
+#: each of their processes.
+_MAX_NOTHING = 100_000
 #: Seconds between two messages of how far the search is.
 _EVERY = 0.05
+
+
+class Alarm(Exception):
+    """A secret in what is searched while it is written: that is to be thrown away."""
+
+
+class _About(NamedTuple):
+    """Whose bytes are searched: of an entry a file, or None, and what it is called there; and the
+    private facts that are known of the entry.
+    """
+
+    item: Item
+    file: File | None
+    name: str
+    facts: set[tuple[str, str]]
+
+
+class _Search:
+    """Searches streams, small ones together, each as if it was alone. hear: is told what was found,
+    and where. The same bytes are searched once if nothing is in them.
+    """
+
+    def __init__(
+        self, own: dict[str, str], hear: Callable[[_About, Iterable[Leak | Fact]], None]
+    ) -> None:
+        self._own, self._hear, self._scanner = own, hear, Scanner(own)
+        self._waiting: list[tuple[_About, bytes, str]] = []
+        self._waits = 0  # bytes
+        self._nothing: set[str] = set()
+
+    def whole(self, about: _About, data: bytes, digest: str = "") -> None:
+        """Search all of a stream; digest: its sha256, if that is known."""
+        if len(data) >= SMALL:
+            return self.pieces(about, (data,))
+        digest = digest or hashlib.sha256(data).hexdigest()
+        if digest not in self._nothing:
+            self._waiting.append((about, data, digest))
+            self._waits += len(data) + _EACH
+            if self._waits >= SMALL:
+                self.end()
+        return None
+
+    def pieces(self, about: _About, pieces: Iterable[bytes]) -> None:
+        """Search a stream that is given piece by piece."""
+        self.end()  # what is told comes in order
+        scanner = Scanner(self._own)
+        every = itertools.chain(pieces, (b"",))
+        self._hear(about, (one for some in every for one in scanner.feed(some, not some)))
+
+    def end(self) -> None:
+        """Search what waits."""
+        waiting, self._waiting, self._waits = self._waiting, [], 0
+        nothing = {digest for _, _, digest in waiting}
+        for number, found in self._scanner.each([data for _, data, _ in waiting]):
+            about, _, digest = waiting[number]
+            if some := list(found):
+                nothing.discard(digest)
+                self._hear(about, some)
+        if len(self._nothing) < _MAX_NOTHING:
+            self._nothing |= nothing
 
 
 @dataclass
@@ -168,6 +234,9 @@ class Screen:
         self._choice, self._own, self._dry, self._kinds = choice, own or {}, dry, kinds
         #: Why items could not be searched to their end, by their identity.
         self._unsearched: dict[int, Problem] = {}
+        self.waits = choice is None
+        self._leaving = _Search(self._own, self._alarm)
+        self._begun: _About
 
     def described(
         self, chosen: Sequence[Described], source: Source
@@ -176,6 +245,7 @@ class Screen:
         where some hold secrets and nobody has said what to do.
         """
         some = [one.item for one in chosen if not (one.entry.broken or one.entry.put_off)]
+        self.told, self._unsearched = Told(), {}
         made, held = self._screened(some, source)
         found = []
         for one in chosen:
@@ -202,6 +272,33 @@ class Screen:
             digests = [file.sha256 or str(id(item)) for file in item.files]
             distinct.setdefault((item.kind, item.path, *digests), item)
         return Taken(list(distinct.values()), made.source)
+
+    # While entries are written to where nobody sees them, and nobody has said what to do with
+    # secrets (``waits``), each is read once: ``begin``, its files, and at the end ``clear``. All of
+    # these raise Alarm at a secret; then ``described`` is to be asked.
+
+    def begin(self, item: Item) -> None:
+        """An entry is written; what of it is no file is searched."""
+        self._begun = _About(item, None, "", set())
+        for _, name, text in _streams(item, None):
+            self._leaving.whole(self._begun._replace(name=name), text.read())
+
+    def search(self, file: File, data: bytes, digest: str) -> None:
+        """A file of the entry that was begun, which has this sha256."""
+        self._leaving.whole(self._begun._replace(file=file, name=file.name), data, digest)
+
+    def searching(self, file: File) -> Callable[[bytes | memoryview], None]:
+        """The same of one that is given piece by piece, and at the end an empty one."""
+        about, scanner = self._begun._replace(file=file, name=file.name), Scanner(self._own)
+        return lambda piece: self._alarm(about, scanner.feed(bytes(piece), not piece))
+
+    def clear(self) -> None:
+        self._leaving.end()
+        self._report.finding(leaks=self.told.to_json())
+
+    def _alarm(self, about: _About, found: Iterable[Leak | Fact]) -> None:
+        if self._kept(about, found):
+            raise Alarm
 
     def _screened(self, items: Sequence[Item], source: Source) -> tuple[_Made, set[int]]:
         items = [item for item in items if item.kind in self._kinds]
@@ -276,7 +373,14 @@ class Screen:
         """The entries that hold secrets; those that could not be searched are ``_unsearched``."""
         values: dict[bytes, None] = {}
         found: dict[int, _Seen] = {}
-        told = 0.0
+
+        def hear(about: _About, some: Iterable[Leak | Fact]) -> None:
+            if leaks := self._kept(about, some):
+                with self._searching(about.item):
+                    seen = found.setdefault(id(about.item), _Seen(about.item))
+                    values.update(dict.fromkeys(self._note(seen, about, leaks, source)))
+
+        search, told = _Search(self._own, hear), 0.0
         for number, item in enumerate(items):
             self._report.check()
             if (now := time.monotonic()) - told > _EVERY:
@@ -285,11 +389,15 @@ class Screen:
             facts: set[tuple[str, str]] = set()
             with self._searching(item):
                 for file, name, stream in _streams(item, source):
+                    about = _About(item, file, name, facts)
                     with stream:
-                        leaks = self._scan(item, name, stream, facts, file.size if file else 0)
-                    if leaks:
-                        seen = found.setdefault(id(item), _Seen(item))
-                        values |= dict.fromkeys(self._note(seen, file, name, leaks, source))
+                        pieces = self._pieces(stream, file.size if file else 0)
+                        first, second = next(pieces, b""), next(pieces, b"")
+                        if second:
+                            search.pieces(about, itertools.chain((first, second), pieces))
+                        else:
+                            search.whole(about, first)
+        search.end()
         echoes = Echoes(values)
         for item in items if echoes else ():
             with self._searching(item):
@@ -308,30 +416,19 @@ class Screen:
         except OSError as e:
             self._unsearched[id(item)] = Problem("not-searched", why=e.strerror or str(e))
 
-    def _scan(
-        self, item: Item, name: str, stream: BinaryIO, facts: set[tuple[str, str]], size: int
-    ) -> list[Leak]:
-        scanner = Scanner(self._own)
+    def _kept(self, about: _About, found: Iterable[Leak | Fact]) -> list[Leak]:
+        """The secrets that were found; facts are counted."""
         leaks: dict[tuple[int, int], Leak] = {}
-        waiting = self._pieces(stream, size)
-        piece = next(waiting, b"")
-        last = False
-        while not last:
-            following = next(waiting, b"")
-            last = not following
-            for one in scanner.feed(piece, last):
-                if isinstance(one, Fact):
-                    self._fact(one, _where(item, name, one.start), facts)
-                elif len(leaks) < _MAX_LEAKS:
-                    leaks.setdefault((one.start, one.end), one)
-            piece = following
+        for one in found:
+            if isinstance(one, Fact):
+                self._fact(one, _where(about.item, about.name, one.start), about.facts)
+            elif len(leaks) < _MAX_LEAKS:
+                leaks.setdefault((one.start, one.end), one)
         return list(leaks.values())
 
-    def _note(
-        self, seen: _Seen, file: File | None, name: str, leaks: list[Leak], source: Source
-    ) -> list[bytes]:
+    def _note(self, seen: _Seen, about: _About, leaks: list[Leak], source: Source) -> list[bytes]:
         """Remember what was found in a file; returns the secrets themselves."""
-        item = seen.item
+        item, file, name, _ = about
         fixed = _is_fixed(item, file) or len(leaks) >= _MAX_LEAKS
         data = _whole(file, source) if file and not fixed and item.kind in _PICKLES else None
         if data is not None:
@@ -442,15 +539,18 @@ def _within(leaks: Iterable[Leak], extents: Sequence[Extent]) -> list[Leak]:
     return found
 
 
-def _streams(item: Item, source: Source) -> Iterator[tuple[File | None, str, BinaryIO]]:
+def _streams(item: Item, source: Source | None) -> Iterator[tuple[File | None, str, BinaryIO]]:
     """What of an item goes to another place: each file, its name, and its bytes there; None for
-    what is no file: a key that somebody chose, and the text of an item of a list. Raises OSError.
+    what is no file: a key that somebody chose, and the text of an item of a list. Without a source,
+    that alone. Raises OSError.
     """
     if item.kind == "pgo":
         yield None, "key", io.BytesIO(item.key.encode("utf-8", "surrogatepass"))
     listed = item.list_path
     if item.about:
         yield None, listed.rpartition("/")[2], io.BytesIO(item.about)
+    if source is None:
+        return
     for file in item.files:
         if not file.regular or (item.about and file.path == listed):
             continue

@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -81,6 +82,41 @@ def test_its_entries_come_in_the_order_in_which_they_are_read(good: Path) -> Non
     with Bundle(str(good), Report()) as bundle:
         assert bundle.items() == in_order(bundle.items())
         assert len(bundle.items()) > 30
+
+
+def test_its_files_are_read_in_any_order(good: Path) -> None:
+    with Bundle(str(good), Report()) as bundle:
+        files = [file for item in bundle.items() for file in item.files]
+        for order in (files, files[::-1], Random(1).sample(files, len(files))):
+            for file in order:
+                with bundle.open(file) as stream:
+                    data = stream.read(file.size + 1)
+                assert hashlib.sha256(data).hexdigest() == file.sha256
+
+
+def test_who_asks_again_for_what_has_not_changed_gets_what_was_read(
+    good: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "b.torchcache"
+    file.write_bytes(good.read_bytes())
+    session = Session()
+    with session.store(str(file), Report()) as first, session.store(str(file), Report()) as second:
+        assert second is not first  # what is open belongs to whoever has opened it
+    with session.store(str(file), Report()) as third:
+        assert third is second
+        items = third.items(Report())
+        with third.open(items[-1].files[0]) as stream:
+            assert len(stream.read(items[-1].files[0].size + 1)) == items[-1].files[0].size
+    os.utime(file, ns=(1, 1))
+    with session.store(str(file), Report()) as fourth:
+        assert fourth is not third
+    file.write_bytes(b"something else")
+    with pytest.raises(Problem):
+        session.store(str(file), Report())
+    file.unlink()
+    with pytest.raises(Problem) as caught:
+        session.store(str(file), Report())
+    assert caught.value.code == "place-missing"
 
 
 def test_round_trip(kept_291: Path, good: Path, tmp_path: Path) -> None:

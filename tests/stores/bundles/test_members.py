@@ -39,12 +39,12 @@ def test_the_bytes_are_those_of_zipfile(tmp_path: Path, monkeypatch: pytest.Monk
         stream.write(b"written")
         return zlib.crc32(b"written"), 7
 
-    with (tmp_path / "z").open("w+b") as stream, zipfile.ZipFile(stream, "w") as archive:
-        members = Members(archive, stream)
+    with (tmp_path / "z").open("w+b") as stream:
+        members = Members(stream)
         for name, data in DATA.items():
             mark = members.mark()
             members.add("other", 3, lambda take: take(b"abc"))
-            for size in (1, CHUNK):
+            for size in (1, 2 * CHUNK):
                 with pytest.raises(RuntimeError):
                     members.add("gone", size, fails)
             members.take_back(mark)
@@ -56,11 +56,67 @@ def test_the_bytes_are_those_of_zipfile(tmp_path: Path, monkeypatch: pytest.Monk
 
             assert members.add(name, len(data), given) == ("done", len(data))
         members.add_written("whole", fill)
-        archive.writestr(info("last"), b"last")
+        members.add("last", 4, lambda take: take(b"last"))
+        members.close()
     assert (tmp_path / "z").read_bytes() == plain.getvalue()
     with zipfile.ZipFile(tmp_path / "z") as archive:
         assert archive.testzip() is None
         assert {name: archive.read(name) for name in DATA} == DATA
+
+
+def test_what_is_far_behind_has_large_numbers_as_of_zipfile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zipfile, "ZIP64_LIMIT", 1500)
+    for most in (3, 10):
+        monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", most)
+        plain = io.BytesIO()
+        names = [f"{'ä' * (number == 2)}{number}" for number in range(6)]
+        with zipfile.ZipFile(plain, "w") as archive:
+            for name in names:
+                with archive.open(info(name), "w") as member:
+                    member.write(b"x" * 1000)
+        with (tmp_path / "z").open("w+b") as stream:
+            members = Members(stream)
+            for name in names:
+                members.add(name, 1000, lambda take: take(b"x" * 1000))
+            members.close()
+        whole = (tmp_path / "z").read_bytes()
+        assert whole == plain.getvalue()
+        with zipfile.ZipFile(tmp_path / "z") as archive:
+            assert whole.endswith(writing.directory(archive.infolist(), archive.start_dir))
+
+
+class _Tail(io.BytesIO):
+    """What zipfile writes to a file from a position on."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__()
+        self._start = start
+
+    def tell(self) -> int:
+        return self._start + super().tell()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return super().seek(offset - self._start if whence == os.SEEK_SET else offset, whence)
+
+
+@pytest.mark.parametrize("count", [0, 1, 65_535, 65_536])
+@pytest.mark.parametrize("last", [0, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 5 << 30])
+def test_the_directory_of_many_and_large_members_is_that_of_zipfile(count: int, last: int) -> None:
+    members = []
+    for number in range(count):
+        one = info(f"files/{'é' * (number % 7 == 1)}{number}")
+        one.CRC, one.file_size = number * 7919, number if number % 5 else last
+        one.compress_size = one.file_size
+        one.header_offset = number * 40 if number % 3 else last
+        if one.file_size > zipfile.ZIP64_LIMIT:
+            one.FileHeader(zip64=True)  # which makes it one of large numbers
+        members.append(one)
+    tail = _Tail(last + 100)
+    with zipfile.ZipFile(tail, "w") as archive:
+        archive.filelist.extend(members)
+    assert writing.directory(members, last + 100) == tail.getvalue()
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 1000, 123457])

@@ -39,6 +39,8 @@ _LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 _Listed = dict[tuple[str, str, str, str], manifest.Listed]
 #: Bytes of a name that one of ours may have.
 _MAX_NAME = 2048
+#: Bytes that are read at once where small members lie one after the other.
+_WINDOW = 128 << 10
 
 
 class Bundle(Store):
@@ -71,9 +73,11 @@ class Bundle(Store):
         # Where the headers of members are that are stored as they are, and the other members.
         self._stored: dict[str, int] = {}
         self._packed: dict[str, zipfile.ZipInfo] = {}
+        # What was read last, and where it is in the file.
+        self._window = (b"", 0)
         self._zip: zipfile.ZipFile | None = None
         self._file = open_file(path)
-        self._read_at = _version(self._file)
+        self._version = _version(self._file)
         try:
             self._read(report)
         except BaseException as e:
@@ -106,11 +110,13 @@ class Bundle(Store):
         self._file.close()
 
     def again(self) -> bool:
-        """Open it once more that was closed; False where its file is not as it was when it was
-        read. Raises Problem("file-missing" | "bundle-unreadable").
+        """Open it once more that was closed; False where it is open, or its file is not as it was
+        when it was read. Raises Problem("file-missing" | "bundle-unreadable").
         """
-        self._file = open_file(self.path)
-        if self._packed or _version(self._file) != self._read_at:
+        if self._packed or not self._file.closed:
+            return False
+        self._file, self._window = open_file(self.path), (b"", 0)
+        if _version(self._file) != self._version:
             self.close()
             return False
         return True
@@ -157,10 +163,9 @@ class Bundle(Store):
             header = self._stored.get(file.path)
             if header is not None:
                 # Whoever reads it compares its sha256, which says more than the CRC of the zip.
-                small = file.size if file.size < CHUNK else 0
-                start, data = self._member(manifest.FILES + file.path, header, small)
-                if len(data) == file.size:
-                    return io.BytesIO(data)
+                start = self._member_start(manifest.FILES + file.path, header)
+                if file.size < _WINDOW // 2:
+                    return io.BytesIO(self._read_at(start, file.size))
                 return cast(BinaryIO, parts.Slice(self._file, start, file.size))
             return io.BufferedReader(parts.Member(self._zip.open(self._packed[file.path])), CHUNK)
         except (KeyError, Problem, *parts.ZIP_ERRORS) as e:
@@ -200,7 +205,7 @@ class Bundle(Store):
             info = members[manifest.MEGA_CACHE]
             if not _as_it_is(info):
                 raise Problem("bundle-damaged", why=f"{info.filename} is compressed or encrypted")
-            self._mega_start, _ = self._member(info.filename, info.header_offset)
+            self._mega_start = self._member_start(info.filename, info.header_offset)
             part = parts.Slice(self._file, self._mega_start, info.file_size)
             self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
         found = {(item.kind, item.key) for item in self._items}
@@ -220,21 +225,27 @@ class Bundle(Store):
         except (OSError, *parts.ZIP_ERRORS) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
-    def _member(self, name: str, offset: int, size: int = 0) -> tuple[int, bytes]:
-        """Where in the file the bytes of a stored member start whose header is at an offset, and so
-        many of them. Raises Problem("bundle-damaged") where the header is not that of a member of
-        this name.
+    def _read_at(self, offset: int, size: int) -> bytes:
+        """So many bytes of the file, or all that there are. Raises OSError."""
+        window, at = self._window
+        if not at <= offset <= offset + size <= at + len(window):
+            window, at = os.pread(self._file.fileno(), _WINDOW, offset), offset
+            self._window = window, at
+        return window[offset - at : offset - at + size]
+
+    def _member_start(self, name: str, offset: int) -> int:
+        """Where in the file the bytes of a stored member start whose header is at an offset. Raises
+        Problem("bundle-damaged") where the header is not that of a member of this name.
         """
         try:
-            header = os.pread(self._file.fileno(), 30 + _MAX_NAME + size, offset)
+            header = self._read_at(offset, 30 + min(len(name) * 4, _MAX_NAME))
             magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
         except (OSError, struct.error) as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read") from e
         code = "utf-8" if flags & 0x800 or name.isascii() else "cp437"
         if magic != b"PK\x03\x04" or header[30 : 30 + length] != name.encode(code, "replace"):
             raise Problem("bundle-damaged", why=f"{name} cannot be read")
-        start = 30 + int(length) + int(extra)
-        return offset + start, header[start : start + size]
+        return offset + 30 + int(length) + int(extra)
 
     def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
         files = []

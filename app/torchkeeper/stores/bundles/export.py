@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
+import hashlib
 import os
 import stat
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -24,16 +23,17 @@ from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import AtomicFile
-from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Makers, Members, Record, info
+from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Makers, Members, Record
 from torchkeeper.stores.describe import Described, Singly
 from torchkeeper.stores.folders.locks import remove_leftovers
 from torchkeeper.stores.items import CHUNK, digest_of, is_group, payload_digest, portable_bytes
 from torchkeeper.stores.offering import homes, mega_key
-from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged, unreadable
+from torchkeeper.stores.pouring import Pouring, Progress, Take, drop, opened, unchanged
 from torchkeeper.stores.preconditions import unwritable
+from torchkeeper.stores.screening import Alarm, Screen
 
 if TYPE_CHECKING:
-    from torchkeeper.stores.items import File, Left, Source
+    from torchkeeper.stores.items import File, Item, Left, Source
 
 #: The kinds whose payloads a mega-cache holds, in the order of its sections.
 MEGA = ("fxgraph", "aotautograd", "autotune", "pgo", "precompile")
@@ -79,15 +79,18 @@ def export(
     replace: bool = True,
     makers: Makers | None = None,
     hold: bool = False,
+    screen: Screen | None = None,
 ) -> Exported:
     """Write the entries to a bundle at ``output``, which appears when it is whole and on the disk.
 
     What a bundle cannot hold, what is broken, and what changes meanwhile goes to ``left``. Where
     nothing is left to write, nothing is written: what is there stays. Without ``replace``, a file
     that is there stays too. ``makers`` tell how objects were built. With ``hold`` it does not
-    appear, and is for the caller to close.
-    Raises Problem("output-unwritable" | "output-full" | "output-exists") and passes Cancelled on;
-    nothing stays behind then. What an earlier one has left there is removed first.
+    appear, and is for the caller to close. ``screen`` looks at what goes and holds back what should
+    not, if it can while that is written: where nobody sees it before it is whole.
+    Raises Problem("output-unwritable" | "output-full" | "output-exists"), as ``Screen.described``,
+    and passes Cancelled on; nothing stays behind then. What an earlier one has left there is
+    removed first.
     """
     remove_leftovers(os.path.dirname(output) or ".", report)
     if os.path.lexists(output) and not os.path.isfile(output):
@@ -95,19 +98,38 @@ def export(
         raise Problem("output-unwritable", file=output, why="It is not a regular file")
     if not replace and os.path.lexists(output):
         raise Problem("output-exists", file=output)
-    alone = Singly(source)
-    taken = holdable(chosen, alone, left)
-    total = sum(one.item.size for one in taken)
     made: AtomicFile | None = None
     try:
         mode = None
         with contextlib.suppress(FileNotFoundError):
             mode = stat.S_IMODE(os.stat(output).st_mode)  # of the file that is replaced
         made = AtomicFile(output, mode, _BUFFER)
-        done = Progress(report, total)
         out = cast(BufferedRandom, made.stream)
-        exported = _write(taken, alone, out, done, report, left, Record(makers))
-        done.end()
+
+        def write(going: list[Described], origin: Source, search: Screen | None) -> Exported:
+            out.seek(0)
+            out.truncate()
+            alone, stays = Singly(origin), []
+
+            def stay(item: Item, problem: Problem) -> None:
+                stays.append((item, problem))
+
+            taken = holdable(going, alone, stay)
+            done = Progress(report, sum(one.item.size for one in taken))
+            written = _write(taken, alone, out, done, report, stay, Record(makers), search)
+            for what in stays:  # once, although a secret has it written again
+                left(*what)
+            done.end()
+            return written
+
+        exported = None
+        if screen and screen.waits and made.is_nameless:
+            # Nobody sees it yet, so that each file can be searched as it is written, read once.
+            with contextlib.suppress(Alarm):
+                exported = write(chosen, source, screen)
+        if exported is None:
+            going, origin = screen.described(chosen, source) if screen else (chosen, source)
+            exported = write(going, origin, None)
         if exported.entries:
             made.stream.flush()
             exported.size = os.fstat(made.stream.fileno()).st_size
@@ -120,8 +142,8 @@ def export(
     except OSError as e:
         if made is not None:
             made.close()  # or the room that is free would be without what it has taken
-        files = sum(len(one.item.files) for one in taken)
-        raise unwritable(output, e, total + _ABOUT * files) from e
+        needed = sum(one.item.size + _ABOUT * len(one.item.files) for one in chosen)
+        raise unwritable(output, e, needed) from e
     finally:
         if made is not None:
             made.close()
@@ -158,51 +180,59 @@ def _write(
     report: Report,
     left: Left,
     record: Record,
+    screen: Screen | None,
 ) -> Exported:
     exported = Exported()
-    reading = _Reading(source, Pouring(done))
+    reading = _Reading(source, done, screen)
     taken = _settled(taken, reading, left)
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        members = Members(archive, stream)
-        mega = [one for one in taken if one.entry.kind in MEGA]
-        digest: str | None = None
-        if mega:
+    members = Members(stream)
+    mega = [one for one in taken if one.entry.kind in MEGA]
+    digest: str | None = None
+    written: set[int] = set()
+    if mega:
 
-            def fill(stream: BufferedRandom) -> tuple[int, int]:
-                nonlocal digest
-                start = stream.tell()
-                writer = megacache.Writer(stream)
-                for one in _mega_cache(mega, reading, writer, done, left):
-                    if one.entry.kind not in FILES:  # or it is listed once, with its file
-                        exported.add(one, _listed(one, one.entry.sha256 or ""))
-                sums = writer.close(report)
-                stream.seek(start)  # its counts and sizes are filled in by now
-                digest = digest_of(stream, report)
-                return sums
+        def fill(stream: BufferedRandom) -> tuple[int, int]:
+            nonlocal digest
+            start = stream.tell()
+            writer = megacache.Writer(stream)
+            for one in _mega_cache(mega, reading, writer, left):
+                written.add(id(one))
+                if one.entry.kind not in FILES:  # or it is listed once, with its file
+                    exported.add(one, _listed(one, one.entry.sha256 or ""))
+            sums = writer.close(report)
+            stream.seek(start)  # its counts and sizes are filled in by now
+            digest = digest_of(stream, report)
+            return sums
 
-            members.add_written(manifest.MEGA_CACHE, fill)
-        for one in taken:
-            if one.entry.kind in FILES:
-                done.begin(one.item)
-                mark = members.mark()
-                try:
-                    sha256, files = _files(one, reading, members)
-                except Problem as problem:
-                    members.take_back(mark)
-                    left(one.item, problem)
-                else:
-                    built = record.add(one.item, source, files)
-                    exported.add(one, _listed(one, sha256, tuple(files), built))
-        exported.objects, exported.described = record.objects, record.described
-        made = _manifest(taken, exported.listed, record, digest)
-        with archive.open(info(manifest.NAME), "w") as member:
-            size = 0
-            for piece in made.pieces():
-                report.check()
-                size += len(piece)
-                if size > manifest.MAX_SIZE:
-                    raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
-                member.write(piece)
+        members.add_written(manifest.MEGA_CACHE, fill)
+    for one in taken:
+        if one.entry.kind in FILES:
+            reading.begin(one, again=id(one) in written)
+            mark = members.mark()
+            try:
+                sha256, files = _files(one, reading, members)
+            except Problem as problem:
+                members.take_back(mark)
+                left(one.item, problem)
+            else:
+                built = record.add(one.item, source, files)
+                exported.add(one, _listed(one, sha256, tuple(files), built))
+    if screen:
+        screen.clear()
+    exported.objects, exported.described = record.objects, record.described
+    made = _manifest(taken, exported.listed, record, digest)
+
+    def listing(take: Take) -> None:
+        size = 0
+        for piece in made.pieces():
+            report.check()
+            size += len(piece)
+            if size > manifest.MAX_SIZE:
+                raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
+            take(piece)
+
+    members.add(manifest.NAME, manifest.MAX_SIZE, listing)
+    members.close()
     return exported
 
 
@@ -247,7 +277,7 @@ def _manifest(
 
 
 def _mega_cache(
-    mega: list[Described], reading: _Reading, writer: megacache.Writer, done: Progress, left: Left
+    mega: list[Described], reading: _Reading, writer: megacache.Writer, left: Left
 ) -> list[Described]:
     """Write the mega-cache; returns what is in it."""
     written = []
@@ -255,7 +285,7 @@ def _mega_cache(
         writer.section(megacache.TYPE_OF_KIND[kind])
         for one in mega:
             if one.entry.kind == kind:
-                done.begin(one.item)
+                reading.begin(one)
                 try:
                     writer.artifact(mega_key(one), partial(reading.payload, one))
                     written.append(one)
@@ -265,39 +295,64 @@ def _mega_cache(
 
 
 class _Reading:
-    def __init__(self, source: Source, pouring: Pouring) -> None:
-        self._source, self._pouring = source, pouring
+    """Reads files as a bundle holds them; screen: searches what is read of entries that are begun.
+    Each raises Problem("entry-changed" | "checksum-wrong") and as ``pouring.unreadable``.
+    """
+
+    def __init__(self, source: Source, done: Progress, screen: Screen | None) -> None:
+        self._source, self._done, self._pouring = source, done, Pouring(done)
+        self._screen = screen
+        self._search: Screen | None = None
+
+    def begin(self, one: Described, again: bool = False) -> None:
+        """An entry is written; again: its bytes have been before."""
+        self._done.begin(one.item)
+        self._search = None if again else self._screen
+        if self._search:
+            self._search.begin(one.item)
 
     def payload(self, one: Described, take: Take) -> None:
-        """The bytes of an entry of one file. Raises Problem as ``pour``."""
         if self.pour(one, one.item.files[0], take) != one.entry.sha256:
             raise Problem("entry-changed")
 
     def pour(self, one: Described, file: File, take: Take) -> str:
-        """The bytes of one of an entry's files, as a bundle holds them; returns their sha256.
-        Raises Problem("entry-changed" | "checksum-wrong") and as ``pouring.unreadable``.
-        """
+        """One of an entry's files; returns its sha256."""
+        small, group = file.size <= CHUNK, is_group(one.item.kind, file.name)
+        search = drop if small or not self._search else self._search.searching(file)
+
+        def both(piece: bytes | memoryview) -> None:
+            take(piece)
+            search(piece)
+
+        data = b""
         with opened(self._source, file) as stream:
-            if is_group(one.item.kind, file.name) and file.size <= CHUNK:
-                try:
-                    data = portable_bytes(one.item.kind, file.name, stream.read(CHUNK))
-                except OSError as e:
-                    raise unreadable(e) from e
-                digest, _ = self._pouring.pour(io.BytesIO(data), len(data), take)
+            if small and group:  # which has another size in each place
+                data = self._pouring.read(stream, CHUNK - 1)[1]
+                data = portable_bytes(one.item.kind, file.name, data)
+                digest, size = hashlib.sha256(data).hexdigest(), file.size
+            elif small:
+                digest, data = self._pouring.read(stream, file.size)
+                size = len(data)
             else:
-                digest, size = self._pouring.pour(stream, file.size, take)
-                if size > file.size or (one.unhashed and size < file.size):
-                    raise Problem("entry-changed")
+                digest, size = self._pouring.pour(stream, file.size, both)
+            if size > file.size or (one.unhashed and size < file.size):
+                raise Problem("entry-changed")
             if one.unhashed and not unchanged(file, stream):
                 raise Problem("entry-changed")
         if file.sha256 not in (None, digest):
             raise Problem("checksum-wrong")
+        if small:
+            take(data)
+            if self._search:
+                self._search.search(file, data, digest)
+        search(b"")
         return digest
 
 
 def bundled(kind: str, path: str) -> str:
-    """The path in the bundle of a file that is at a path of the place."""
-    return manifest.FILES + (path if kind == "aoti_eager" else layout.canonical(path))
+    """The path in the bundle of a file of a ``holdable`` entry that is at a path of the place."""
+    inner = "" if kind == "aoti_eager" else layout.inner_cache(path)
+    return manifest.FILES + path[len(inner) :]
 
 
 def _files(one: Described, reading: _Reading, members: Members) -> tuple[str, list[ListedFile]]:

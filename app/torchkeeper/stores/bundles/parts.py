@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -27,11 +28,16 @@ if TYPE_CHECKING:
 
 
 # Members of a zip, stored and written once: the same bytes that zipfile writes. zipfile
-# itself cannot take a member back, and writes the header of each twice.
+# itself cannot take a member back, and takes several times as long for a small one.
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: A member that may come to more than zipfile's limit for small numbers has room for large ones.
 MAY_BE_BIG = 1 << 30
+#: What stands before the name of a small member: where it is, and in the directory; and what
+#: stands after that, also of a zip that is too large or has too many members for small numbers.
+_HEADER, _ENTRY = struct.Struct("<4s5H3L2H"), struct.Struct("<4s4B4H3L5H2L")
+_VERSION = 20
+_WIDE, _END = struct.Struct("<4sQ2H2L4Q4sLQL"), struct.Struct("<4s4H2LH")
 #: What zipfile raises for a damaged or unsupported member.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
 
@@ -48,34 +54,36 @@ def info(name: str) -> zipfile.ZipInfo:
 
 
 class Members:
-    """Adds members to a ZipFile that writes to an empty stream, and takes them back."""
+    """Adds members to an empty stream, and takes them back. It is a zip when it is closed."""
 
-    def __init__(self, archive: zipfile.ZipFile, stream: BufferedRandom) -> None:
-        self._archive, self._stream = archive, stream
+    def __init__(self, stream: BufferedRandom) -> None:
+        self._stream, self._at = stream, 0
+        self._lines: list[bytes] = []  # of the directory
 
     def add(self, name: str, size: int, fill: Callable[[Take], Filled]) -> tuple[Filled, int]:
         """A member that ``fill`` gives the bytes of, some ``size`` of them; returns what it does,
         and how many there were. Where it raises, ``take_back`` is to be called.
         """
+        if size <= CHUNK and name.isascii() and self._at <= zipfile.ZIP64_LIMIT:
+            small: list[bytes] = []
+            filled = fill(lambda data: small.append(bytes(data)))
+            data = b"".join(small)
+            crc, size = zlib.crc32(data), len(data)
+            header = _HEADER.pack(b"PK\3\4", _VERSION, 0, 0, 0, 33, crc, size, size, len(name), 0)
+            self._stream.write(b"".join((header, name.encode(), data)))
+            self._lines.append(_small_line(name, crc, size, self._at))
+            self._at += len(header) + len(name) + size
+            return filled, size
         made, roomy = info(name), size > MAY_BE_BIG
-        small: list[bytes] = []
 
         def take(data: bytes | memoryview) -> None:
             made.CRC = zlib.crc32(data, made.CRC)
             made.file_size += len(data)
-            if size < CHUNK:
-                small.append(bytes(data))
-            else:
-                self._stream.write(data)
+            self._stream.write(data)
 
-        if size < CHUNK:
-            filled = fill(take)
-            self._stream.write(_members_header(made, roomy) + b"".join(small))
-            self._end(made)
-        else:
-            self._stream.write(_members_header(made, roomy))
-            filled = fill(take)
-            self._complete(made, roomy)
+        self._stream.write(_members_header(made, roomy))
+        filled = fill(take)
+        self._complete(made, roomy)
         return filled, made.file_size
 
     def add_written(self, name: str, fill: Callable[[BufferedRandom], tuple[int, int]]) -> None:
@@ -89,30 +97,26 @@ class Members:
 
     def mark(self) -> tuple[int, int]:
         """What ``take_back`` goes back to."""
-        return len(self._archive.filelist), self._archive.start_dir
+        return len(self._lines), self._at
 
     def take_back(self, mark: tuple[int, int]) -> None:
         """Forget the members added since, a part of one included."""
-        count, self._archive.start_dir = mark
-        for made in self._archive.filelist[count:]:
-            del self._archive.NameToInfo[made.filename]
-        del self._archive.filelist[count:]
-        self._stream.seek(self._archive.start_dir)
+        count, self._at = mark
+        del self._lines[count:]
+        self._stream.seek(self._at)
         self._stream.truncate()
+
+    def close(self) -> None:
+        self._stream.write(_directory(self._lines, self._at))
 
     def _complete(self, made: zipfile.ZipInfo, roomy: bool) -> None:
         """Write a header once more, when what it says is known."""
         end = self._stream.tell()
-        self._stream.seek(self._archive.start_dir)
+        self._stream.seek(self._at)
         self._stream.write(_members_header(made, roomy))
         self._stream.seek(end)
-        self._end(made)
-
-    def _end(self, made: zipfile.ZipInfo) -> None:
-        archive = self._archive
-        made.header_offset, archive.start_dir = archive.start_dir, self._stream.tell()
-        archive.filelist.append(made)
-        archive.NameToInfo[made.filename] = made
+        made.header_offset, self._at = self._at, end
+        self._lines.append(_line(made))
 
 
 def _members_header(made: zipfile.ZipInfo, roomy: bool) -> bytes:
@@ -273,24 +277,32 @@ def _named(name: str, listed: bytes, report: Report) -> str:
 
 def directory(members: Sequence[zipfile.ZipInfo], start: int) -> bytes:
     """The directory of a zip, with all that follows, for members that end at ``start``."""
-    tail = _Tail(start)
-    with zipfile.ZipFile(tail, "w") as archive:
-        archive.filelist.extend(members)
-    return tail.getvalue()
+    return _directory(list(map(_line, members)), start)
 
 
-class _Tail(BytesIO):
-    """What is written from a position on."""
+def _directory(lines: Sequence[bytes], start: int) -> bytes:
+    count, size, wide = len(lines), sum(map(len, lines)), b""
+    if count > zipfile.ZIP_FILECOUNT_LIMIT or max(start, size) > zipfile.ZIP64_LIMIT:
+        whole = (44, 45, 45, 0, 0, count, count, size, start)
+        wide = _WIDE.pack(b"PK\6\6", *whole, b"PK\6\7", 0, start + size, 1)
+        count, size, start = min(count, 0xFFFF), min(size, 0xFFFFFFFF), min(start, 0xFFFFFFFF)
+    end = _END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0)
+    return b"".join((*lines, wide, end))
 
-    def __init__(self, start: int) -> None:
-        super().__init__()
-        self._start = start
 
-    def tell(self) -> int:
-        return self._start + super().tell()
+def _line(made: zipfile.ZipInfo) -> bytes:
+    name, most = made.filename, max(made.header_offset, made.file_size)
+    if name.isascii() and most <= zipfile.ZIP64_LIMIT and made.extract_version == _VERSION:
+        return _small_line(name, made.CRC, made.file_size, made.header_offset)
+    alone = BytesIO()
+    with zipfile.ZipFile(alone, "w") as archive:
+        archive.filelist.append(made)
+    return alone.getvalue()[: -_END.size]
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return super().seek(offset - self._start if whence == os.SEEK_SET else offset, whence)
+
+def _small_line(name: str, crc: int, size: int, at: int) -> bytes:
+    head = (b"PK\1\2", _VERSION, 3, _VERSION, 0, 0, 0, 0, 33, crc, size, size, len(name))
+    return _ENTRY.pack(*head, 0, 0, 0, 0, 0o644 << 16, at) + name.encode()
 
 
 def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, int] | None:

@@ -131,7 +131,6 @@ class Folder(Root, Store):
         return found
 
     def _links(self, parts: list[str]) -> bool:
-        """Whether a link is on the way to a folder."""
         return any(
             os.path.islink(os.path.join(self.root, *parts[:depth]))
             for depth in range(1, len(parts) + 1)

@@ -220,7 +220,6 @@ def _sweep(root: str, operation: object) -> None:
 
 
 def _count(step: journal.Step) -> int:
-    """How many files a step has placed."""
     return {"file": 1, "kernel": len(step[4] or ())}.get(step[0], 0) if len(step) == 5 else 0
 
 

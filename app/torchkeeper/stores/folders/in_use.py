@@ -70,7 +70,6 @@ class OtherMounts:
         return self._foreign[pid]
 
     def opened(self, pid: int) -> set[str]:
-        """The files of the items that it has open."""
         folder = f"{PROC}/{pid}/fd"
         found = set()
         for name in os.listdir(folder):

@@ -559,7 +559,6 @@ def _take_new(inside: Inside, path: object) -> None:
 
 
 def _take_folder(inside: Inside, path: object) -> None:
-    """Remove a folder, if nothing is in it."""
     with contextlib.suppress(OSError):
         inside.remove_folder(_path(path))
 

@@ -352,8 +352,6 @@ Offer = TypeVar("Offer", bound=Offered)
 
 @dataclass
 class Counts:
-    """How much."""
-
     entries: int = 0
     files: int = 0
     bytes: int = 0

@@ -65,7 +65,6 @@ class Receipt:
 
 
 def new_name() -> str:
-    """The name of a purge that begins now."""
     now = time.time()
     # To the microsecond: names sort by time, and the latest is what undo takes.
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(now))
@@ -155,7 +154,6 @@ def clear(root: str) -> str | None:
 
 
 def root_of(bin_: str) -> str:
-    """The folder in whose trash a receipt is."""
     return os.path.dirname(os.path.dirname(bin_))
 
 
@@ -396,7 +394,6 @@ def listed_of(item: Item) -> Listed | None:
 
 
 def is_list(path: str) -> bool:
-    """Whether a file lists several entries."""
     return "aoti_eager/" in path and locate(path).kind == "aoti_eager"
 
 

@@ -81,7 +81,6 @@ def _packed(path: str, status: os.stat_result) -> tuple[str, bytes]:
 
 
 def main() -> None:
-    """Answer until standard input ends."""
     lines = iter(sys.stdin.buffer.readline, b"")
     root = json.loads(next(lines, b'""'))
     for line in lines:

@@ -135,7 +135,6 @@ Scanned = tuple[str, list[str], list[File], str | None, list[Odd]]
 
 
 def file_at(path: str, status: os.stat_result) -> File:
-    """The File for a path and its lstat."""
     return file_of(path, numbers(status))
 
 
@@ -328,7 +327,6 @@ class _Helper:
             yield from answer
 
     def _answer(self) -> list[Scanned] | None:
-        """The next answer, if all of it is there."""
         pieces, at = [], 0
         for _ in range(2):
             if len(self._rest) < at + LENGTH.size:

@@ -131,7 +131,6 @@ class Publisher:
             self.flush()
 
     def flush(self) -> None:
-        """Send what waits."""
         waiting, self._waiting, self._bytes = self._waiting, [], 0
         if waiting:
             sent: set[int] = set()

@@ -183,6 +183,5 @@ class Redis(Database, Store):
 
 
 def _named(chosen: list[Described]) -> dict[tuple[str, str], None]:
-    """What entries name that is not among them."""
     known = {(one.entry.kind, one.entry.key) for one in chosen}
     return {name: None for x in chosen for name in needed(x.facts) if name not in known}
