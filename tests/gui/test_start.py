@@ -165,7 +165,8 @@ def test_no_source_is_read_before_the_window() -> None:
     # PySide looks in each for its "features", and linecache keeps it.
     code = (
         "import linecache; from torchkeeper.gui import start; start.load_qt(); "
-        "import torchkeeper.gui.app; print([x for x in linecache.cache if 'torchkeeper' in x])"
+        "import torchkeeper.gui.app as app; ours = app.__file__.removesuffix('gui/app.py'); "
+        "print([x for x in linecache.cache if x.startswith(ours)])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"

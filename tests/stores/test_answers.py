@@ -137,6 +137,7 @@ def test_each_kind_answers_everything(store: Store, sort: str, session: Session)
     assert (times is None) == (sort != "folder")
     # A server before 7.2 does not know.
     assert (rests is None) == (sort == "bundle") or (sort, rests) == ("server", None)
+    store.tell_unreadable(report)
     assert store.mark(items) == store.mark(items) != store.mark(items[1:])
     kept = store.index(None)
     assert (kept is None) == (sort != "folder")
