@@ -133,3 +133,18 @@ def test_import_lists_what_would_run_and_points_out_what_pytorch_never_writes(
     assert not (tmp_path / "into").exists()
     told = tk("import", bundle, "--into", tmp_path / "into", "--dry-run", "--json").result
     assert told["compared"][0]["runnable"]["strange"] == 1
+
+
+def test_what_stays_anyhow_is_searched_neither_before_nor_while_writing(
+    tk: Tk, tmp_path: Path
+) -> None:
+    place, stem = tmp_path / "place", f"cab{'q' * 49}"
+    for folder, text in (("ab", "pass"), ("inductor_cache/ab", f"URL = 'redis://:{SHORT}@h/0'")):
+        (place / folder).mkdir(parents=True)
+        (place / folder / f"{stem}.py").write_text(f"import torch\n{text}\n")
+    # Both would have one home in a bundle, and only the first goes.
+    for more in (("--dry-run",), ()):
+        ran = tk("export", place, "-o", tmp_path / "b.torchcache", *more, "--json")
+        assert (ran.code, ran.result["entries"]) == (0, 1), ran.err
+        assert (ran.result["leaks"]["secrets"], len(ran.result["left"])) == (0, 1)
+    assert SHORT.encode() not in (tmp_path / "b.torchcache").read_bytes()

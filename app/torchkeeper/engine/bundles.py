@@ -29,7 +29,7 @@ from torchkeeper.engine.session import (
 )
 from torchkeeper.stores.bundles import signing
 from torchkeeper.stores.bundles.bundle import Bundle, Told
-from torchkeeper.stores.bundles.export import OfKind, Planned, export, plan
+from torchkeeper.stores.bundles.export import OfKind, Planned, export, going, plan
 from torchkeeper.stores.bundles.parts import Makers, environment
 from torchkeeper.stores.copying import broke_off
 from torchkeeper.stores.describe import Described
@@ -103,7 +103,7 @@ def plan_export(
         chosen, stays = entries_among(chosen)
         chosen, source, left = _held(store, chosen, report)
         screen = screen_of(session, params, report, left, "bundle", dry=True)
-        chosen, source = screen.described(chosen, source)
+        chosen, source = screen.described(going(chosen, source, left), source)
         makers = cleared(makers_of(store, params), params)
         planned = plan(chosen, source, report, left, makers)
     return {

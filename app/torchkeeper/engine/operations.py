@@ -104,8 +104,8 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     if store.tells_unread(asked.fields) and briefly:
         batches = store.unread(report, protocol.MAX_ROWS)
     else:
-        # Who is told a mark wants to see every change, and verdicts may want the files.
-        glimpsing = briefly and unless is None and not every
+        # Who is told a mark, or asks for some, wants every change; verdicts may want the files.
+        glimpsing = briefly and unless is None and not every and not params.get("filter")
         batches = store.entries(session, report, items, all_of_it=every, glimpsing=glimpsing)
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
     batches = store.timed(batches, timed)

@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedRandom
@@ -99,6 +99,7 @@ def export(
     if not replace and os.path.lexists(output):
         raise Problem("output-exists", file=output)
     made: AtomicFile | None = None
+    chosen = going(chosen, source, left)
     try:
         mode = None
         with contextlib.suppress(FileNotFoundError):
@@ -106,7 +107,7 @@ def export(
         made = AtomicFile(output, mode, _BUFFER)
         out = cast(BufferedRandom, made.stream)
 
-        def write(going: list[Described], origin: Source, search: Screen | None) -> Exported:
+        def write(some: list[Described], origin: Source, search: Screen | None) -> Exported:
             out.seek(0)
             out.truncate()
             alone, stays = Singly(origin), []
@@ -114,7 +115,7 @@ def export(
             def stay(item: Item, problem: Problem) -> None:
                 stays.append((item, problem))
 
-            taken = holdable(going, alone, stay)
+            taken = holdable(some, alone, stay)
             done = Progress(report, sum(one.item.size for one in taken))
             written = _write(taken, alone, out, done, report, stay, Record(makers), search)
             for what in stays:  # once, although a secret has it written again
@@ -128,8 +129,8 @@ def export(
             with contextlib.suppress(Alarm):
                 exported = write(chosen, source, screen)
         if exported is None:
-            going, origin = screen.described(chosen, source) if screen else (chosen, source)
-            exported = write(going, origin, None)
+            some, origin = screen.described(chosen, source) if screen else (chosen, source)
+            exported = write(some, origin, None)
         if exported.entries:
             made.stream.flush()
             exported.size = os.fstat(made.stream.fileno()).st_size
@@ -166,6 +167,12 @@ def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Des
             left(one.item, problem)
     # Sorted, so that the same entries give the same bytes whatever the folder's order was.
     return sorted(taken, key=_order)
+
+
+def going(chosen: Sequence[Described], source: Source, left: Left) -> list[Described]:
+    """Those that are ``holdable``, as they are in their place: what stays is not searched."""
+    kept = {id(one.origin or one.item) for one in holdable(chosen, Singly(source), left)}
+    return [one for one in chosen if id(one.origin or one.item) in kept]
 
 
 def _order(one: Described) -> tuple[str, str, str]:
