@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
@@ -250,7 +252,7 @@ def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if not args.dry_run:
         protected.check(args.into)
-    here = leaving.here_of(args, args.files)
+    here = functools.cache(partial(leaving.here_of, args, args.files))
     with asking(args) as asker:
         signatures = {file: signing.signature_of(asker, file) for file in args.files}
         for file, one in signatures.items():
@@ -258,8 +260,8 @@ def import_(args: argparse.Namespace) -> int:
                 check_policy(file, one)
         trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
         if args.dry_run or not trusted:
-            inside = [_look_inside(args, file, here) for file in args.files]
-            compared = _compare(args, inside, here)
+            inside = [_look_inside(args, file, here()) for file in args.files]
+            compared = _compare(args, inside, here())
             if args.dry_run:
                 return compared
             nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
@@ -288,7 +290,7 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
 def _compare(args: argparse.Namespace, inside: list[_Inside], here: leaving.Here | None) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
     with asking(args) as asker:
-        env, _ = leaving.tell_names(args, asker.engine, args.files, here)
+        env, _ = leaving.tell_names(args, asker.engine, args.files, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(
             protocol.COMPARE, files=args.files, into=args.into, rows=args.json, env=env
         )
@@ -367,7 +369,7 @@ def copy(args: argparse.Namespace) -> int:
         if not trusts(nothing, TRUST, "the file", question):
             raise UserError(nothing, code="declined")
     names = from_file and what == "folder"
-    here = leaving.here_of(args, [args.source]) if names else None
+    here = partial(leaving.here_of, args, [args.source])
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
     with asking(args) as asker:

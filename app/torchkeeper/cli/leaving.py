@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from torchkeeper.cli import output
@@ -67,20 +67,23 @@ def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
 
 
 def tell_names(
-    args: argparse.Namespace, engine: Engine, files: Sequence[str], here: Here | None
+    args: argparse.Namespace, engine: Engine, files: Sequence[str], find: Callable[[], Here | None]
 ) -> tuple[str | None, list[Origin]]:
-    """Have an engine know the names of objects in an environment; its name, and what files say."""
-    if here is not None:
+    """Have an engine know the names of objects in an environment; its name, and what files say.
+    find: finds that one, which takes seconds: where nothing was built it is not asked.
+    """
+    asked: OriginParams = {"files": files}
+    told: OriginResult = engine.call(protocol.ORIGIN, asked)
+    built = any(one["built"] for one in told["files"])
+    wanted = args.env or any(one["objects"] or one["made_in"] for one in told["files"])
+    if wanted and (here := find()) is not None:
         abouts = carrying.tell(engine, here.python, here.facts, files)
         threads = [carrying.threads(one["made_in"], here.facts) for one in abouts]
         output.remark(args, dict.fromkeys(threads))
         return here.python, abouts
-    asked: OriginParams = {"files": files}
-    told: OriginResult = engine.call(protocol.ORIGIN, asked)
-    abouts = told["files"]
     said = "There is no interpreter with a torch: objects keep their names. Name one with --env."
-    output.remark(args, [said] if any(one["built"] for one in abouts) else ())
-    return None, abouts
+    output.remark(args, [said] if built else ())
+    return None, told["files"]
 
 
 #: Secrets that are listed one by one on a terminal.

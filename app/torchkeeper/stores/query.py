@@ -61,8 +61,6 @@ _STATES: dict[str, Mask] = {
 
 
 class Query(NamedTuple):
-    """A parsed filter."""
-
     text: str
     tests: tuple[Mask, ...]
     #: The fields that its terms are about; "" stands for words, which look in names and keys,

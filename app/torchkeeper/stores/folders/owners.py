@@ -101,7 +101,6 @@ class Accounts:
 
     @property
     def myself(self) -> str | None:
-        """The name of this user, if there is one."""
         return self.user(self.me).name
 
     def group(self, gid: int) -> Who:

@@ -121,7 +121,6 @@ class Bounds:
         self._ended()
 
     def _ended(self) -> None:
-        """One part, or an answer, is whole."""
         while self._open:
             self._open[-1] -= 1
             if self._open[-1]:
@@ -210,7 +209,6 @@ def forbids_key(answer: str) -> bool:
 
 
 def pack(*arguments: Argument) -> bytes:
-    """A command as it goes over the wire."""
     parts = [b"*%d\r\n" % len(arguments)]
     for one in arguments:
         data = one if isinstance(one, bytes) else encoded(str(one))
@@ -350,7 +348,6 @@ class Connection:
         return Problem(code, server=self._server)
 
     def _fill(self, deadline: float) -> int:
-        """Take what has arrived; how many bytes."""
         if self._socket is None:
             raise Problem("server-lost", server=self._server)
         while True:
