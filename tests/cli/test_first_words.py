@@ -230,8 +230,9 @@ def test_ls_starts_one_engine_and_ends_it(
 
     monkeypatch.setattr(process, "Engine", Counted)
     assert main.run(["ls", str(tmp_path), "--json"]) == 0
-    with pytest.raises(SystemExit):
-        main.run(["ls", "--no-such-option"])
+    for wrong in ("--no-such-option", "--help"):  # who asks for help gets none
+        with pytest.raises(SystemExit):
+            main.run(["ls", wrong])
     assert len(begun) == 2
     assert [one.returncode is not None for one in begun] == [True, True]
     assert tk("ls").code == 2

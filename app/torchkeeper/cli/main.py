@@ -176,7 +176,7 @@ def run(argv: list[str]) -> int:
             reconfigure(errors="backslashreplace")
     if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
         argv = [*argv[1:], "--help"]
-    if argv[:1] != ["ls"]:
+    if argv[:1] != ["ls"] or not {"-h", "--help"}.isdisjoint(argv):
         return _run(argv)
     # To start takes an engine as long as it takes to load what understands and prints.
     from torchkeeper.client.engines import process
