@@ -53,7 +53,7 @@ GUI_FLOORS = {
     "window": """app desktop.door inspector.inspecting navigator pages.help shell
         shots start window""",
 }
-LATE = {"torch", "triton", "redis", "hiredis", "filelock"}
+LATE = {"torch", "triton", "redis", "hiredis", "hyperscan", "filelock"}
 #: What a floor above may not be used by, although it stands before it.
 NEVER = {"gui": {"cli"}, "warm": {"resources"}}
 

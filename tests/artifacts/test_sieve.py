@@ -6,6 +6,7 @@ import base64
 import pickle
 import re
 import time
+from collections.abc import Iterator
 from random import Random
 from urllib.parse import quote
 
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sampling import sampled
-from torchkeeper.artifacts.leakforms import ANY_CASE, FIXED, GRAMS, TRIED, Fact, Leak, shown
+from torchkeeper.artifacts import leaks
+from torchkeeper.artifacts.leakforms import FIXED, TRIED, Fact, Leak, shown
 from torchkeeper.artifacts.leaks import Echoes, Scanner, Sieve
 
 OWN = {"muon-7": "host", "ann.muster": "user", "monkey71": "user", "muon-71": "host"}
@@ -42,14 +44,20 @@ PLANTED = [
     b"# File: /x/y.py:7 in forward, code: z", b'File "/x/y.py", line 7',
     b'File \\"/x/y.py\\", line 7',
 ]  # fmt: skip
-#: What begins as a secret does, and what the sieve may take for the beginning of one.
-NEARLY = [
-    *FIXED,
-    *(gram for sets in GRAMS for some in sets for gram in some),
-    b"xoxox",
-    b"a:/",
-    b"kkk",
-]
+#: What begins as a secret does.
+NEARLY = [*FIXED, b"xoxox", b"a:/", b"kkk"]
+
+
+@pytest.fixture(autouse=True, params=["with Hyperscan", "without"])
+def _hyperscan(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where it is not installed, the same is found."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "without":
+            patch.setattr(leaks, "installed", lambda package: None)
+        leaks._looked_for.cache_clear()
+        assert Sieve([b"text"]).fast is (request.param == "with Hyperscan")
+        yield
+    leaks._looked_for.cache_clear()
 
 
 def plain(data: bytes) -> list[Leak | Fact]:
@@ -188,7 +196,7 @@ def test_a_known_secret_is_found_in_each_form_wherever_it_is_cut(
     b"ass", b"key", b"a:/", b"kkkk", b"xox", b"://", b"File", b"eyJeyJ", b"-----BEGIN ",
     b"a" * 63 + b"@",
     b"hf_" + b"0" * 19 + b"-", b"token\x8c\xff", b"'token'" * 9 + b"=", b"a.b-c_d:", b"pass='\\\\",
-    *(gram * 2 for sets in GRAMS for some in sets for gram in some),
+    *(text * 2 for text in FIXED),
 ], most=10)  # fmt: skip
 def test_whatever_the_bytes_a_megabyte_takes_seconds_at_most(unit: bytes) -> None:
     data = unit * ((1 << 18) // len(unit))
@@ -197,20 +205,10 @@ def test_whatever_the_bytes_a_megabyte_takes_seconds_at_most(unit: bytes) -> Non
     assert time.process_time() - begun < 4
 
 
-def test_each_fixed_text_is_stood_for_by_a_gram_of_its_case() -> None:
-    """Or the sieve would look for it with all others of its length, or where it is not."""
-    grams = [gram for sets in GRAMS for some in sets for gram in some]
-    for text, tried in FIXED.items():
-        mine = [gram for gram in grams if gram.lower() in text]
-        assert mine, text
-        if tried in ANY_CASE:
-            assert mine[0].islower() or not mine[0].isalpha(), text
-
-
 def test_a_long_name_costs_no_more_than_a_short_one() -> None:
     begun = time.process_time()
-    names = {f"{letter}uild-machine-of-somebody-far-away-in-the-north": True for letter in "bgq"}
-    sieve = Sieve({name.encode(): True for name in names})
+    names = [f"{letter}uild-machine-of-somebody-far-away-in-the-north" for letter in "bgq"]
+    sieve = Sieve(name.encode() for name in names)
     assert [at for at, _ in sieve.find(b"x".join(n.upper().encode() for n in names), 0, 200)] == [
         0, 48, 96
     ]  # fmt: skip
@@ -219,12 +217,10 @@ def test_a_long_name_costs_no_more_than_a_short_one() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.dictionaries(st.binary(min_size=1, max_size=6).map(bytes.lower), st.just(True), max_size=8),
+    st.sets(st.binary(min_size=1, max_size=6).map(bytes.lower), max_size=8),
     st.binary(max_size=200), st.integers(0, 50), st.integers(0, 200),
 )  # fmt: skip
-def test_a_sieve_without_grams_finds_all(
-    texts: dict[bytes, bool], data: bytes, start: int, end: int
-) -> None:
+def test_a_sieve_finds_all(texts: set[bytes], data: bytes, start: int, end: int) -> None:
     data += b"".join(texts)
     there = [
         (at, text)

@@ -115,17 +115,6 @@ FIXED = {
     b'file "': "line",
     b'file \\"': "line",
 }
-#: What of FIXED counts in any case; the rest only as it is tried.
-ANY_CASE = frozenset({"named", "http"})
-#: What stands for which of FIXED in an artifacts.leaks, chosen so that in graphs, sources, objects
-#: and kernels hardly anything else looks like it once its letters are made equal.
-GRAMS = (
-    ((b"oke", b"key", b"xox", b"eyJ", b"://", b"ook"),),
-    ((b"pwd", b"hf_", b"sk-", b"KIA", b"SIA", b"pm_", b"pi-"),),
-    ((b"cret", b"cred", b"/Use", b"/roo", b"File"),),
-    ((b"pass", b"pat_", b"ya29", b"zati", b"ome/"),),
-    ((b"gho_", b"ghp_", b"ghs_", b"ghu_", b"ghr_", b"glpa", b"AIza", b"/tor"),),
-)
 
 
 def _url(data: bytes, at: int, _end: int) -> Iterator[Leak | Fact]:

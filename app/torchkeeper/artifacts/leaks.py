@@ -1,6 +1,6 @@
 """Secrets and private facts in a stream of bytes, found piece by piece, in bounded memory; and
-where else a secret that was found stands, in whatever spelling. Also many texts found at once,
-about as fast as one of them; and where the texts of a pickle lie, which alone can hold a secret.
+where else a secret that was found stands, in whatever spelling. Also many texts found at once; and
+where the texts of a pickle lie, which alone can hold a secret.
 
 The time taken grows with the size alone, whatever the bytes: each pattern is bounded, and is only
 tried where a fixed text of it stands (artifacts.leakforms).
@@ -16,121 +16,80 @@ import itertools
 import json
 import pickletools
 import re
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from torchkeeper.artifacts.leakforms import (
-    ANY_CASE,
-    FIXED,
-    GRAMS,
-    MAX_VALUE,
-    TRIED,
-    Fact,
-    Leak,
-    shown,
-)
-
-# Where any of many texts stands in bytes, about as fast as one of them is found.
-#
-# A regular expression of alternatives takes its time for every byte. Here a few letters in a row, a
-# gram, stand for each text, and grams of one length make a set. A table makes all letters equal
-# that are at one place in a set, so that one search of the translated bytes finds whatever of the
-# set is there. What is found so and is no gram after all costs a look. How the grams are sorted
-# into sets decides how often that is; what is found does not depend on it.
-
-#: For each gram in each case that counts: how far behind the beginning of a text it is, the text.
-_Grams = Mapping[bytes, Sequence[tuple[int, bytes]]]
-
-#: Letters that stand for a text for which nothing else does; each more makes twice as many cases.
-_ENOUGH = 6
+from torchkeeper.artifacts.installed import installed
+from torchkeeper.artifacts.leakforms import FIXED, MAX_VALUE, TRIED, Fact, Leak, shown
 
 
 class Sieve:
-    """Finds texts, however their letters are written. texts: in lower case, and for each whether it
-    counts in any case; if not, it need only be found where its gram stands as it is given. tables:
-    for each table the sets that share it, and of each set the grams, those of texts that count in
-    any case in lower case. A text is found by the first gram that is in it. Those without any make
-    a set of their own.
+    """Finds texts, which are given in lower case, however their letters are written. Hyperscan does
+    it ten times as fast as Python, and while other threads run; where it is not, as in another's
+    interpreter, each text is looked for alone.
     """
 
-    def __init__(
-        self, texts: Mapping[bytes, bool], tables: Iterable[Iterable[Sequence[bytes]]] = ()
-    ) -> None:
-        waiting = dict(texts)
-        sorted_ = [[_grams(some, waiting) for some in sets] for sets in tables]
-        if waiting:
-            size = min(_ENOUGH, *map(len, waiting))
-            every = dict.fromkeys(waiting, True)
-            sorted_.append([_grams(list(dict.fromkeys(text[:size] for text in waiting)), every)])
-        self._tables = [_Table([one for one in sets if one]) for sets in sorted_ if any(sets)]
-        self._longest = max(map(len, texts), default=0)
+    def __init__(self, texts: Iterable[bytes]) -> None:
+        self._texts = list(texts)
+        self._longest = max(map(len, self._texts), default=0)
+        self._one_at_a_time = threading.Lock()  # a database has room for one search
+
+    @property
+    def fast(self) -> bool:
+        return self._database is not None
+
+    @functools.cached_property
+    def _database(self) -> Any | None:
+        if not self._texts or (package := installed("hyperscan")) is None:
+            return None
+        made = package.Database(mode=package.HS_MODE_BLOCK)
+        try:
+            made.compile(
+                [b"".join(b"\\x%02x" % byte for byte in text) for text in self._texts],
+                ids=list(range(len(self._texts))),
+                flags=[package.HS_FLAG_CASELESS] * len(self._texts),
+            )
+        except package.HyperscanError:
+            return None  # not for this processor
+        return made
 
     def find(self, data: bytes, start: int, end: int) -> list[tuple[int, bytes]]:
         """Where texts begin between ``start`` and ``end``, and which, in order."""
-        piece = data[start : end + self._longest]
-        found = [
-            (begin + start, text)
-            for table in self._tables
-            for begin, text in table.find(piece)
-            if 0 <= begin < end - start
-        ]
+        with memoryview(data)[start : end + self._longest] as piece:
+            found = [
+                (begin + start, text) for begin, text in self._find(piece) if begin < end - start
+            ]
         found.sort()
         return found
 
+    def _find(self, piece: memoryview) -> list[tuple[int, bytes]]:
+        if not self.fast:
+            return list(self._alone(bytes(piece).lower()))
+        ends: list[tuple[int, int]] = []
 
-class _Table:
-    def __init__(self, sets: Sequence[_Grams]) -> None:
-        same = list(range(256))
-        for grams in sets:
-            for place in zip(*grams, strict=True):
-                for byte in place:
-                    # All of a group are told at once which group they are of.
-                    old, new = same[byte], same[place[0]]
-                    same = [new if one == old else one for one in same]
-        self._letters = bytes(same)
-        self._sets = []
-        for grams in sets:
-            image = next(iter(grams)).translate(self._letters)
-            # Of so few letters a pattern finds the next faster than bytes.find does.
-            self._sets.append((re.compile(re.escape(image)).search, len(image), grams))
+        def matches(text: int, _begin: int, end: int, _flags: int, _context: object) -> None:
+            ends.append((text, end))
 
-    def find(self, piece: bytes) -> Iterator[tuple[int, bytes]]:
-        letters = piece.translate(self._letters)
-        for search, size, grams in self._sets:
-            match = search(letters)
-            while match:
-                at = match.start()
-                for before, text in grams.get(piece[at : at + size], ()):
-                    begin = at - before
-                    if begin >= 0 and piece[begin : begin + len(text)].lower() == text:
-                        yield begin, text
-                match = search(letters, at + 1)
+        with self._one_at_a_time:
+            self._database.scan(piece, matches)
+        return [(end - len(self._texts[text]), self._texts[text]) for text, end in ends]
 
-
-def _grams(grams: Sequence[bytes], waiting: dict[bytes, bool]) -> _Grams:
-    """What stands for texts in a set; the texts are taken from those that wait."""
-    found: dict[bytes, list[tuple[int, bytes]]] = {}
-    for gram in grams:
-        lower = gram.lower()
-        mine = [text for text in waiting if lower in text]
-        cases = [gram]
-        if any(waiting[text] for text in mine):
-            letters = [dict.fromkeys((bytes([byte]), bytes([byte]).upper())) for byte in lower]
-            cases = [b"".join(some) for some in itertools.product(*letters)]
-        for text in mine:
-            del waiting[text]
-            for case in cases:
-                found.setdefault(case, []).append((text.find(lower), text))
-    return found
+    def _alone(self, lower: bytes) -> Iterator[tuple[int, bytes]]:
+        for text in self._texts:
+            at = lower.find(text)
+            while at >= 0:
+                yield at, text
+                at = lower.find(text, at + 1)
 
 
 #: How far after a fixed text a match may end, and how far before it it may begin, in bytes.
 AHEAD, BEHIND = 2 * MAX_VALUE, 512
 
-#: Where less than this part of what is searched is text, only what is near a run of letters is: one
-#: byte of so many is asked, so many letters make a run, and so many bytes are near.
+#: Without Hyperscan, where less than this part of what is searched is text, only what is near a run
+#: of letters is: one byte of so many is asked, so many letters make a run, so many bytes are near.
 _MOSTLY, _EACH, _RUN = 0.5, 61, b"\1" * 12
 #: What is smaller is searched in any case.
 SMALL = 256 << 10
@@ -176,7 +135,8 @@ class Scanner:
             yield number, self._tried(parts[number], where)
 
     def _search(self, window: bytes, start: int, end: int) -> Iterator[Leak | Fact]:
-        for first, behind in _texts(window, start, end):
+        slow = not self._sieve.fast
+        for first, behind in _texts(window, start, end) if slow else ((start, end),):
             for found in self._tried(window, self._sieve.find(window, first, behind)):
                 yield _moved(found, self._at)
 
@@ -245,8 +205,7 @@ def _looked_for(own: tuple[tuple[str, str], ...]) -> tuple[dict[bytes, str], Sie
         if len(name) <= _LONGEST
         and not any(text.startswith(name) or name.startswith(text) for text in FIXED)
     }
-    fixed = {text: tried in ANY_CASE for text, tried in FIXED.items()}
-    return names, Sieve({**fixed, **dict.fromkeys(names, True)}, GRAMS)
+    return names, Sieve([*FIXED, *names])
 
 
 # Where else a secret that is known stands: as it is, quoted for a URL, escaped, or encoded.

@@ -158,8 +158,7 @@ def _open(
     with contextlib.ExitStack() as stack:
         bundles = {}
         for path in paths:
-            known = session.bundles.pop(path, None)
-            bundle = known if known and known.again() else Bundle(path, report)
+            bundle = session.again(path) or Bundle(path, report)
             stack.enter_context(bundle)
             bundles[bundle] = path if len(paths) > 1 else None
             tell_refused(bundle, report, bundles[bundle])

@@ -75,15 +75,19 @@ class Session:
         scheme = scheme_of(place)
         if scheme.local:
             tell_cut_off(place, report)
-        known, self.bundles = self.bundles.get(place), {}
+        store = self.again(place) or scheme.opened(place, report, self.secrets.get(place))
+        self.bundles = {place: cast("Bundle", store)} if store.signable else {}
+        return store
+
+    def again(self, path: str) -> Bundle | None:
+        """A bundle that was looked at, open once more, if nobody has it open and it is as it was;
+        it is not looked at any more.
+        """
+        known = self.bundles.pop(path, None)
         with contextlib.suppress(Problem):
             if known and known.again():
-                self.bundles[place] = known
                 return known
-        store = scheme.opened(place, report, self.secrets.get(place))
-        if store.signable:
-            self.bundles[place] = cast("Bundle", store)
-        return store
+        return None
 
     def look_into(self, path: str, report: Report) -> Bundle:
         """A bundle, open for reading, which whoever takes it in next need not read again. Raises
@@ -91,8 +95,7 @@ class Session:
         """
         from torchkeeper.stores.bundles.bundle import Bundle
 
-        known = self.bundles.pop(path, None)
-        bundle = known if known and known.again() else Bundle(path, report)
+        bundle = self.again(path) or Bundle(path, report)
         self.bundles[path] = bundle
         if len(self.bundles) > _LOOKED_INTO:
             del self.bundles[next(iter(self.bundles))]

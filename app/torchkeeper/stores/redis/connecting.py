@@ -11,13 +11,13 @@ import contextlib
 import re
 import socket
 import ssl
-import sys
 import time
 from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.installed import installed
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.redis.address import Address
 from torchkeeper.stores.store import Lost
@@ -231,17 +231,9 @@ def encoded(text: str) -> bytes:
 
 
 def _hiredis() -> ModuleType:
-    if sys.flags.no_site:
-        # Our own engine starts without site-packages, because looking at a folder needs none of
-        # them and their start-up files take time (client/engines/process.py).
-        import site
-
-        site.main()
-    try:
-        import hiredis
-    except ImportError as e:
-        raise Problem("redis-missing") from e
-    return hiredis
+    if (package := installed("hiredis")) is None:
+        raise Problem("redis-missing")
+    return package
 
 
 class Connection:
