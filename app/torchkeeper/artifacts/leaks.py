@@ -56,7 +56,7 @@ class Sieve:
             return None  # not for this processor
         return made
 
-    def find(self, data: bytes, start: int, end: int) -> list[tuple[int, bytes]]:
+    def find(self, data: bytes | memoryview, start: int, end: int) -> list[tuple[int, bytes]]:
         """Where texts begin between ``start`` and ``end``, and which, in order."""
         with memoryview(data)[start : end + self._longest] as piece:
             found = [
@@ -106,21 +106,27 @@ class Scanner:
 
     def __init__(self, own: Mapping[str, str] | None = None) -> None:
         self._own, self._sieve = _looked_for(tuple(sorted((own or {}).items())))
-        self._window = b""
+        self._window = bytearray()
+        self._size = 0  # of what is in the window, behind which there may be room
         self._at = 0  # where in the stream the window begins
         self._done = 0  # up to where in the stream it has been searched
 
-    def feed(self, piece: bytes, last: bool = False) -> Iterator[Leak | Fact]:
+    def feed(self, piece: bytes | memoryview, last: bool = False) -> Iterator[Leak | Fact]:
         """What is found now; some of what a piece has is told with the next, or with the last."""
-        window = self._window + piece
+        before, self._size = self._size, self._size + len(piece)
+        if len(self._window) < self._size:
+            self._window.extend(bytes(self._size - len(self._window)))
+        self._window[before : self._size] = piece
         start = self._done - self._at
-        end = len(window) if last else len(window) - AHEAD
+        end = self._size if last else self._size - AHEAD
         if end > start:
-            yield from self._search(window, start, end)
+            yield from self._search(start, end)
             self._done = self._at + end
-        kept = max(self._done - self._at - BEHIND, 0)
-        self._window = window[kept:]
-        self._at += kept
+        gone = max(self._done - self._at - BEHIND, 0)
+        kept = self._window[gone : self._size]
+        self._window[: len(kept)] = kept
+        self._size = len(kept)
+        self._at += gone
 
     def each(self, parts: Sequence[bytes]) -> Iterator[tuple[int, Iterator[Leak | Fact]]]:
         """What is in each of some whole streams that are SMALL, by its number, as one that is fed
@@ -132,21 +138,42 @@ class Scanner:
         found = self._sieve.find(joined, 0, len(joined))
         for number, some in itertools.groupby(found, lambda one: bisect_right(starts, one[0]) - 1):
             where = [(begin - starts[number], text) for begin, text in some]
-            yield number, self._tried(parts[number], where)
+            yield number, self._tried(where, functools.partial(_all, parts[number]))
 
-    def _search(self, window: bytes, start: int, end: int) -> Iterator[Leak | Fact]:
-        slow = not self._sieve.fast
-        for first, behind in _texts(window, start, end) if slow else ((start, end),):
-            for found in self._tried(window, self._sieve.find(window, first, behind)):
+    def _search(self, start: int, end: int) -> Iterator[Leak | Fact]:
+        if self._sieve.fast:
+            parts: Iterable[tuple[int, int]] = ((start, end),)
+        else:
+            parts = _texts(self._part(0, self._size), start, end)
+        for first, behind in parts:
+            with memoryview(self._window)[: self._size] as window:
+                where = self._sieve.find(window, first, behind)
+            near = self._near
+            if len(where) * AHEAD > self._size:
+                near = functools.partial(_all, self._part(0, self._size))
+            for found in self._tried(where, near):
                 yield _moved(found, self._at)
 
-    def _tried(self, data: bytes, where: Iterable[tuple[int, bytes]]) -> Iterator[Leak | Fact]:
+    def _part(self, start: int, end: int) -> bytes:
+        with memoryview(self._window) as window:
+            return bytes(window[start:end])
+
+    def _near(self, at: int) -> tuple[bytes, int]:
+        """What is near a place, and where it begins: what a match is never larger than."""
+        start = max(at - BEHIND, 0)
+        return self._part(start, min(at + _LONGEST + AHEAD, self._size)), start
+
+    def _tried(
+        self, where: Iterable[tuple[int, bytes]], near: Callable[[int], tuple[bytes, int]]
+    ) -> Iterator[Leak | Fact]:
         at = 0
         for begin, text in where:
             if begin < at:
                 continue
             at = begin + 1
-            for found in self._try(data, text, begin):
+            data, start = near(begin)
+            for one in self._try(data, text, begin - start):
+                found = _moved(one, start)
                 if isinstance(found, Leak) and found.what == "token":
                     at = max(at, found.end)  # nothing begins within one
                 yield found
@@ -186,6 +213,10 @@ def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         run = marks.find(_RUN, stop)
     if first < last:
         yield first, last
+
+
+def _all(data: bytes, _at: int) -> tuple[bytes, int]:
+    return data, 0
 
 
 def _moved(found: Leak | Fact, by: int) -> Leak | Fact:

@@ -74,15 +74,23 @@ class Pouring:
         self._buffers: list[memoryview] = []
 
     def pour(
-        self, source: BinaryIO, size: int, take: Take, counted: bool = True
+        self,
+        source: BinaryIO,
+        size: int,
+        take: Take,
+        counted: bool = True,
+        beside: Take | None = None,
     ) -> tuple[str, int]:
         """Give all of a stream to ``take``; returns the sha256 of its bytes, and their count. size:
         what is expected; a stream that has more is left as soon as that shows. counted: whether it
-        is progress. Raises Problem as ``unreadable``, Cancelled, and whatever ``take`` does.
+        is progress. beside: is given all, too, in the thread that hashes, where there are several
+        pieces. Raises Problem as ``unreadable``, Cancelled, and whatever both do.
         """
         if size < CHUNK:
             sha256, data = self.read(source, size, counted)
             take(data)
+            if beside:
+                beside(data)
             return sha256, len(data)
         count = self._count(counted)
         from concurrent.futures import Future, ThreadPoolExecutor
@@ -90,6 +98,12 @@ class Pouring:
         self._buffers = self._buffers or [memoryview(bytearray(CHUNK)) for _ in range(_AHEAD)]
         digest, done = hashlib.sha256(), 0
         hashed: deque[Future[None]] = deque()
+
+        def read(piece: memoryview) -> None:
+            digest.update(piece)
+            if beside:
+                beside(piece)
+
         with ThreadPoolExecutor(1, "hashing") as pool:
             for buffer in itertools.cycle(self._buffers):
                 self._progress.check()
@@ -103,11 +117,13 @@ class Pouring:
                     break
                 done += got
                 piece = buffer[:got]
-                hashed.append(pool.submit(digest.update, piece))
+                hashed.append(pool.submit(read, piece))
                 take(piece)
                 count(got)
                 if done > size:
                     break
+            for one in hashed:
+                one.result()
         return digest.hexdigest(), done
 
     def read(self, source: BinaryIO, size: int, counted: bool = True) -> tuple[str, bytes]:

@@ -290,7 +290,7 @@ class Screen:
     def searching(self, file: File) -> Callable[[bytes | memoryview], None]:
         """The same of one that is given piece by piece, and at the end an empty one."""
         about, scanner = self._begun._replace(file=file, name=file.name), Scanner(self._own)
-        return lambda piece: self._alarm(about, scanner.feed(bytes(piece), not piece))
+        return lambda piece: self._alarm(about, scanner.feed(piece, not piece))
 
     def clear(self) -> None:
         self._leaving.end()

@@ -325,12 +325,7 @@ class _Reading:
     def pour(self, one: Described, file: File, take: Take) -> str:
         """One of an entry's files; returns its sha256."""
         small, group = file.size <= CHUNK, is_group(one.item.kind, file.name)
-        search = drop if small or not self._search else self._search.searching(file)
-
-        def both(piece: bytes | memoryview) -> None:
-            take(piece)
-            search(piece)
-
+        search = None if small or not self._search else self._search.searching(file)
         data = b""
         with opened(self._source, file) as stream:
             if small and group:  # which has another size in each place
@@ -341,7 +336,7 @@ class _Reading:
                 digest, data = self._pouring.read(stream, file.size)
                 size = len(data)
             else:
-                digest, size = self._pouring.pour(stream, file.size, both)
+                digest, size = self._pouring.pour(stream, file.size, take, beside=search)
             if size > file.size or (one.unhashed and size < file.size):
                 raise Problem("entry-changed")
             if one.unhashed and not unchanged(file, stream):
@@ -352,7 +347,8 @@ class _Reading:
             take(data)
             if self._search:
                 self._search.search(file, data, digest)
-        search(b"")
+        if search:
+            search(b"")
         return digest
 
 
