@@ -176,6 +176,18 @@ def test_it_is_found_in_what_is_hardly_text(
     assert set(fast(data, [300_000 + short, 1 << 20])) >= there
 
 
+def test_what_is_far_from_all_else_is_found_as_it_is_among_it() -> None:
+    """Where little is found only what is near it is looked at."""
+    chance = Random(5)
+    for text in PLANTED:
+        alone = b"\n" * 600 + text + b"\n"
+        before = chance.randbytes(90_000).translate(bytes(byte & 0x8F for byte in range(256)))
+        there = [one._replace(start=one.start + len(before)) for one in plain(alone)]
+        found = [one._replace(end=0) if isinstance(one, Leak) else one
+                 for one in fast(before + alone + before, [1 << 20, 1 << 17])]  # fmt: skip
+        assert found == [one._replace(end=0) if isinstance(one, Leak) else one for one in there]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.binary(min_size=0, max_size=7), st.binary(max_size=7), st.integers(1, 400),
        st.sampled_from([b"Tr0ub4dor&3=/+deep", b"hunter2-not-a-real-password"]))  # fmt: skip

@@ -66,7 +66,7 @@ class Sieve:
         return found
 
     def _find(self, piece: memoryview) -> list[tuple[int, bytes]]:
-        if not self.fast:
+        if (database := self._database) is None:
             return list(self._alone(bytes(piece).lower()))
         ends: list[tuple[int, int]] = []
 
@@ -74,7 +74,7 @@ class Sieve:
             ends.append((text, end))
 
         with self._one_at_a_time:
-            self._database.scan(piece, matches)
+            database.scan(piece, matches)
         return [(end - len(self._texts[text]), self._texts[text]) for text, end in ends]
 
     def _alone(self, lower: bytes) -> Iterator[tuple[int, bytes]]:
@@ -138,7 +138,7 @@ class Scanner:
         found = self._sieve.find(joined, 0, len(joined))
         for number, some in itertools.groupby(found, lambda one: bisect_right(starts, one[0]) - 1):
             where = [(begin - starts[number], text) for begin, text in some]
-            yield number, self._tried(where, functools.partial(_all, parts[number]))
+            yield number, self._tried(where, parts[number])
 
     def _search(self, start: int, end: int) -> Iterator[Leak | Fact]:
         if self._sieve.fast:
@@ -148,10 +148,8 @@ class Scanner:
         for first, behind in parts:
             with memoryview(self._window)[: self._size] as window:
                 where = self._sieve.find(window, first, behind)
-            near = self._near
-            if len(where) * AHEAD > self._size:
-                near = functools.partial(_all, self._part(0, self._size))
-            for found in self._tried(where, near):
+            few = len(where) * AHEAD < self._size
+            for found in self._tried(where, None if few else self._part(0, self._size)):
                 yield _moved(found, self._at)
 
     def _part(self, start: int, end: int) -> bytes:
@@ -164,15 +162,16 @@ class Scanner:
         return self._part(start, min(at + _LONGEST + AHEAD, self._size)), start
 
     def _tried(
-        self, where: Iterable[tuple[int, bytes]], near: Callable[[int], tuple[bytes, int]]
+        self, where: Iterable[tuple[int, bytes]], data: bytes | None
     ) -> Iterator[Leak | Fact]:
+        """data: what the places are in; the window, of which only a part is copied, with None."""
         at = 0
         for begin, text in where:
             if begin < at:
                 continue
             at = begin + 1
-            data, start = near(begin)
-            for one in self._try(data, text, begin - start):
+            near, start = (data, 0) if data is not None else self._near(begin)
+            for one in self._try(near, text, begin - start):
                 found = _moved(one, start)
                 if isinstance(found, Leak) and found.what == "token":
                     at = max(at, found.end)  # nothing begins within one
@@ -213,10 +212,6 @@ def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         run = marks.find(_RUN, stop)
     if first < last:
         yield first, last
-
-
-def _all(data: bytes, _at: int) -> tuple[bytes, int]:
-    return data, 0
 
 
 def _moved(found: Leak | Fact, by: int) -> Leak | Fact:
