@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchkeeper.artifacts.entry import VERDICTS, Entry, Problem
+from torchkeeper.artifacts.entry import UNREAD, VERDICTS, Entry, Problem
 from torchkeeper.stores import query
 
 NOW = 1_000_000_000.0
@@ -75,6 +75,18 @@ def test_absent_values_match_nothing() -> None:
         assert query.parse("-" + text, NOW).matches(bare)
     assert query.parse("is:broken fabc", NOW).matches(bare)
     assert query.parse("is:orphan", NOW).matches(entry(orphan="left-behind"))
+
+
+@pytest.mark.parametrize("problem", sorted(UNREAD))
+def test_what_was_not_read_is_not_what_a_minus_rules_out(problem: str) -> None:
+    """A purge of all but torch 2.13 would remove what may be of torch 2.13."""
+    unread = entry(name=None, torch=None, device=None, compile_s=None, problem=problem,
+                   verdict="unknown")  # fmt: skip
+    for text in ("torch:2.13", "device:cpu", "compile>5", "matmul", "is:usable", "is:broken",
+                 "is:orphan"):  # fmt: skip
+        assert not query.parse(f"-{text}", NOW).matches(unread), text
+    for text in ("-kind:code", "-size>1G", "-age>90d", "-is:foreign", "fabc", "is:unread"):
+        assert query.parse(text, NOW).matches(unread), text
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": op.lt, ">": op.gt, "<=": op.le, ">=": op.ge, "=": op.eq,
 }  # fmt: skip
+#: Fields of which only reading an entry tells all; "" stands for words.
+_READ = frozenset({"", "torch", "device", "compile"})
 _ATTRIBUTES = {"age": "mtime", "compile": "compile_s"}
 #: States that are not only a verdict; what is broken may show only in what it needs.
 _STATES: dict[str, Mask] = {
@@ -104,6 +106,8 @@ def parse(text: str, now: float | None = None) -> Query:
             kinds.update(field[3].strip('"').lower().split(","))
         if match[1] and told:
             tests.append(_judged)
+        if match[1] and (name in _READ or told or state in ("broken", "orphan")):
+            tests.append(_is_read)
         tests.append(_negated(test) if match[1] else test)
         position = match.end()
     return Query(text, tuple(tests), frozenset(fields), frozenset(kinds))
@@ -133,6 +137,11 @@ def _negated(mask: Mask) -> Mask:
 def _judged(entries: Sequence[Entry]) -> Iterable[bool]:
     """What has no verdict is no less of use for it: code of usable graphs is not “-is:usable”."""
     return [e.verdict is not None for e in entries]
+
+
+def _is_read(entries: Sequence[Entry]) -> Iterable[bool]:
+    """Nobody knows that what was not read is of another torch, or usable."""
+    return [e.problem not in UNREAD for e in entries]
 
 
 def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
