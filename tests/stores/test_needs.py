@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from filelock import FileLock
@@ -20,6 +22,7 @@ from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.index import Index
+from torchkeeper.stores.items import File
 from torchkeeper.stores.needs import OLD, YOUNG, Living, relatives
 from torchkeeper.stores.reader import Reader
 
@@ -124,6 +127,23 @@ def test_a_kernel_without_all_its_files(kernels: Path, tmp_path: Path) -> None:
     binary = next(place.rglob("*.cubin"))
     binary.unlink()
     assert orphans(place, 0) == {binary.parent.name: "triton-incomplete"}
+
+
+def test_a_kernel_of_which_a_file_cannot_be_read_is_not_called_incomplete(
+    kernels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be whole: another user could have made it."""
+
+    class Forbidding(Folder):
+        def open(self, file: File) -> BinaryIO:
+            if file.name.startswith("__grp__"):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return super().open(file)
+
+    monkeypatch.setitem(globals(), "Folder", Forbidding)
+    found = listed(kernels)
+    assert {one.entry.problem for one in found if one.entry.kind == "triton"} == {"file-unreadable"}
+    assert orphans(kernels, 0) == {}
 
 
 def test_locks_and_temporary_files(tmp_path: Path) -> None:

@@ -365,7 +365,7 @@ def triton_path(device: str | None, key: str, name: str) -> str:
             return f"{key}/{name}"
         if _DEVICE.fullmatch(device):
             return f"triton/{device}/{key}/{name}"
-    raise _refused("triton", f"{device}/{key}/{name}")
+    raise _refused("triton", "/".join(filter(None, (device, key, name))))
 
 
 def checked_path(kind: str, path: str) -> str:

@@ -126,7 +126,7 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
         found["device"] = told.pop() if len(told) == 1 else None
     every = [child for group in groups.values() for child in children(group)]
     missing = sorted(child for child in every if child not in names)
-    if described and not groups:
+    if described and not any(name.startswith(GROUP_PREFIX) for name in names):
         missing = [f"{GROUP_PREFIX}….json"]
     if missing:
         found["problem"] = "triton-incomplete"
