@@ -114,14 +114,12 @@ def test_a_path_that_is_not_there_is_no_command(tk: Tk) -> None:
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({}, "There is no display"),
         ({"DISPLAY": ":97"}, "The display :97 does not answer"),
         ({"WAYLAND_DISPLAY": "wayland-97"}, "The display wayland-97 does not answer"),
-        ({"QT_QPA_PLATFORM": "xcb"}, "There is no display"),
         ({"QT_QPA_PLATFORM": "nonsense"}, "Qt has no platform nonsense"),
     ],
 )
-def test_without_a_display_it_says_so_and_what_can_be_done(
+def test_a_display_that_is_none_is_named_and_what_can_be_done(
     tk: Tk, env: dict[str, str], said: str
 ) -> None:
     ran = tk(**{**NOWHERE, **env})
@@ -131,6 +129,20 @@ def test_without_a_display_it_says_so_and_what_can_be_done(
     assert first.startswith(f"torchkeeper: {said}")
     assert len(rest) == 2
     assert "QT_QPA_PLATFORM" in ran.err
+
+
+@pytest.mark.parametrize("env", [{}, {"QT_QPA_PLATFORM": "xcb"}])
+def test_without_a_display_it_helps_and_says_what_the_window_needs(
+    tk: Tk, tmp_path: Path, env: dict[str, str]
+) -> None:
+    ran = tk(**{**NOWHERE, **env})
+    assert (ran.code, ran.err) == (0, "")
+    *helped, last = ran.out.splitlines()
+    assert "\n".join(helped).strip() == tk("--help").out.strip()
+    assert last.startswith("The window needs a display: set DISPLAY or WAYLAND_DISPLAY")
+    asked = tk(tmp_path, **{**NOWHERE, **env})
+    assert (asked.code, asked.out) == (3, "")
+    assert "There is no display" in asked.err and "QT_QPA_PLATFORM" in asked.err
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,25 @@ def _window(files: list[str], alone: bool) -> int:
     files = [file if scheme_of(file).local else named(file) for file in files]
     from torchkeeper.gui.start import run as run_window
 
-    return run_window(files, alone)
+    try:
+        return run_window(files, alone)
+    except UserError as error:
+        if files or (how := _windowless(error.code)) is None:
+            raise
+    _parser("").print_help()
+    output.line(f"\n{how}")
+    return DONE
+
+
+def _windowless(problem: str) -> str | None:
+    """How one gets the window, where it is only not there; None where something is wrong."""
+    from torchkeeper.client.desktop import display
+
+    return {
+        "qt-missing": f"The window is not installed; this installs it: {display.install()}",
+        "display-missing": "The window needs a display: set DISPLAY or WAYLAND_DISPLAY, or log in "
+        "with “ssh -X”.",
+    }.get(problem)
 
 
 def _check_word(word: str, what: str) -> None:
@@ -344,12 +362,14 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, place, args.scale)
 
 
-def drawing() -> Draw | None:
-    """What makes pictures; None where Qt does not load."""
+def drawing() -> Draw:
+    """What makes pictures. Raises UserError where Qt does not load, with what is missing."""
     try:
         from torchkeeper.gui.desktop.front import draw
-    except ImportError:  # a library of the system is missing
-        return None
+    except ImportError as error:
+        from torchkeeper.client.desktop import display
+
+        raise display.missing(error) from error
     return draw
 
 
