@@ -58,12 +58,9 @@ def ran(code: str, *words: str | Path, **environment: str) -> subprocess.Complet
 def test_every_command_has_its_help() -> None:
     done = ran(HELPS)
     assert (done.returncode, done.stderr) == (0, "")
-    usages = re.findall(r"^usage: torchkeeper (\S+)", done.stdout, re.M)
-    assert set(usages) == set(COMMANDS)
-    assert {"recipe check", "config show", "signers"} <= {
-        " ".join(found)
-        for found in re.findall(r"^usage: torchkeeper (\w+)(?: (\w+))?", done.stdout, re.M)
-    } | set(usages)
+    usages = re.findall(r"^usage: torchkeeper (\S+)(?: (\w+))?", done.stdout, re.M)
+    assert {command for command, _ in usages} == set(COMMANDS)
+    assert {("recipe", "check"), ("config", "show"), ("signers", "list")} <= set(usages)
 
 
 def test_alone_it_helps_and_says_how_to_get_the_window() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import gc
 import importlib
 import os
@@ -18,9 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.cli import output
-from torchkeeper.client.engines import interpreters
 from torchkeeper.client.paths import only_whole
-from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
@@ -43,6 +40,8 @@ def alike(word: str, known: Iterable[str]) -> list[str]:
     there = list(known)
     if (meant := _ELSEWHERE.get(word)) in there:
         return [meant]
+    import difflib  # only here: few commands are mistyped
+
     return difflib.get_close_matches(word, there)
 
 
@@ -133,7 +132,8 @@ _ENDS = {
     UNREACHABLE: (
         "place-missing", "place-not-folder", "place-unreadable", "file-missing",
         "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
-        "environment-no-torch", "probe-stuck", "torch-broken", "environments-none",
+        "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken",
+        "environments-none",
         "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
         "display-missing", "display-silent", "qt-library-missing", "qt-missing",
         "processes-untold", "process-gone", "process-kernel", "process-of-other",
@@ -194,6 +194,10 @@ def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+    # Only here, as the next: they take longer to load than --version and --help take.
+    from torchkeeper.client.engines import interpreters
+    from torchkeeper.client.temporary import Ended, signals_as_interrupts
+
     interpreters.heeding[:] = [output.warn_of_interpreter]
     try:
         if args is None:
