@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text()
 MANUAL = ROOT / "resources" / "manual"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = [ROOT / "README.md", *sorted(MANUAL.glob("*.md"))]
-COMMANDS = ("packaging/run", "packaging/test", ".ci/run")
+COMMANDS = ("packaging/run", "packaging/test", "packaging/build", ".ci/run")
 
 # Brought by the C library, the compiler's runtime and every system that runs Python.
 ALWAYS_THERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux.*)\.so")

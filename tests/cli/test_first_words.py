@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import torchkeeper
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from torchkeeper.cli import main
 from torchkeeper.cli.main import COMMANDS
 from torchkeeper.client.desktop import display
@@ -26,6 +29,27 @@ def test_help_is_what_the_option_says(tk: Tk) -> None:
         said = tk("help", *words)
         assert (said.code, said.out) == (0, tk(*words, "--help").out)
         assert said.out.startswith(f"usage: torchkeeper {' '.join(words)} ")
+
+
+def test_the_version_is_told_without_loading_what_commands_need() -> None:
+    """Installers and prompts ask for it: most of the time that it takes is Python's own."""
+    ask = """if True:
+        import sys
+        from torchkeeper.cli import main
+        try:
+            main.run(["--version"])
+        except SystemExit:
+            print(*sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, check=True, timeout=LONG
+    )
+    version, loaded = done.stdout.splitlines()
+    assert version == f"torchkeeper {torchkeeper.__version__}"
+    ours = {name for name in loaded.split() if name.startswith("torchkeeper.")}
+    assert {name for name in ours if name.startswith("torchkeeper.client.engines")} == set()
+    assert not {"torchkeeper.stores", "torchkeeper.engine", "torchkeeper.gui"} & ours
+    assert not {"difflib", "tempfile", "subprocess", "dataclasses"} & set(loaded.split())
 
 
 def test_help_with_what_is_no_command_guesses(tk: Tk) -> None:

@@ -84,11 +84,12 @@ def test_what_the_variable_names_is_the_default_whatever_it_has(
 
 
 def test_an_active_environment_that_others_can_change_is_no_default(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    among: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    python = environment(tmp_path / "active", "torch/version.py")
-    (tmp_path / "active" / "bin").chmod(0o777)
-    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
+    python = environment(among / "active", "torch/version.py")
+    monkeypatch.setenv("VIRTUAL_ENV", str(among / "active"))
+    assert interpreters.chosen(None) == python
+    (among / "active" / "bin").chmod(0o777)
     assert interpreters.chosen(None) == sys.executable
     assert (python, False) in found()
 

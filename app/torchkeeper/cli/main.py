@@ -327,7 +327,11 @@ def _parser(chosen: str) -> Parser:
     parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
                         "one that is open opens the files")  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    # Where one is chosen the others are not shown, and to make them takes as long as all the rest.
+    alone = chosen == "--version" or (chosen in COMMANDS and chosen != "help")
     for name, (where, help_text) in COMMANDS.items():
+        if alone and name != chosen:
+            continue
         command = commands.add_parser(
             name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
             epilog=FILTER_HELP if name in _FILTERED else None,
