@@ -130,8 +130,8 @@ def test_in_an_environment_of_its_own(
     made = run(sys.executable, "-m", "venv", tmp_path / "tk")
     assert made.returncode == 0, made.stderr
     empty = size(tmp_path / "tk")
-    pip = [tmp_path / "tk/bin/python", "-m", "pip", "--disable-pip-version-check", "install"]
-    done = run(*pip, "--quiet", "--no-index", "--find-links", wheels, "torchkeeper")
+    pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index")
+    done = run(tmp_path / "tk/bin/python", *pip, "--find-links", wheels, "torchkeeper")
     assert done.returncode == 0, done.stdout + done.stderr
     room = size(tmp_path / "tk") - empty
     told(capsys, "an environment", room)

@@ -74,7 +74,8 @@ def test_the_index_is_told_nothing_that_it_cannot_show(wheel: Path) -> None:
         info = f"torchkeeper-{torchkeeper.__version__}.dist-info/METADATA"
         metadata = email.message_from_bytes(opened.read(info))
     assert metadata["Description-Content-Type"] == "text/markdown"
-    text = str(metadata.get_payload(decode=True), "utf-8")
+    text = metadata.get_payload()
+    assert isinstance(text, str)
     assert text.startswith("# Torchkeeper\n") and "SECURITY.md" in text
     assert all("://" in link for link in re.findall(r"\]\(([^)]+)\)", text))
     # Only the window needs Qt and what it speaks to the desktop with.
