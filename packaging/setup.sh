@@ -142,7 +142,7 @@ except m.PackageNotFoundError: print("of unknown version")
 # Changes when .venv must be made or filled anew: it is bound to its place, its Python and the pins.
 fingerprint() {
     {
-        cat "$root/pyproject.toml" "$root/packaging/setup.sh" "$root/packaging/needs.py"
+        cat "$root/pyproject.toml" "$root/packaging/"{setup.sh,needs.py,constraints.txt}
         grep __version__ "$root/app/torchkeeper/__init__.py"
         "$python" -VV
         printf '%s\n' "$root"
@@ -169,8 +169,8 @@ print("\n".join(tomllib.load(open(sys.argv[1], "rb"))["build-system"]["requires"
 ' "$root/pyproject.toml")
     local requirements=()
     while read -r line; do requirements+=("$line"); done <<<"$tools"
-    pip_install "${requirements[@]}"
-    pip_install --no-build-isolation -e "$root${extras:+[$extras]}"
+    pip_install -c "$root/packaging/constraints.txt" "${requirements[@]}"
+    pip_install -c "$root/packaging/constraints.txt" --no-build-isolation -e "$root${extras:+[$extras]}"
 }
 
 set_up() {

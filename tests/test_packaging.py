@@ -9,19 +9,22 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from tests.pace import LONG
 from tests.sampling import sampled
+from tests.test_install import needed
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 MANUAL = ROOT / "resources" / "manual"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = [ROOT / "README.md", *sorted(MANUAL.glob("*.md"))]
-COMMANDS = ("packaging/run", "packaging/test", ".ci/run")
+COMMANDS = ("packaging/run", "packaging/test", "packaging/build", ".ci/run")
 
 # Brought by the C library, the compiler's runtime and every system that runs Python.
 ALWAYS_THERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|ld-linux.*)\.so")
@@ -253,6 +256,23 @@ def test_runs_that_say_too_little_are_not_mended(
     assert any(line.startswith(named) for line in said), output
     assert not any("unsteady: passed" in line for line in said)
     assert set(ran.values()) <= {1}
+
+
+def test_what_is_installed_has_its_version_among_the_constraints() -> None:
+    """Of what the extras ask for, and of what that asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [one for some in project["optional-dependencies"].values() for one in some]
+    lines = (ROOT / "packaging/constraints.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    named = {canonicalize_name(name): version for name, version in pinned.items()}
+    installed = {
+        canonicalize_name(dist.name): dist.version
+        for dist in needed([*project["dependencies"], *wanted])
+    }
+    own = {"torch", "triton"}  # pyproject.toml has theirs
+    assert {name: of for name, of in installed.items() if name not in own} == {
+        name: named.get(name) for name in installed if name not in own
+    }
 
 
 def test_readme_sets_up_with_two_commands() -> None:

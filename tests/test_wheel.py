@@ -5,6 +5,7 @@ from __future__ import annotations
 import email
 import importlib.resources
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -42,25 +43,44 @@ def icons() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory)
+
+
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, made as packaging/build does: of the sdist, which lies beside it."""
     # Built in a copy, because setuptools leaves build/ and *.egg-info beside pyproject.toml.
     copy = tmp_path_factory.mktemp("clone")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     for name in ("app/torchkeeper", "resources"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     out = tmp_path_factory.mktemp("wheel")
     # Without isolation and index: a test has no network; packaging/setup.sh installs setuptools.
-    options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", out)
-    built = subprocess.run(
-        [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel", *options, copy],
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, copy],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert built.returncode == 0, built.stdout + built.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "WARNING" not in done.stdout + done.stderr
     (made,) = out.glob("*.whl")
     return made
+
+
+def test_the_index_is_told_nothing_that_it_cannot_show(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        info = f"torchkeeper-{torchkeeper.__version__}.dist-info/METADATA"
+        metadata = email.message_from_bytes(opened.read(info))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    assert text.startswith("# Torchkeeper\n") and "SECURITY.md" in text
+    assert all("://" in link for link in re.findall(r"\]\(([^)]+)\)", text))
+    # Only the window needs Qt and what it speaks to the desktop with.
+    wanted = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
+    assert not [one for one in wanted if re.match(r"(?i)pyside|shiboken|keyring|jeepney", one)]
 
 
 def test_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:

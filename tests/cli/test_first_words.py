@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import torchkeeper
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from torchkeeper.cli import main
 from torchkeeper.cli.main import COMMANDS
 from torchkeeper.client.desktop import display
@@ -26,6 +29,27 @@ def test_help_is_what_the_option_says(tk: Tk) -> None:
         said = tk("help", *words)
         assert (said.code, said.out) == (0, tk(*words, "--help").out)
         assert said.out.startswith(f"usage: torchkeeper {' '.join(words)} ")
+
+
+def test_the_version_is_told_without_loading_what_commands_need() -> None:
+    """Installers and prompts ask for it: most of the time that it takes is Python's own."""
+    ask = """if True:
+        import sys
+        from torchkeeper.cli import main
+        try:
+            main.run(["--version"])
+        except SystemExit:
+            print(*sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, check=True, timeout=LONG
+    )
+    version, loaded = done.stdout.splitlines()
+    assert version == f"torchkeeper {torchkeeper.__version__}"
+    ours = {name for name in loaded.split() if name.startswith("torchkeeper.")}
+    assert {name for name in ours if name.startswith("torchkeeper.client.engines")} == set()
+    assert not {"torchkeeper.stores", "torchkeeper.engine", "torchkeeper.gui"} & ours
+    assert not {"difflib", "tempfile", "subprocess", "dataclasses"} & set(loaded.split())
 
 
 def test_help_with_what_is_no_command_guesses(tk: Tk) -> None:
@@ -114,14 +138,12 @@ def test_a_path_that_is_not_there_is_no_command(tk: Tk) -> None:
 @pytest.mark.parametrize(
     ("env", "said"),
     [
-        ({}, "There is no display"),
         ({"DISPLAY": ":97"}, "The display :97 does not answer"),
         ({"WAYLAND_DISPLAY": "wayland-97"}, "The display wayland-97 does not answer"),
-        ({"QT_QPA_PLATFORM": "xcb"}, "There is no display"),
         ({"QT_QPA_PLATFORM": "nonsense"}, "Qt has no platform nonsense"),
     ],
 )
-def test_without_a_display_it_says_so_and_what_can_be_done(
+def test_a_display_that_is_none_is_named_and_what_can_be_done(
     tk: Tk, env: dict[str, str], said: str
 ) -> None:
     ran = tk(**{**NOWHERE, **env})
@@ -131,6 +153,20 @@ def test_without_a_display_it_says_so_and_what_can_be_done(
     assert first.startswith(f"torchkeeper: {said}")
     assert len(rest) == 2
     assert "QT_QPA_PLATFORM" in ran.err
+
+
+@pytest.mark.parametrize("env", [{}, {"QT_QPA_PLATFORM": "xcb"}])
+def test_without_a_display_it_helps_and_says_what_the_window_needs(
+    tk: Tk, tmp_path: Path, env: dict[str, str]
+) -> None:
+    ran = tk(**{**NOWHERE, **env})
+    assert (ran.code, ran.err) == (0, "")
+    *helped, last = ran.out.splitlines()
+    assert "\n".join(helped).strip() == tk("--help").out.strip()
+    assert last.startswith("The window needs a display: set DISPLAY or WAYLAND_DISPLAY")
+    asked = tk(tmp_path, **{**NOWHERE, **env})
+    assert (asked.code, asked.out) == (3, "")
+    assert "There is no display" in asked.err and "QT_QPA_PLATFORM" in asked.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from torchkeeper.cli import output
 from torchkeeper.client.desktop import placing
 from torchkeeper.client.desktop.placing import Placed
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import UserError, printable
 
 #: Where a system has what its administrator, and not its packages, installed.
 SYSTEM = "/usr/local"
@@ -36,11 +36,15 @@ def install_desktop(args: argparse.Namespace) -> int:
 
     root = _root(args)
     shared = bool(args.system or args.prefix)
+    lacks: UserError | None = None
     if args.remove:
-        placed, command, draws = placing.remove(root, args.dry_run, shared=shared), [], True
+        placed, command = placing.remove(root, args.dry_run, shared=shared), list[str]()
     else:
-        command, draw = placing.program(), drawing()
-        draws = draw is not None
+        command, draw = placing.program(), None
+        try:
+            draw = drawing()
+        except UserError as error:
+            lacks = error
         placed = placing.install(root, placing.made(command, draw), args.dry_run, shared=shared)
     if args.json:
         about = {"root": placed.root, "dry_run": args.dry_run, "command": command}
@@ -48,9 +52,9 @@ def install_desktop(args: argparse.Namespace) -> int:
             name: getattr(placed, name) for name in ("written", "unchanged", "removed", "left")
         }
         done = placed.refreshed._asdict()
-        output.emit({"result": {**about, **files, "pictures": draws, **done}})
+        output.emit({"result": {**about, **files, "pictures": lacks is None, **done}})
     else:
-        _tell(args, placed, command, draws)
+        _tell(args, placed, command, lacks)
     return int(bool(placed.left or placed.refreshed.failed))
 
 
@@ -62,7 +66,9 @@ def _root(args: argparse.Namespace) -> str:
     return named if os.path.isabs(named) else os.path.expanduser("~/.local/share")
 
 
-def _tell(args: argparse.Namespace, placed: Placed, command: list[str], draws: bool) -> None:
+def _tell(
+    args: argparse.Namespace, placed: Placed, command: list[str], lacks: UserError | None
+) -> None:
     would = "would be " if args.dry_run else ""
     if not args.remove:
         words = " ".join(printable(part) for part in command)
@@ -82,8 +88,9 @@ def _tell(args: argparse.Namespace, placed: Placed, command: list[str], draws: b
         output.line(f"Nothing of Torchkeeper's is in {printable(placed.root)}.")
     for name, why in placed.left.items():
         output.line(f"left: {printable(os.path.join(placed.root, name))}: {why}.")
-    if not draws:
-        output.line("No pictures were made besides the SVGs: Qt does not load here.")
+    if lacks:
+        output.line(f"The window does not open yet, and no pictures were made besides the SVGs: "
+                    f"{printable(f'{lacks.what} {lacks.remedy}')}")  # fmt: skip
     done = placed.refreshed
     if done.ran:
         output.line(f"ran: {', '.join(done.ran)}")

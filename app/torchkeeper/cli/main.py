@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import gc
 import importlib
 import os
@@ -18,9 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.cli import output
-from torchkeeper.client.engines import interpreters
 from torchkeeper.client.paths import only_whole
-from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
@@ -43,6 +40,8 @@ def alike(word: str, known: Iterable[str]) -> list[str]:
     there = list(known)
     if (meant := _ELSEWHERE.get(word)) in there:
         return [meant]
+    import difflib  # only here: few commands are mistyped
+
     return difflib.get_close_matches(word, there)
 
 
@@ -133,7 +132,8 @@ _ENDS = {
     UNREACHABLE: (
         "place-missing", "place-not-folder", "place-unreadable", "file-missing",
         "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
-        "environment-no-torch", "probe-stuck", "torch-broken", "environments-none",
+        "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken",
+        "environments-none",
         "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
         "display-missing", "display-silent", "qt-library-missing", "qt-missing",
         "processes-untold", "process-gone", "process-kernel", "process-of-other",
@@ -194,6 +194,10 @@ def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+    # Only here, as the next: they take longer to load than --version and --help take.
+    from torchkeeper.client.engines import interpreters
+    from torchkeeper.client.temporary import Ended, signals_as_interrupts
+
     interpreters.heeding[:] = [output.warn_of_interpreter]
     try:
         if args is None:
@@ -254,7 +258,25 @@ def _window(files: list[str], alone: bool) -> int:
     files = [file if scheme_of(file).local else named(file) for file in files]
     from torchkeeper.gui.start import run as run_window
 
-    return run_window(files, alone)
+    try:
+        return run_window(files, alone)
+    except UserError as error:
+        if files or (how := _windowless(error.code)) is None:
+            raise
+    _parser("").print_help()
+    output.line(f"\n{how}")
+    return DONE
+
+
+def _windowless(problem: str) -> str | None:
+    """How one gets the window, where it is only not there; None where something is wrong."""
+    from torchkeeper.client.desktop import display
+
+    return {
+        "qt-missing": f"The window is not installed; this installs it: {display.install()}",
+        "display-missing": "The window needs a display: set DISPLAY or WAYLAND_DISPLAY, or log in "
+        "with “ssh -X”.",
+    }.get(problem)
 
 
 def _check_word(word: str, what: str) -> None:
@@ -305,7 +327,11 @@ def _parser(chosen: str) -> Parser:
     parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
                         "one that is open opens the files")  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    # Where one is chosen the others are not shown, and to make them takes as long as all the rest.
+    alone = chosen == "--version" or (chosen in COMMANDS and chosen != "help")
     for name, (where, help_text) in COMMANDS.items():
+        if alone and name != chosen:
+            continue
         command = commands.add_parser(
             name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
             epilog=FILTER_HELP if name in _FILTERED else None,
@@ -344,12 +370,14 @@ def shots(args: argparse.Namespace) -> int:
     return run_shots(args.dir, place, args.scale)
 
 
-def drawing() -> Draw | None:
-    """What makes pictures; None where Qt does not load."""
+def drawing() -> Draw:
+    """What makes pictures. Raises UserError where Qt does not load, with what is missing."""
     try:
         from torchkeeper.gui.desktop.front import draw
-    except ImportError:  # a library of the system is missing
-        return None
+    except ImportError as error:
+        from torchkeeper.client.desktop import display
+
+        raise display.missing(error) from error
     return draw
 
 

@@ -95,8 +95,11 @@ def _named_by_environment(place: str) -> str | None:
 
 def _backend() -> KeyringBackend | None:
     """What keeps passwords on this system, or None. May take long: it asks the desktop."""
-    from keyring import core
-    from keyring.backends.fail import Keyring as Nothing
+    try:
+        from keyring import core
+        from keyring.backends.fail import Keyring as Nothing
+    except ImportError:  # it comes with the window
+        return None
 
     backend = core.load_env() or core.load_config() or _detected()
     return None if isinstance(backend, Nothing) else backend

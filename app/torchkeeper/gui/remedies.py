@@ -56,8 +56,9 @@ REMEDIES: dict[str, tuple[str, ...]] = {
             "recipes"),
     **_each("rest-gone", "warm", "verify"),
     **_each("nothing-to-verify", "warm"),
-    **_each("torch-missing environment-no-torch environments-none environment-wanted "
-            "triton-missing module-needs no-verdicts", "environments", "add-interpreter"),
+    **_each("torch-missing environment-no-torch environment-torch-elsewhere environments-none "
+            "environment-wanted triton-missing module-needs no-verdicts", "environments",
+            "add-interpreter"),
     **_each("probe-stuck torch-broken triton-broken environment-unasked environment-forgotten "
             "environment-not-started interpreters-unreadable", "environments", "doctor"),
     **_each("compile-disabled caches-disabled profile-without-caches profile-unknown", "settings"),

@@ -55,6 +55,12 @@ _WAYLAND = {
 #: Of a screen; the others of Qt's platforms need none.
 _SCREENS = {"xcb": _XCB, "wayland": _WAYLAND}
 _LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*)")
+#: What installs the window where one of these has installed us, by the file it leaves in its
+#: environment; pip does everywhere else.
+_INSTALLERS = {
+    "uv-receipt.toml": "uv tool install",
+    "pipx_metadata.json": "pipx install --force",
+}
 
 
 def check(env: Mapping[str, str] = os.environ) -> None:
@@ -65,7 +71,7 @@ def check(env: Mapping[str, str] = os.environ) -> None:
         return
     found = importlib.util.find_spec("PySide6")
     if found is None or not found.submodule_search_locations:
-        raise user_error("qt-missing", {})
+        raise _uninstalled()
     plugins = Path(found.submodule_search_locations[0]) / "Qt" / "plugins" / "platforms"
     asked = [name.partition(":")[0] for name in env.get("QT_QPA_PLATFORM", "").split(";") if name]
     for name in asked:
@@ -98,7 +104,18 @@ def check(env: Mapping[str, str] = os.environ) -> None:
 def missing(error: ImportError) -> UserError:
     """What to say where Qt cannot be loaded."""
     found = _LIBRARY.search(str(error))
-    return _without(found[1]) if found else user_error("qt-missing", {})
+    return _without(found[1]) if found else _uninstalled()
+
+
+def install() -> str:
+    """The command that installs the window, as the app itself was installed."""
+    made = (command for file, command in _INSTALLERS.items()
+            if os.path.exists(os.path.join(sys.prefix, file)))  # fmt: skip
+    return f"{next(made, 'pip install')} 'torchkeeper[gui]'"
+
+
+def _uninstalled() -> UserError:
+    return user_error("qt-missing", {"install": install()})
 
 
 def _load(libraries: Mapping[str, str]) -> None:

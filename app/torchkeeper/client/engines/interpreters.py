@@ -7,18 +7,20 @@ To start one is to run what lies in its folder. So looking starts only:
 - one that the shell names with a whole path (``VIRTUAL_ENV``, ``CONDA_PREFIX``, ``python3`` on the
   PATH), as long as nobody but this user and root can change it.
 
-All others are listed as found, and what an earlier probe said of them is used. That others can
-change an interpreter is said before it is started (``writers``).
+All others are listed as found, as the ``.venv`` of the project that one stands in, and what an
+earlier probe said of them is used. That others can change an interpreter is said before it is
+started (``writers``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,15 +35,25 @@ if TYPE_CHECKING:
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
 _LIST = "interpreters"
+#: What an environment is called in the folder of a project.
+_OF_PROJECT = (".venv", "venv", "env")
 #: Where people and tools keep their virtual and conda environments.
 _USUAL = (
-    ".venv", "venv", "env", "~/.venv", "~/venv", "~/.virtualenvs/*", "~/venvs/*",
-    "~/.pyenv/versions/*", "~/.conda/envs/*", "~/miniconda3", "~/miniconda3/envs/*", "~/anaconda3",
-    "~/anaconda3/envs/*", "~/miniforge3", "~/miniforge3/envs/*", "~/mambaforge/envs/*",
-    "~/micromamba/envs/*", "/opt/conda", "/opt/conda/envs/*", "/opt/venv",
+    "~/.venv", "~/venv", "~/.virtualenvs/*", "~/venvs/*", "~/.local/share/virtualenvs/*",
+    "~/.cache/pypoetry/virtualenvs/*", "$WORKON_HOME/*", "~/.pyenv/versions/*",
+    "$PYENV_ROOT/versions/*", "~/.conda/envs/*", "~/miniconda3", "~/miniconda3/envs/*",
+    "~/anaconda3", "~/anaconda3/envs/*", "~/miniforge3", "~/miniforge3/envs/*", "~/mambaforge",
+    "~/mambaforge/envs/*", "~/micromamba/envs/*", "$MAMBA_ROOT_PREFIX/envs/*", "/opt/conda",
+    "/opt/conda/envs/*", "/opt/miniconda3/envs/*", "/opt/miniforge3/envs/*", "/opt/venv",
 )  # fmt: skip
+#: Where conda writes down the environments that it has made, a path in each line.
+_CONDA = "~/.conda/environments.txt"
+#: Environments of one of these that are looked at.
+_MOST = 100
 #: Where an environment has its packages, and characters of its pyvenv.cfg that are read.
 _PACKAGES = "lib/python3*/site-packages"
+#: What a torch is seen by among packages, also one whose source lies elsewhere.
+_TORCH = ("torch/version.py", "torch-*.dist-info", "torch.egg-link")
 #: What every start reads: of the standard library, and of the packages.
 _LIBRARY = "lib/python3*/os.py"
 _STARTED = ("*.pth", "sitecustomize.py", "usercustomize.py")
@@ -106,17 +118,64 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
             found.append(Interpreter(python, tr("added"), added=True, starts=True))
         elif not found[at].starts:
             found[at] = replace(found[at], added=True, starts=True)
-    for pattern in _USUAL:
-        for prefix in sorted(glob.glob(os.path.abspath(os.path.expanduser(pattern))))[:100]:
-            python = os.path.join(prefix, "bin", "python")
-            packages = glob.glob(os.path.join(glob.escape(prefix), _PACKAGES))
-            if (
-                os.access(python, os.X_OK)
-                and any(os.path.isfile(os.path.join(p, "torch", "version.py")) for p in packages)
-                and not any(_same(python, known.python) for known in found)
-            ):
-                found.append(Interpreter(python, tr("virtual or conda environment")))
+    for prefix in dict.fromkeys(_usual()):
+        python = os.path.join(prefix, "bin", "python")
+        if (
+            os.access(python, os.X_OK)
+            and _among(glob.glob(os.path.join(glob.escape(prefix), _PACKAGES)))
+            and not any(_same(python, known.python) for known in found)
+        ):
+            found.append(Interpreter(python, tr("virtual or conda environment")))
     return found
+
+
+def _usual() -> Iterator[str]:
+    """Folders that may be environments: of the project one stands in, and in the usual places."""
+    for folder in _project():
+        yield from (os.path.join(folder, name) for name in _OF_PROJECT)
+    for pattern in _USUAL:
+        expanded = os.path.expandvars(os.path.expanduser(pattern))
+        if os.path.isabs(expanded):
+            yield from sorted(glob.glob(expanded))[:_MOST]
+    yield from [line for line in _lines(os.path.expanduser(_CONDA)) if os.path.isabs(line)][:_MOST]
+
+
+def _project() -> Iterator[str]:
+    """The current folder and those above it: up to the one with a repository, and as long as they
+    are the user's own.
+    """
+    with contextlib.suppress(OSError):  # a folder that is gone
+        folder = os.getcwd()
+        yield folder
+        while not os.path.exists(os.path.join(folder, ".git")):
+            above = os.path.dirname(folder)
+            if above == folder or os.stat(above).st_uid != os.getuid():
+                return
+            yield (folder := above)
+
+
+def _among(packages: Iterable[str]) -> bool:
+    """Whether one of these folders of packages has a torch."""
+    return any(
+        glob.glob(os.path.join(glob.escape(folder), name)) for folder in packages for name in _TORCH
+    )
+
+
+def holds_torch(python: str) -> bool:
+    """Whether a torch lies where an interpreter looks for packages. Looks at the disk; starts
+    nothing, so that a path which only a start adds is not seen.
+    """
+    if _same(python, sys.executable):
+        return _among(filter(None, sys.path))
+    prefix = os.path.dirname(os.path.dirname(os.path.abspath(python)))
+    prefixes, config = [prefix], _config(os.path.join(prefix, "pyvenv.cfg"))
+    if config.get("include-system-site-packages", "true").casefold() == "true":
+        prefixes += [os.path.dirname(config.get("home", "")), os.path.expanduser("~/.local")]
+        prefixes.append(os.path.dirname(os.path.dirname(os.path.realpath(python))))
+    version = os.path.basename(os.path.realpath(python))
+    names = [f"lib/{version}/site-packages", f"lib/{version}/dist-packages",
+             f"local/lib/{version}/dist-packages", "lib/python3/dist-packages"]  # fmt: skip
+    return _among(os.path.join(where, name) for where in prefixes if where for name in names)
 
 
 def writers(python: str) -> list[Writer]:
@@ -130,7 +189,8 @@ def writers(python: str) -> list[Writer]:
     prefix = os.path.dirname(os.path.dirname(path))
     parts = [path, os.path.join(prefix, "pyvenv.cfg")]
     # The home of a virtual environment (site.venv in the standard library).
-    homes = _home(parts[1])
+    home = _config(parts[1]).get("home", "")
+    homes = [home] if os.path.isabs(home) else []
     parts += [os.path.join(home, os.path.basename(path)) for home in homes]
     for base in (prefix, os.path.dirname(os.path.dirname(os.path.realpath(path))),
                  *map(os.path.dirname, homes)):  # fmt: skip
@@ -154,18 +214,24 @@ def not_started(python: str) -> UserError:
     return user_error("environment-not-started", {"python": python, "quoted": shlex.quote(python)})
 
 
-def _home(config: str) -> list[str]:
+def _lines(file: str) -> list[str]:
     try:
-        with open(config, encoding="utf-8", errors="replace") as file:
-            lines = file.read(_CONFIG).splitlines()
+        with open(file, encoding="utf-8", errors="replace") as opened:
+            return [line.strip() for line in opened.read(_CONFIG).splitlines()]
     except OSError:
         return []
-    return [value.strip() for name, _, value in (line.partition("=") for line in lines)
-            if name.strip().casefold() == "home" and os.path.isabs(value.strip())]  # fmt: skip
+
+
+def _config(file: str) -> dict[str, str]:
+    """What a pyvenv.cfg says; empty where there is none."""
+    parts = (line.partition("=") for line in _lines(file))
+    return {name.strip().casefold(): value.strip() for name, _, value in parts}
 
 
 def chosen(python: str | None) -> str:
-    """The interpreter to use: the one given, or the default. Raises UserError if there is none."""
+    """The interpreter to use: the one given, or the default, which is what VARIABLE names, else the
+    first that may be started and holds a torch, else our own. Raises UserError if there is none.
+    """
     if python is not None:
         path = _resolved(python)
         if path is None or not os.access(path, os.X_OK) or not Path(path).is_file():
@@ -176,7 +242,11 @@ def chosen(python: str | None) -> str:
                 code="interpreter-unusable",
             )
         return os.path.abspath(path)
-    return candidates()[0].python
+    first, *others = candidates()
+    if first.label != VARIABLE:
+        hopeful = (one for one in (first, *others) if one.starts and holds_torch(one.python))
+        first = next(hopeful, first)
+    return first.python
 
 
 def added() -> list[str]:

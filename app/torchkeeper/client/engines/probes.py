@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import threading
 import time
@@ -178,10 +179,24 @@ def probe(python: str) -> Env:
 
 def environment(python: str) -> Env:
     """The facts of an interpreter that has a torch. Raises UserError, also where it has none."""
-    if not (facts := probe(python)).get("torch"):
-        code = "torch-broken" if facts.get("torch_error") else "environment-no-torch"
-        raise user_error(code, {"python": python, "why": facts.get("torch_error") or ""})
-    return facts
+    if (facts := probe(python)).get("torch"):
+        return facts
+    if why := facts.get("torch_error"):
+        raise user_error("torch-broken", {"python": python, "why": why})
+    if (found := _elsewhere()) is None:
+        raise user_error("environment-no-torch", {"python": python})
+    about = {"python": python, "found": found, "quoted": shlex.quote(found)}
+    raise user_error("environment-torch-elsewhere", about)
+
+
+def _elsewhere() -> str | None:
+    """An interpreter with a torch that was found, and not started. Starts nothing."""
+    try:
+        every = interpreters.with_torch()
+    except UserError:  # the list of those that were added cannot be read
+        return None
+    hopeful = (one.python for one in every if not one.starts)
+    return next(filter(interpreters.holds_torch, hopeful), None)
 
 
 def know(engine: Engine, pythons: Iterable[str]) -> list[str]:

@@ -107,6 +107,12 @@ WORDS: dict[str, Words] = {
         "Whether entries are of use is asked of a torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
     ),
+    "environment-torch-elsewhere": Words(
+        "{python} has no torch.",
+        "A torch was found at {found}, which was not started: to start it is to run what lies in "
+        "its folder, and nobody has named it.",
+        "“--env {quoted}” takes it this once, “torchkeeper env --add {quoted}” from now on.",
+    ),
     "environments-none": Words(
         "What is stale everywhere is not known: no environment was found.",
         "No interpreter on this machine has a torch to ask.",

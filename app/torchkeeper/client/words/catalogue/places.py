@@ -166,8 +166,7 @@ WORDS: dict[str, Words] = {
     "qt-missing": Words(
         "The window needs PySide6, which is not installed.",
         "The app was installed without its extra gui.",
-        "pip install 'torchkeeper[gui]'. Every command works without it: “torchkeeper help” lists "
-        "them.",
+        "{install}. Every command works without it: “torchkeeper help” lists them.",
     ),
     # Entries
     "payload-unreadable": Words(
