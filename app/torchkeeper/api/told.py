@@ -125,7 +125,9 @@ class Entries(tuple[Entry, ...]):
         """How many files they have."""
         return sum(entry.files for entry in self)
 
-    def by(self, field: Literal["kind", "torch", "device", "verdict", "owner"]) -> _Groups:
+    def by(
+        self, field: Literal["kind", "torch", "device", "verdict", "owner"]
+    ) -> dict[str | None, Entries]:
         """The entries in groups of the same kind, torch, device, verdict or owner; None is a group
         of its own.
         """
@@ -136,9 +138,6 @@ class Entries(tuple[Entry, ...]):
 
     def __repr__(self) -> str:
         return f"<Entries: {len(self)}, {self.size} bytes>"
-
-
-_Groups = dict[str | None, Entries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +248,7 @@ _ALIKE = (
 
 
 def _entry(row: Any) -> Entry:
-    about: dict[str, Any] = {name: row[name] for name in _ALIKE}
+    about = {name: row[name] for name in _ALIKE}
     changed = row["mtime"]
     about["mtime"] = None if changed is None else datetime.fromtimestamp(changed, UTC)
     if row["verdict"] is not None and "reasons" in row:
