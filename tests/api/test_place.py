@@ -67,6 +67,14 @@ def test_what_cannot_be_used_says_so(clean_291: Path, tmp_path: Path) -> None:
     assert broken.problem == "payload-unreadable"
 
 
+def test_a_time_that_nobody_can_say_is_none(fixture_cache: Path) -> None:
+    for path in fixture_cache.rglob("*"):
+        os.utime(path, (1e12, 1e12))  # as far as the file system can keep it
+    with torchkeeper.open(fixture_cache) as place:
+        times = {one.mtime for one in place.entries()}
+    assert all(time is None or time.year > 2400 for time in times)
+
+
 @pytest.mark.torch
 def test_verdicts_have_reasons(clean_291: Path, torch_python: str) -> None:
     with torchkeeper.open(clean_291) as place:
@@ -287,6 +295,18 @@ def test_nothing_is_left_behind(kept_291: Path, started_engines: None) -> None:
     assert set(os.listdir(tempfile.gettempdir())) == folders
 
 
+def test_an_engine_that_was_killed_is_started_again(kept_291: Path, started_engines: None) -> None:
+    before = processes()
+    with torchkeeper.open(kept_291) as place:
+        wanted = place.entries()
+        (engine,) = processes() - before
+        os.kill(int(engine), signal.SIGKILL)
+        with pytest.raises(torchkeeper.Error) as error:
+            place.entries()
+        assert code_of(error) == "engine-gone"
+        assert place.entries() == wanted
+
+
 class Enough(Exception):
     pass
 
@@ -301,15 +321,30 @@ def test_what_progress_raises_takes_back_what_was_done(
         heard.append(progress)
         raise Enough
 
-    with torchkeeper.open(clean_291) as place:
-        place.export(bundle)
     before = processes()
-    with torchkeeper.open(cache, progress=stop) as place, pytest.raises(Enough):
-        place.import_(bundle, trust=True)
-    assert len(heard) == 1
-    assert processes() == before
-    with torchkeeper.open(cache) as place:
-        assert not cache.exists() or place.entries() == ()
+    whole = exported(clean_291, bundle)
+    with torchkeeper.open(cache, progress=stop) as place:
+        with pytest.raises(Enough):
+            place.import_(bundle, trust=True)
+        assert len(heard) == 1, "who raises hears no more"
+        assert processes() == before
+    check_none_or_all(cache, whole)
+
+
+def exported(cache: Path, bundle: Path) -> torchkeeper.Entries:
+    """What an import of a cache brings, which is exported to a bundle."""
+    with torchkeeper.open(cache) as place, torchkeeper.open(f"{bundle}.whole") as other:
+        place.export(bundle)
+        other.import_(bundle, trust=True)
+        return other.entries()
+
+
+def check_none_or_all(cache: Path, whole: torchkeeper.Entries) -> None:
+    """It was taken back, or was done by then."""
+    if cache.exists():
+        with torchkeeper.open(cache) as place:
+            assert [one.key for one in place.entries()] in ([], [one.key for one in whole])
+        assert not list(cache.rglob("*.tmp"))
 
 
 def test_who_hears_of_progress_asks_nothing(clean_291: Path, tmp_path: Path) -> None:
@@ -342,8 +377,7 @@ finally:
 def test_an_interrupt_takes_back_what_was_done(clean_291: Path, tmp_path: Path) -> None:
     bundle, cache, temporary = tmp_path / "b.torchcache", tmp_path / "cache", tmp_path / "tmp"
     temporary.mkdir()
-    with torchkeeper.open(clean_291) as place:
-        place.export(bundle)
+    whole = exported(clean_291, bundle)
     # A shell that starts the tests in the background has them ignore SIGINT.
     command = ["env", "--default-signal=INT", sys.executable, "-c", INTERRUPTED]
     env = os.environ | {"PYTHONPATH": str(ROOT / "app"), "TMPDIR": str(temporary)}
@@ -359,8 +393,7 @@ def test_an_interrupt_takes_back_what_was_done(clean_291: Path, tmp_path: Path) 
     assert out == "left: \n"
     assert err.rstrip().endswith("KeyboardInterrupt")
     assert [one for one in temporary.iterdir() if one.name.startswith("torchkeeper")] == []
-    with torchkeeper.open(cache) as place:
-        assert not cache.exists() or place.entries() == ()
+    check_none_or_all(cache, whole)
 
 
 def test_threads_take_turns_and_places_do_not(fixture_cache: Path, kept_291: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from torchkeeper.artifacts.entry import KINDS, UNREAD
+from torchkeeper.artifacts.entry import KINDS, UNREAD, entry_from_json
 from torchkeeper.client.words import verdicts
 from torchkeeper.client.words.problems import UserError, user_error
 
@@ -248,13 +248,21 @@ _ALIKE = (
 
 
 def _entry(row: Any) -> Entry:
-    about = {name: row[name] for name in _ALIKE}
-    changed = row["mtime"]
-    about["mtime"] = None if changed is None else datetime.fromtimestamp(changed, UTC)
-    if row["verdict"] is not None and "reasons" in row:
+    told = entry_from_json(row)
+    about = {name: getattr(told, name) for name in _ALIKE}
+    if told.verdict is not None and "reasons" in row:
         about["verdict"], why = verdicts.told(row)
         about["reasons"], about["conditions"] = tuple(why.reasons), tuple(why.conditions)
-    return Entry(**about, because=tuple(row.get("because", ())))
+    return Entry(**about, mtime=_time(told.mtime), because=tuple(row.get("because", ())))
+
+
+def _time(epoch: float | None) -> datetime | None:
+    if epoch is None:
+        return None
+    try:
+        return datetime.fromtimestamp(epoch, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None  # a year that has more than four digits
 
 
 def left_of(told: LeftFinding) -> Error:
