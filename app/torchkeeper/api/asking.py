@@ -122,7 +122,9 @@ class Asker:
         except Error as error:
             raise answer.worded(error) from None
         except KeyboardInterrupt:
-            raise answer.raised or KeyboardInterrupt from None
+            if answer.raised is None:
+                raise
+            raise answer.raised from None
         if answer.raised is not None:  # it was done by then
             raise answer.raised
         return answer
