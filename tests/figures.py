@@ -98,6 +98,8 @@ def imports(trees: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 within = {f"{node.module}.{alias.name}" for alias in node.names}
                 named |= {one if one in modules else node.module for one in within}
+        # The package names what scripts import for type checkers only: loading it loads nothing.
+        named = named if name != "torchkeeper" else set()
         found[name] = {one for one in named if one in modules and one != name}
     return found
 

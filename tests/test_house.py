@@ -34,6 +34,7 @@ FLOORS = [
     "doctor",
     "engine",
     "client",
+    "api",
     "cli",
     "gui",
 ]
@@ -55,7 +56,7 @@ GUI_FLOORS = {
 }
 LATE = {"torch", "triton", "redis", "hiredis", "hyperscan", "filelock"}
 #: What a floor above may not be used by, although it stands before it.
-NEVER = {"gui": {"cli"}, "warm": {"resources"}}
+NEVER = {"gui": {"cli", "api"}, "cli": {"api"}, "warm": {"resources"}}
 
 
 def imported(tree: ast.Module, whole: bool) -> set[str]:

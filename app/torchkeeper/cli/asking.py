@@ -10,20 +10,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import output
+from torchkeeper.client.engines import asking as requests
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.kept import protected
 from torchkeeper.client.words import found
-from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import Ends, Message, ends, traits
-from torchkeeper.stores.names import scheme_of
+from torchkeeper.engine.protocol import Ends, Message, ends
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding, LeftFinding
     from torchkeeper.stores.shapes import CutOff
-
-#: Problems of a server that another password may solve.
-LOCKED = frozenset({"password-needed", "password-wrong"})
 
 
 def say_finding(what: Finding) -> None:
@@ -65,16 +61,7 @@ class Asker:
     def ask(self, op: str, **params: Any) -> Any:
         """The result of one operation, which is of its type. Raises UserError."""
         self.rows.clear()
-        protected.guard(op, params)
-        if traits(op).brings_code:
-            from torchkeeper.client import signers  # only here: it takes long to load
-
-            params |= signers.vouched(op, self.only_signed)
-        places = [str(params.get(name) or "") for name in ("place", "into")]
-        for several in ("nearest", "places"):
-            places += map(str, params.get(several) or ())
-        servers = [one for one in dict.fromkeys(places) if scheme_of(one).may_want_password]
-        return self._ask_servers(servers, op, params) if servers else self._call(op, params)
+        return requests.ask(self._call, op, params, self.unlock, self.only_signed)
 
     def _call(self, op: str, params: Mapping[str, object]) -> Any:
         def interrupted(again: bool) -> None:
@@ -86,21 +73,6 @@ class Asker:
             return self.engine.call(op, params, self._take, interrupted)
         finally:
             self._progress.clear()
-
-    def _ask_servers(self, servers: list[str], op: str, params: Mapping[str, object]) -> Any:
-        """The same with the passwords of servers: those known, and others asked for once."""
-        from torchkeeper.client import secrets
-
-        for place in servers:
-            if password := secrets.own_password_of(place):
-                self._call(protocol.SECRET, {"place": place, "password": password})
-        while True:
-            try:
-                return self._call(op, params)
-            except UserError as error:
-                place = str(error.params.get("server"))
-                if error.code not in LOCKED or place not in servers or not self.unlock(place):
-                    raise
 
     def unlock(self, place: str) -> bool:
         """Tell the engine a password for any server, then a typed one; whether there was one."""

@@ -46,7 +46,7 @@ class _Inside(NamedTuple):
     runnable: entries_msg.RunnableResult
     leaks: leaving.LeaksTold | None
     counts: JudgeResult | None
-    here: leaving.Here | None
+    here: carrying.Here | None
 
     def to_json(self) -> dict[str, object]:
         """All of it but the entries and what was left."""
@@ -162,7 +162,7 @@ def inspect(args: argparse.Namespace) -> int:
 
 
 def _look_inside(
-    args: argparse.Namespace, file: str, here: leaving.Here | None, leaks: bool = False
+    args: argparse.Namespace, file: str, here: carrying.Here | None, leaks: bool = False
 ) -> _Inside:
     with asking(args) as asker:
         envs = []
@@ -190,7 +190,7 @@ def _look_inside(
 _UNJUDGED: dict[str, object] = {"verdicts": None, "made_by": None}
 
 
-def _judged(counts: JudgeResult | None, here: leaving.Here | None) -> dict[str, object]:
+def _judged(counts: JudgeResult | None, here: carrying.Here | None) -> dict[str, object]:
     by = {"python": here.python, "torch": here.torch} if here is not None else None
     return {**(counts or _UNJUDGED), "judged_by": by}
 
@@ -287,7 +287,7 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
     }
 
 
-def _compare(args: argparse.Namespace, inside: list[_Inside], here: leaving.Here | None) -> int:
+def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Here | None) -> int:
     """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
     with asking(args) as asker:
         env, _ = leaving.tell_names(args, asker.engine, args.files, lambda: here)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.carrying import Here
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import leaks, say
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Private, Secret
-    from torchkeeper.engine.messages.entries import Origin, OriginParams, OriginResult
+    from torchkeeper.engine.messages.entries import Origin
     from torchkeeper.verdict.probed import Env
 
     class _SecretsTold(TypedDict):
@@ -35,55 +33,28 @@ if TYPE_CHECKING:
         private: list[Private]
 
 
-class Here(NamedTuple):
-    """The interpreter whose verdicts are wanted, and what its probe told."""
-
-    python: str
-    torch: str
-    facts: Env
-
-
 def maker_of(args: argparse.Namespace, folder: str | None = None) -> Env | None:
-    """The facts of the interpreter whose torch may have built objects. None where none was named
-    and none has a torch: a bundle is then the same, less what it says of its objects. None as well
-    where a folder has nothing built in it: to ask torch takes seconds, and 400 MB.
-    """
-    if folder and not args.env and not carrying.has_objects(folder):
-        return None
-    try:
-        return probes.environment(interpreters.chosen(args.env))
-    except UserError:
-        if args.env:
-            raise
-        return None
+    """As ``carrying.maker_of``, with the interpreter of --env."""
+    return carrying.maker_of(args.env, folder)
 
 
 def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
-    """The interpreter whose verdicts are wanted; None without a torch, or anything to be judged."""
-    facts = maker_of(args) if all(map(os.path.isfile, files)) else None
-    if facts is None:
-        return None
-    return Here(interpreters.chosen(args.env), str(facts["torch"]), facts)
+    """As ``carrying.here_of``, with the interpreter of --env."""
+    return carrying.here_of(args.env, files)
 
 
 def tell_names(
     args: argparse.Namespace, engine: Engine, files: Sequence[str], find: Callable[[], Here | None]
 ) -> tuple[str | None, list[Origin]]:
-    """Have an engine know the names of objects in an environment; its name, and what files say.
-    find: finds that one, which takes seconds: where nothing was built it is not asked.
-    """
-    asked: OriginParams = {"files": files}
-    told: OriginResult = engine.call(protocol.ORIGIN, asked)
-    built = any(one["built"] for one in told["files"])
-    wanted = args.env or any(one["objects"] or one["made_in"] for one in told["files"])
-    if wanted and (here := find()) is not None:
-        abouts = carrying.tell(engine, here.python, here.facts, files)
+    """As ``carrying.tell_names``, with what there is to say of it; the name of the environment."""
+    here, abouts = carrying.tell_names(engine, files, find, bool(args.env))
+    if here is not None:
         threads = [carrying.threads(one["made_in"], here.facts) for one in abouts]
         output.remark(args, dict.fromkeys(threads))
         return here.python, abouts
     said = "There is no interpreter with a torch: objects keep their names. Name one with --env."
-    output.remark(args, [said] if built else ())
-    return None, told["files"]
+    output.remark(args, [said] if any(one["built"] for one in abouts) else ())
+    return None, abouts
 
 
 #: Secrets that are listed one by one on a terminal.

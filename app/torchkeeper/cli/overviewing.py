@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import looking, output
-from torchkeeper.cli.asking import LOCKED, Asker
+from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.removing import How, know_all
 from torchkeeper.cli.removing import measure as read_as
 from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines.asking import LOCKED
 from torchkeeper.client.engines.interpreters import VARIABLE
 from torchkeeper.client.engines.probes import Everywhere, environment, everywhere
 from torchkeeper.client.engines.process import Engine

@@ -27,12 +27,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import preparing, say
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several, tr
 from torchkeeper.engine import protocol
 from torchkeeper.verdict.machine import vector_instructions
@@ -59,6 +60,42 @@ def builders(facts: Env | None) -> Builders | None:
 def has_objects(folder: str) -> bool:
     """Whether a folder may hold objects that some environment has built."""
     return any(name.endswith(".so") for _, _, names in os.walk(folder) for name in names)
+
+
+class Here(NamedTuple):
+    """The interpreter whose verdicts are wanted, and what its probe told."""
+
+    python: str
+    torch: str
+    facts: Env
+
+
+def maker_of(env: str | None, folder: str | None = None) -> Env | None:
+    """The facts of the interpreter whose torch may have built objects: ``env``, else the default.
+    None where none was named and none has a torch: a bundle is then the same, less what it says of
+    its objects. None as well where a folder has nothing built in it: to ask torch takes seconds,
+    and 400 MB. Raises UserError of an interpreter that was named.
+    """
+    from torchkeeper.client.engines import probes  # the window asks none by itself
+
+    if folder and not env and not has_objects(folder):
+        return None
+    try:
+        return probes.environment(interpreters.chosen(env))
+    except UserError:
+        if env:
+            raise
+        return None
+
+
+def here_of(env: str | None, files: Sequence[str]) -> Here | None:
+    """The interpreter whose verdicts are wanted, as of ``maker_of``; None without a torch, or
+    anything to be judged.
+    """
+    facts = maker_of(env) if all(map(os.path.isfile, files)) else None
+    if facts is None:
+        return None
+    return Here(interpreters.chosen(env), str(facts["torch"]), facts)
 
 
 def claims_of(listed: ListResult) -> Claims:
@@ -134,6 +171,20 @@ def tell(engine: Engine, python: str, facts: Env, files: Sequence[str]) -> list[
     for params in requests(files, rows):
         engine.call(protocol.NAMED, params)
     return abouts
+
+
+def tell_names(
+    engine: Engine, files: Sequence[str], find: Callable[[], Here | None], wanted: bool
+) -> tuple[Here | None, list[entries.Origin]]:
+    """Have an engine know the names of objects in an environment; that, and what files say. find:
+    finds it, which takes seconds: where nothing was built, and it is not ``wanted``, it is not
+    asked. Raises as ``tell``.
+    """
+    asked: entries.OriginParams = {"files": files}
+    told: entries.OriginResult = engine.call(protocol.ORIGIN, asked)
+    wanted = wanted or any(one["objects"] or one["made_in"] for one in told["files"])
+    here = find() if wanted else None
+    return here, told["files"] if here is None else tell(engine, here.python, here.facts, files)
 
 
 def lines(claims: Claims) -> list[tuple[str, str]]:

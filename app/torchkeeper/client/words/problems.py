@@ -215,7 +215,15 @@ def failing_as(code: str, **params: object) -> Iterator[None]:
 
 
 class UserError(Exception):
-    """What happened, why, and what the user can do about it."""
+    """What happened, why, and what the user can do about it.
+
+    Attributes:
+        what: what happened, in a sentence.
+        why: the reason, in some sentences; empty where there is no more to say.
+        remedy: what can be done about it; empty where nobody knows.
+        code: what problem it is, as "place-missing", for programs.
+        params: what it is about, by name.
+    """
 
     def __init__(
         self,

@@ -1,0 +1,1 @@
+"""For whoever scripts it: what ``import torchkeeper`` offers, over the same engines."""

@@ -1,0 +1,476 @@
+"""A place, as a script has it: what can be asked of it and done with it. Most methods have the name
+of their command.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
+
+from torchkeeper.api.asking import Answer, Asker, OnProgress, misuse
+from torchkeeper.api.told import (
+    Cell,
+    Entries,
+    Error,
+    Exported,
+    Placed,
+    Warmed,
+    cell_of,
+    entries_of,
+)
+from torchkeeper.artifacts.entry import COUNTED_APART
+from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.kept import protected
+from torchkeeper.client.secrets import named
+from torchkeeper.client.words.problems import unseen_users, user_of_place
+from torchkeeper.engine import protocol
+from torchkeeper.stores import query
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Secrets as Sent
+    from torchkeeper.engine.messages import Select, bundles, compiling, dead
+    from torchkeeper.engine.messages.findings import CellFinding
+
+#: A path, or of a place also the address of a server.
+Name = str | os.PathLike[str]
+#: What becomes of passwords and keys that are found in entries which leave: nothing is written
+#: where there are some, they are replaced, their entries stay, or they go along.
+Secrets = Literal["refuse", "redact", "without", "allow"]
+
+_SECRETS: dict[Secrets, Sent | None] = {
+    "refuse": None,
+    "redact": "redact",
+    "without": "leave",
+    "allow": "allow",
+}
+
+
+def places() -> list[str]:
+    """The caches that are found on this machine, as ``torchkeeper places`` lists them: paths, and
+    addresses of servers, for ``open``. Raises Error.
+    """
+    with contextlib.closing(Asker()) as asker:
+        return [row["path"] for row in asker.ask(protocol.PLACES).rows if row["exists"]]
+
+
+def open(place: Name, *, progress: OnProgress | None = None) -> Place:
+    """A place: a cache folder, a bundle (``.torchcache``), a mega-cache, or a Redis server
+    (``redis://host``). Nothing is looked at yet, and a folder need not exist: what fills it makes
+    it. ``~`` stands for the home folder.
+
+    progress: is told how far each operation is. What it raises cancels that, and is raised again.
+    Raises Error("address-wrong", "wrong-usage").
+    """
+    text = os.fspath(place)
+    if not text:
+        # An empty variable must not become the current folder.
+        raise misuse("The name of the place is empty.", "", "Give a path, or an address.")
+    return Place(named(os.path.expanduser(text)), progress)
+
+
+class Place:
+    """A cache folder, a bundle or a server; made by ``open``. What it is asked runs in a process of
+    its own, which starts when it is needed and ends with ``close``, with ``with``, or with the
+    program. Any thread may use it; who comes second waits. Ctrl-C cancels what is under way: what
+    that has changed is taken back, or is whole.
+
+    Every method raises Error where it cannot do what it is asked for.
+
+    Attributes:
+        name: its absolute path, or its address without a password.
+    """
+
+    def __init__(self, name: str, progress: OnProgress | None = None) -> None:
+        self.name = name
+        self._progress = progress
+        self._asker = Asker(progress)
+        self._scheme = scheme_of(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"torchkeeper.open({self.name!r})"
+
+    def close(self) -> None:
+        """End the process that does what is asked. Plans of a purge are gone with it; for all else
+        another one is started.
+        """
+        self._asker.close()
+
+    def entries(self, filter: str = "", *, verdicts_for: Name | None = None) -> Entries:
+        """The entries that match a filter, as ``torchkeeper ls`` and ``check`` list them.
+
+        filter: as of ``--filter``, such as ``"kind:fxgraph size>1M"``; empty for all.
+        verdicts_for: an interpreter with torch, such as ``sys.executable``: will they be used by
+        the programs that it runs? Without it there are no verdicts, unless the filter asks for
+        some: then those of TORCHKEEPER_TORCH_PYTHON, or else of the interpreter that runs.
+        """
+        if verdicts_for is None and not probes.asks_verdicts(filter):
+            answer = self._ask(protocol.LIST, filter=filter)
+        else:
+            env = probes.environment(_python(verdicts_for))
+            answer = self._ask(protocol.CHECK, env=env, filter=filter)
+        apart = query.parse(filter).apart
+        rows = (row for row in answer.rows if apart or row["kind"] not in COUNTED_APART)
+        return entries_of(rows, answer.left)
+
+    def export(
+        self, path: Name, filter: str = "", *, secrets: Secrets = "refuse",
+        with_needed: bool = False, replace: bool = False, sign: Name | None = None,
+        python: Name | None = None,
+    ) -> Exported:  # fmt: skip
+        """Write entries to a bundle, as ``torchkeeper export``.
+
+        secrets: what becomes of passwords and keys that are found in the entries. ``"refuse"``
+        writes nothing and raises Error("secrets-found"); ``"redact"`` replaces them; ``"without"``
+        leaves out the entries that have some; ``"allow"`` takes them along.
+        with_needed: also what the entries need.
+        replace: take the place of a file that is there; else Error("output-exists").
+        sign: a private SSH key, or the public half of one that ssh-agent holds.
+        python: the interpreter whose torch filled the place; by default
+        TORCHKEEPER_TORCH_PYTHON, else the one that runs, where that has a torch.
+        """
+        from torchkeeper.client import carrying, signers
+
+        key, output = None if sign is None else _file(sign), _file(path)
+        if key:
+            signers.check_key(key)
+        facts = None
+        if self._scheme.holds_objects and os.path.isdir(self.name):
+            facts = carrying.maker_of(_given(python), self.name)
+        with self._asker.lock:  # a bundle that is to be signed waits for that in the process
+            answer = self._ask(
+                protocol.EXPORT, output=output, select=self._select(filter, python),
+                needs=with_needed, replace=replace, secrets=_sent(secrets),
+                builders=carrying.builders(facts), sign=bool(key),
+            )  # fmt: skip
+            done: bundles.ExportResult = answer.result
+            size = done["size"]
+            if key and done.get("held"):
+                signers.sign(self._result, "", key, output, replace)
+                size = os.path.getsize(output)
+        redacted = done["leaks"]["redacted"]
+        return Exported(output, done["entries"], done["files"], size, redacted, tuple(answer.left))
+
+    def import_(self, *files: Name, trust: bool = False, python: Name | None = None) -> Placed:
+        """Put what is in bundles, or in mega-caches, into this folder, as ``torchkeeper import``:
+        all of it, or nothing. What is there already stays.
+
+        trust: say that you trust whoever made them: PyTorch runs what they hold. Without it, only
+        what your signers have signed is taken (``torchkeeper signers``); else Error("untrusted").
+        python: the interpreter with torch that will use them; by default
+        TORCHKEEPER_TORCH_PYTHON, else the one that runs, where that has a torch.
+        """
+        from torchkeeper.client import signers
+
+        paths = [_file(file) for file in files]
+        if not paths:
+            raise misuse("There is no file to import.", "", "Name a bundle or a mega-cache.")
+        self._check_folder()
+        protected.check(self.name)
+        signed = {path: self._signature(path) for path in paths}
+        for path, one in signed.items():
+            signers.check_policy(path, one)
+        if not trust and any(one["status"] != "trusted" for one in signed.values()):
+            raise _untrusted("imported")
+        with self._asker.lock:  # the names that are told are those of the latest files
+            answer = self._asker.ask(
+                protocol.IMPORT, files=paths, into=self.name, env=self._tell_names(paths, python),
+                manifests={path: one["manifest"] for path, one in signed.items()},
+            )  # fmt: skip
+        return _placed(self.name, answer)
+
+    def copy(
+        self, to: Name | Place, filter: str = "", *, with_needed: bool = True,
+        secrets: Secrets = "refuse", trust: bool = False, replace: bool = False,
+        python: Name | None = None,
+    ) -> Placed:  # fmt: skip
+        """Copy entries to another place, of any kind, as ``torchkeeper copy``. What is there stays.
+
+        to: a place, or the name of one; ``*.torchcache`` makes a bundle.
+        with_needed: also what the entries need.
+        secrets, python: as of ``export``.
+        trust: as of ``import_``, where this place is a file.
+        replace: take the place of a bundle that is there.
+        """
+        from torchkeeper.client import carrying
+
+        target = to if isinstance(to, Place) else open(to)
+        into, from_file = target._scheme.becomes(target.name), os.path.isfile(self.name)
+        brings = from_file and into != "bundle" and not trust
+        if brings and self._signature(self.name)["status"] != "trusted":
+            raise _untrusted("copied")
+        facts = None
+        if into == "bundle" and not from_file and self._scheme.holds_objects:
+            facts = carrying.maker_of(_given(python), self.name)
+        with self._asker.lock:
+            names = from_file and into == "folder"
+            answer = self._ask(
+                protocol.COPY, into=target.name, select=self._select(filter, python),
+                env=self._tell_names([self.name], python) if names else None,
+                alone=not with_needed, replace=replace, secrets=_sent(secrets),
+                builders=carrying.builders(facts), only_signed=brings,
+            )  # fmt: skip
+        return _placed(target.name, answer)
+
+    def purge(
+        self, filter: str = "", *, stale: bool = False, broken: bool = False,
+        orphans: bool = False, older: timedelta | None = None, keep: int | None = None,
+        verdicts_for: Name | Iterable[Name] = (), in_use: bool = False, unknown_too: bool = False,
+    ) -> Plan:  # fmt: skip
+        """A plan of what would go, as ``torchkeeper purge --dry-run`` shows it; nothing goes before
+        its ``apply``. With a filter, what matches. With some of the others, what any of them says;
+        with both, what matches and is so. A filter that matches all is ``"size>=0"``.
+
+        stale: what no environment can use: none of those known on this machine, or of
+        ``verdicts_for``.
+        broken: what cannot be read, or lacks what it needs.
+        orphans: what nothing needs.
+        older: what was not used for so long.
+        keep: bytes that all the rest may take; what was used longest ago goes first.
+        verdicts_for: an interpreter with torch, or several, for ``stale`` and for a filter that
+        asks for verdicts.
+        in_use: also what processes use.
+        unknown_too: with a filter ``kind:unknown`` also what no known writer wrote.
+        """
+        select: Select = {"filter": filter, "stale": stale, "broken": broken, "orphans": orphans,
+                          "older": _seconds(older), "keep": keep,
+                          "unknown": unknown_too}  # fmt: skip
+        if not (filter.strip() or stale or broken or orphans or (older, keep) != (None, None)):
+            raise misuse(
+                "Nothing says what is to go.",
+                "An empty filter would match everything, which an empty variable hardly means.",
+                'Say what goes; purge("size>=0") is all.',
+            )
+        pythons = [_python(one) for one in _several(verdicts_for)]
+        if stale:
+            every = probes.everywhere(pythons)
+            if (refusal := every.refusal()) is not None:
+                raise refusal
+            pythons = [python for python, _ in every.envs]
+        elif not pythons and probes.asks_verdicts(filter):
+            pythons = [_python(None)]
+        elif not pythons and broken and self._scheme.has_trash:
+            with contextlib.suppress(Error):  # only verdicts tell what lacks what it needs
+                probes.environment(_python(None))
+                pythons = [_python(None)]
+        with self._asker.lock:
+            select["envs"] = self._know(pythons)
+            answer = self._ask(protocol.PLAN_PURGE, select=select, in_use=in_use)
+        told: dead.PlanPurgeResult = answer.result
+        users = [user_of_place(one) for one in told["in_use"]["processes"]]
+        unseen = unseen_users(told["in_use"])
+        return Plan(
+            entries_of(answer.rows, answer.left),
+            told["files"],
+            told["bytes"],
+            (*users, *([unseen] if unseen else [])),
+            told["plan"],
+            self,
+        )
+
+    def undo(self, receipt: Receipt | None = None) -> Placed:
+        """Put back what a purge has moved to the trash, the latest one by default, as ``torchkeeper
+        undo``. On a server there is nothing to undo.
+        """
+        if not self._scheme.has_trash or (receipt is not None and receipt.id is None):
+            why = "What was purged from a server, or at once, is gone for good."
+            raise misuse("There is nothing to undo.", why, "Fill it again with a copy, or warm it.")
+        answer = self._ask(protocol.UNDO, receipt=receipt and receipt.id, rows=False)
+        return _placed(self.name, answer)
+
+    def warm(
+        self, recipes: Name | Iterable[Name], *, python: Name | None = None, jobs: int = 1,
+        device: str | None = None, threads: int | None = None, portable: bool = False,
+        limit: timedelta | None = None,
+    ) -> Warmed:  # fmt: skip
+        """Compile recipes into this folder, as ``torchkeeper warm``. What cannot be compiled does
+        not raise: it is a cell that has failed (``Warmed.ok``).
+
+        recipes: files, or folders of them.
+        python: the interpreter whose torch compiles; by default TORCHKEEPER_TORCH_PYTHON, else the
+        one that runs.
+        jobs: how many processes compile at a time.
+        device: "cpu", "cuda" and so on, where a recipe names none; by default the best one.
+        threads: for programs with so many threads; the number is part of the keys.
+        portable: without precompiled headers: nothing is built where the cache is used.
+        limit: how long a cell may take.
+        """
+        from torchkeeper.client.recipes import files
+
+        self._check_folder()
+        names = [os.path.expanduser(os.fspath(one)) for one in _several(recipes)]
+        if not names:
+            raise misuse("There is no recipe.", "", "Name a recipe, or a folder of them.")
+        params: compiling.WarmParams = {
+            "into": self.name, "recipes": files.wire(names), "jobs": jobs,
+            "device": device, "threads": threads, "portable": portable, "each": True,
+            "limit_s": _seconds(limit),
+        }  # fmt: skip
+        with contextlib.closing(Asker(self._progress, _python(python))) as asker:
+            answer = asker.ask(protocol.WARM, **params)
+        return Warmed(tuple(_cells_of(answer)), answer.result["added"])
+
+    def _ask(self, op: str, *, only_signed: bool = False, **params: object) -> Answer:
+        return self._asker.ask(op, only_signed=only_signed, place=self.name, **params)
+
+    def _check_folder(self) -> None:
+        if not self._scheme.local:
+            why = f"{self.name} is a server."
+            raise misuse("A folder is needed.", why, "Fill a folder, and copy it to the server.")
+
+    def _result(self, op: str, **params: Any) -> Any:
+        return self._asker.ask(op, **params).result
+
+    def _know(self, pythons: list[str]) -> list[str]:
+        with self._asker.turn() as engine:
+            return probes.know(engine, pythons)
+
+    def _select(self, filter: str, python: Name | None) -> Select:
+        """A selection by a filter, with the environment for the verdicts that it asks for."""
+        wanted = [_python(python)] if probes.asks_verdicts(filter) else []
+        return {"filter": filter, "envs": self._know(wanted)}
+
+    def _tell_names(self, files: list[str], python: Name | None) -> str | None:
+        """As ``carrying.tell_names``; the environment that the entries are for."""
+        from torchkeeper.client import carrying
+
+        given = _given(python)
+        find = partial(carrying.here_of, given, files)
+        with self._asker.turn() as engine:
+            here, _ = carrying.tell_names(engine, files, find, bool(given))
+        return here and here.python
+
+    def _signature(self, file: str) -> bundles.SignatureResult:
+        from torchkeeper.client.signers import signers_file
+
+        asked = {"file": file, "signers": signers_file()}
+        found: bundles.SignatureResult = self._result(protocol.SIGNATURE, **asked)
+        return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Exactly what a purge would take; nothing is gone yet.
+
+    Attributes:
+        entries: what goes.
+        files: how many files go.
+        size: bytes that come free, on the disk; on a server those of contents.
+        in_use: which processes use the place, and of which that cannot be known, a sentence each.
+            What they use is not in the plan, unless it was asked for with ``in_use``.
+    """
+
+    entries: Entries
+    files: int
+    size: int
+    in_use: tuple[str, ...]
+    _number: int = field(repr=False)
+    _place: Place = field(repr=False)
+
+    def apply(self, *, now: bool = False) -> Receipt:
+        """Carry it out: what it names goes to the trash of its folder; at once and for good with
+        ``now``, and always on a server. What has changed since, stays. Raises Error, also where
+        the place was closed or has planned several other purges since ("plan-unknown").
+        """
+        if not self.files:
+            return Receipt(0, 0, 0, (), None, self._place)
+        answer = self._place._ask(protocol.PURGE, plan=self._number, now=now)
+        done: dead.PurgeResult = answer.result
+        return Receipt(done["entries"], done["files"], done["bytes"], tuple(answer.left),
+                       done["receipt"], self._place)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a purge has taken.
+
+    Attributes:
+        entries: how many entries are gone.
+        files: how many files.
+        size: bytes that they took, as of the plan.
+        left: what of the plan stays, and why.
+        id: what the trash calls it; None where it cannot be undone.
+    """
+
+    entries: int
+    files: int
+    size: int
+    left: tuple[Error, ...]
+    id: str | None
+    _place: Place = field(repr=False)
+
+    def undo(self) -> Placed:
+        """Put it back where it was. Raises Error, also where it went for good."""
+        return self._place.undo(self)
+
+
+def _cells_of(answer: Answer) -> list[Cell]:
+    """The cells of a warm-up in their order, each as it was told last."""
+    cells: dict[int, dict[str, object]] = defaultdict(dict)
+    told: list[Any] = [one["cell"] for one in answer.findings if "cell" in one]
+    begun: list[Any] = [cell for one in answer.findings for cell in one.get("cells", ())]
+    for one in [*begun, *told, *answer.result["cells"]]:
+        if isinstance(one, dict):  # else only its number
+            cells[one["index"]] |= one
+    return [cell_of(cast("CellFinding", cells[index])) for index in sorted(cells)]
+
+
+def _placed(into: str, answer: Answer) -> Placed:
+    done = answer.result
+    return Placed(into, done["entries"], done["files"], done["bytes"], done.get("exists", 0),
+                  tuple(answer.left))  # fmt: skip
+
+
+def _given(python: Name | None) -> str | None:
+    return None if python is None else os.path.expanduser(os.fspath(python))
+
+
+def _several(names: Name | Iterable[Name]) -> list[Name]:
+    return [names] if isinstance(names, (str, os.PathLike)) else list(names)
+
+
+def _seconds(time: timedelta | None) -> float | None:
+    return None if time is None else time.total_seconds()
+
+
+def _python(python: Name | None) -> str:
+    """The interpreter that is meant. Raises Error("interpreter-unusable")."""
+    return interpreters.chosen(_given(python))
+
+
+def _file(path: Name) -> str:
+    """The absolute path of a file or folder on this machine. Raises Error("wrong-usage")."""
+    text = os.path.expanduser(os.fspath(path))
+    if not text or not scheme_of(text).local:
+        raise misuse(
+            "A path is needed.", "It is empty, or the address of a server.", "Name a file."
+        )
+    return os.path.abspath(text)
+
+
+def _sent(secrets: Secrets) -> Sent | None:
+    if secrets not in _SECRETS:
+        choices = ", ".join(f'"{one}"' for one in _SECRETS)
+        raise misuse(f"secrets cannot be {secrets!r}.", "", f"It is one of {choices}.")
+    return _SECRETS[secrets]
+
+
+def _untrusted(done: str) -> Error:
+    return Error(
+        f"Nothing was {done}: nobody says that the file is trusted.",
+        "What it holds is code: PyTorch runs it the next time a program compiles with the cache.",
+        "Say trust=True if you trust whoever made it, or have it signed by one of your signers.",
+        code="untrusted",
+    )

@@ -1,0 +1,288 @@
+"""What a script is told: entries, and what came of operations. Nothing of it can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from torchkeeper.artifacts.entry import KINDS, UNREAD, entry_from_json
+from torchkeeper.client.words import verdicts
+from torchkeeper.client.words.problems import UserError, user_error
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
+
+#: What every function raises where it cannot do what it is asked for.
+Error = UserError
+# A traceback calls it as scripts do.
+Error.__module__, Error.__name__, Error.__qualname__ = "torchkeeper", "Error", "Error"
+
+#: Verdicts with which a program compiles anew, or should not use what it finds.
+_MISSES = frozenset({"unsafe", "stale", "broken"})
+_RANKS = {kind: rank for rank, kind in enumerate(KINDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an operation is.
+
+    Attributes:
+        done: how much is done, in ``unit``.
+        total: how much there is to do; None where nobody knows.
+        unit: "bytes", "files", "entries", "steps" or another plural.
+    """
+
+    done: float
+    total: float | None
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a place: a graph, a kernel or what else a cache holds, with all of its files.
+    Names, keys and paths are those that the cache has: they may hold any character.
+
+    Attributes:
+        kind: "fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile",
+            "aoti_eager" or "ondisk"; and "header", "lock" or "unknown" for what is no entry, which
+            is listed only where a filter names it.
+        key: PyTorch's or Triton's key; for kinds without one, the name of the file.
+        name: what a person would call it; None where nothing tells.
+        size: bytes of the content of all its files.
+        files: how many files it has.
+        mtime: when the newest file was changed, in UTC; None in a bundle, which keeps no times.
+        torch: the version of torch that made it; None where nothing tells.
+        device: "cpu", "cuda", "cuda:90", "hip:gfx942" and so on; None where nothing tells.
+        compile_s: seconds that compiling it took; None where nothing tells.
+        path: where it is in the place.
+        sha256: of its content, in hexadecimal digits; None of what is never copied.
+        problem: a code for what is wrong with it; None for nothing.
+        orphan: a code for why nothing needs it; None where something does, or nobody can know.
+        owner: another user who owns it; None for you and root, and where it is in no folder.
+        verdict: "usable", "conditional", "unknown", "unsafe", "stale" or "broken" in the
+            environment that was asked; None where none was, and of kinds that have none.
+        reasons: why it has this verdict, a sentence each.
+        conditions: what a program must do for it to be used, a sentence each.
+        because: in a plan, why it counts as dead: "stale", "broken", "orphan", "unused", "budget"
+            or "needless".
+    """
+
+    kind: str
+    key: str
+    name: str | None
+    size: int
+    files: int
+    mtime: datetime | None
+    torch: str | None
+    device: str | None
+    compile_s: float | None
+    path: str
+    sha256: str | None
+    problem: str | None
+    orphan: str | None
+    owner: str | None
+    verdict: str | None = None
+    reasons: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is unusable anywhere. One that was only not read may be good."""
+        return self.problem is not None and self.problem not in UNREAD
+
+    @property
+    def misses(self) -> bool:
+        """Whether a program in the environment that was asked compiles anew although it is there,
+        or should not use it: it is stale, broken or unsafe.
+        """
+        return self.verdict in _MISSES
+
+
+class Entries(tuple[Entry, ...]):
+    """Some entries, in the order of their kinds and paths.
+
+    Attributes:
+        left: what could not be looked at, and why.
+    """
+
+    left: tuple[Error, ...] = ()
+
+    def __new__(cls, entries: Iterable[Entry] = (), left: Iterable[Error] = ()) -> Entries:
+        made = super().__new__(cls, entries)
+        made.left = tuple(left)
+        return made
+
+    @property
+    def size(self) -> int:
+        """Bytes of the content of all."""
+        return sum(entry.size for entry in self)
+
+    @property
+    def files(self) -> int:
+        """How many files they have."""
+        return sum(entry.files for entry in self)
+
+    def by(
+        self, field: Literal["kind", "torch", "device", "verdict", "owner"]
+    ) -> dict[str | None, Entries]:
+        """The entries in groups of the same kind, torch, device, verdict or owner; None is a group
+        of its own.
+        """
+        groups: dict[str | None, list[Entry]] = {}
+        for entry in self:
+            groups.setdefault(getattr(entry, field), []).append(entry)
+        return {name: Entries(some) for name, some in groups.items()}
+
+    def __repr__(self) -> str:
+        return f"<Entries: {len(self)}, {self.size} bytes>"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A bundle that was written.
+
+    Attributes:
+        path: where it is; there is no file where ``entries`` is 0.
+        entries: how many entries it holds.
+        files: how many files these have.
+        size: bytes of the bundle.
+        redacted: in how many entries secrets were replaced.
+        left: what is not in it, and why.
+    """
+
+    path: str
+    entries: int
+    files: int
+    size: int
+    redacted: int
+    left: tuple[Error, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """What was put into a place.
+
+    Attributes:
+        into: the place.
+        entries: how many entries are new there.
+        files: how many files these have.
+        size: bytes of their content.
+        exists: how many entries were there already, and are as they were.
+        left: what was not taken, and why.
+    """
+
+    into: str
+    entries: int
+    files: int
+    size: int
+    exists: int
+    left: tuple[Error, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One thing that a recipe has compiled.
+
+    Attributes:
+        recipe: the recipe it is of.
+        name: which of its combinations.
+        state: "done", "failed" or "cancelled".
+        seconds: what compiling took; None where it did not come to that.
+        graphs: how many graphs there were; None where that is not counted.
+        hits: how many of them were in the place already.
+        misses: how many were compiled.
+        device: what it was compiled for; None where that was not known yet.
+        problem: why it failed; None where it did not.
+        log: the last lines that it printed.
+    """
+
+    recipe: str
+    name: str
+    state: str
+    seconds: float | None
+    graphs: int | None
+    hits: int | None
+    misses: int | None
+    device: str | None
+    problem: Error | None
+    log: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """What came of warming a place.
+
+    Attributes:
+        cells: what was compiled, in the order of the recipes.
+        added: how many entries the place has more than before.
+    """
+
+    cells: tuple[Cell, ...]
+    added: int
+
+    @property
+    def failed(self) -> tuple[Cell, ...]:
+        """The cells that are not warm."""
+        return tuple(cell for cell in self.cells if cell.state != "done")
+
+    @property
+    def ok(self) -> bool:
+        """Whether every cell is warm."""
+        return not self.failed
+
+
+def entries_of(rows: Iterable[Any], left: Iterable[Error]) -> Entries:
+    """Rows of an operation as entries; those of a check have verdicts, those of a plan reasons."""
+    made = [_entry(row) for row in rows]
+    return Entries(sorted(made, key=lambda one: (_RANKS.get(one.kind, -1), one.path)), left)
+
+
+#: The fields that an entry has as they are told.
+_ALIKE = (
+    "kind", "key", "name", "size", "files", "torch", "device", "compile_s", "path", "sha256",
+    "problem", "orphan", "owner", "verdict",
+)  # fmt: skip
+
+
+def _entry(row: Any) -> Entry:
+    told = entry_from_json(row)
+    about = {name: getattr(told, name) for name in _ALIKE}
+    if told.verdict is not None and "reasons" in row:
+        about["verdict"], why = verdicts.told(row)
+        about["reasons"], about["conditions"] = tuple(why.reasons), tuple(why.conditions)
+    return Entry(**about, mtime=_time(told.mtime), because=tuple(row.get("because", ())))
+
+
+def _time(epoch: float | None) -> datetime | None:
+    if epoch is None:
+        return None
+    try:
+        return datetime.fromtimestamp(epoch, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None  # a year that has more than four digits
+
+
+def left_of(told: LeftFinding) -> Error:
+    """Why something was not taken; its parameters say what."""
+    about = {name: told.get(name) for name in ("kind", "key", "path", "file")}
+    return user_error(told["code"], {**about, **told["params"]})
+
+
+def cell_of(told: CellFinding) -> Cell:
+    """What became of a cell, as it was last told."""
+    problem, seconds = told.get("problem"), told.get("seconds")
+    return Cell(
+        recipe=str(told.get("recipe")),
+        name=str(told.get("name")),
+        state=told["state"],
+        seconds=seconds if isinstance(seconds, (int, float)) else None,
+        graphs=told.get("graphs"),
+        hits=told.get("hits"),
+        misses=told.get("misses"),
+        device=told.get("device"),
+        problem=user_error(problem["code"], problem["params"]) if problem else None,
+        log=tuple(told.get("log") or ()),
+    )
