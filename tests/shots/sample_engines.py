@@ -24,7 +24,7 @@ from tests.shots import (
 )
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
 from torchkeeper.artifacts.shapes import Amount, Sized
-from torchkeeper.client import secrets
+from torchkeeper.client import manual, secrets
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Kept
@@ -138,6 +138,7 @@ class SampleEngines(Engines):
             lookups.signers: self._signers,
             lookups.last_verified: self._last_verified,
             lookups.mark: self._mark,
+            manual.read: self._read_manual,
         }
         if (look := looks.get(function)) is None:
             return self._ticket(listener)
@@ -195,6 +196,12 @@ class SampleEngines(Engines):
         """Every place can be made read-only."""
         self._read_only = self._read_only | {place} if on else self._read_only - {place}
         return self.protected(listener)
+
+    def _read_manual(self, listener: Listener) -> int:
+        """The manual as it is, unless it cannot be read."""
+        if "manual" in self.failing:
+            return self._fail(self.failing["manual"], listener)
+        return self._tell(manual.read(), listener)
 
     def _runs(self, listener: Listener, forget: Sequence[str] = ()) -> int:
         """The runs of the samples, less those that were forgotten."""

@@ -7,6 +7,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.about import BugDialog
+from torchkeeper.gui.dialogs.manual import ManualDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.window import Window
 
@@ -117,4 +118,23 @@ def _help(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"warm": _warm, "purge": _purge, "confirm": _confirm, "help": _help}
+def _manual(stage: Stage) -> None:
+    window = stage.window()
+    window.show_manual()
+    [dialog] = window.findChildren(ManualDialog)
+    turn(0.1)
+    stage.take("manual", dialog)
+    dialog.go("resources/manual/places.md")
+    turn(0.1)
+    stage.take("manual-page", dialog)
+    dialog.search.setText("trash")
+    turn(0.1)
+    stage.take("manual-found", dialog)
+    dialog.search.setText("zebra")
+    turn(0.1)
+    stage.take("manual-nothing", dialog)
+    dialog.reject()
+    stage.close(window)
+
+
+SCENES = {"warm": _warm, "purge": _purge, "confirm": _confirm, "help": _help, "manual": _manual}

@@ -174,7 +174,8 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
-    if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
+    asks = argv[:1] == ["help"] and not any(word.startswith("-") for word in argv)
+    if asks and (not argv[1:] or argv[1] in COMMANDS):
         argv = [*argv[1:], "--help"]
     if argv[:1] != ["ls"] or not {"-h", "--help"}.isdisjoint(argv):
         return _run(argv)
@@ -308,12 +309,18 @@ def _check_word(word: str, what: str) -> None:
 
 
 def add_help(command: argparse.ArgumentParser) -> None:
-    command.add_argument("command", metavar="COMMAND", nargs="*", help="a command, and its part")
+    command.add_argument("command", metavar="COMMAND", nargs="*", help="a command, and its part; "
+                         "or a page of the manual, which “topics” lists")  # fmt: skip
 
 
-def help_(_args: argparse.Namespace) -> int:
-    """torchkeeper help, with options that it does not have."""
-    _parser("help").print_help()
+def help_(args: argparse.Namespace) -> int:
+    """torchkeeper help TOPIC; or with options that it does not have."""
+    if not args.command:
+        _parser("help").print_help()
+        return DONE
+    from torchkeeper.cli import manual
+
+    manual.show(args.command[0], COMMANDS, lambda word, known: meant(alike(word, known)))
     return DONE
 
 
@@ -389,7 +396,7 @@ _WITHOUT_JSON = ("help", "run", "recipe", "signers", "config", "shots")
 #: Each command's module in this package and function there, and what it is for; one without a
 #: function has parts, each with its own.
 COMMANDS = {
-    "help": ("main:help_", "say what a command does and takes"),
+    "help": ("main:help_", "say what a command does and takes, or print a page of the manual"),
     "places": ("looking:places", "list the caches found on this machine"),
     "ls": ("looking:ls", "list the entries of a place"),
     "du": ("looking:du", "sum up a place by kind, and its trash"),

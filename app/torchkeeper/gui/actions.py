@@ -344,6 +344,8 @@ ACTIONS = (
          _n("Show the page again from which you came back"), when=lambda s: s.forward),
     Spec("first-steps", _n("&First steps"), "guide", "", "help", 0,
          _n("A guide through a whole round, on the recipe that comes with Torchkeeper")),
+    Spec("manual", _n("&Manual"), "manual", "", "help", 0,
+         _n("All that can be read about Torchkeeper, with a field that finds words in it")),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1", "help", 0,
          _n("All shortcuts on one page")),
     Spec("ideas", _n("&Ideas…"), "ideas", "Ctrl+F1", "help", 0,

@@ -177,6 +177,7 @@ class Window(Shell):
             "next-part": lambda: self.navigator.go_to_next_part,
             "back": lambda: self.pages.back, "forward": lambda: self.pages.forward,
             "first-steps": lambda: self.guide.show_first_steps,
+            "manual": lambda: self.show_manual,
             "shortcuts": lambda: self.show_shortcuts, "ideas": lambda: self.show_ideas,
             "explain": lambda: self.explain_this, "whats-this": lambda: self.ask_whats_this,
             "about": lambda: self.show_about,
@@ -500,6 +501,16 @@ class Window(Shell):
         """Stop the chosen job."""
         if self.following.job is not None:
             self.operations.cancel(self.following.job)
+
+    def show_manual(self) -> None:
+        """The manual, beside the window."""
+        from torchkeeper.gui.dialogs.manual import ManualDialog
+
+        shown = next(iter(self.findChildren(ManualDialog)), None)
+        dialog = shown or ManualDialog(self, self.engines)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
 
     def show_shortcuts(self) -> None:
         """All shortcuts on one page."""

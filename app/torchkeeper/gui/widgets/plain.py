@@ -56,6 +56,12 @@ def shown(text: str, most: int = _TIP) -> str:
     return "\n".join(line if line.isprintable() else _visible(line) for line in cut.split("\n"))
 
 
+def show_markdown(document: QtGui.QTextDocument, text: str) -> None:
+    """Show a text of our own, in which no HTML is read."""
+    kinds = QtGui.QTextDocument.MarkdownFeature
+    document.setMarkdown(text, kinds.MarkdownDialectGitHub | kinds.MarkdownNoHTML)
+
+
 class Label(QLabel):
     """A label in which nothing is ever read as HTML, nor hidden, nor without an end."""
 

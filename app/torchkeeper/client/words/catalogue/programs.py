@@ -249,6 +249,9 @@ WORDS: dict[str, Words] = {
     "mounts-unknown": Words("The system does not tell which file system it is."),
     "unchanged": Words("It could not be changed.", "{why}"),
     "fix-unknown": Words("The engine does not know the fix “{fix}”."),
+    "manual-unreadable": Words(
+        "The manual cannot be read.", "{folder}: {why}.", "Install Torchkeeper again."
+    ),
     # Engine
     "bad-request": Words("The engine did not understand a request.", "Its {field} is wrong."),
     "cancelled": Words("Cancelled."),
