@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tk
+from tests.cli.conftest import Ran, Tk
 from torchkeeper.artifacts import manifest
 
 
@@ -91,6 +91,42 @@ def test_signatures_can_be_required(
     public = key.with_suffix(".pub").read_text().strip()
     assert tk("signers", "add", "us", public, **config).code == 0
     assert tk("import", file, "--into", into, **config).code == 0
+
+
+def test_a_container_brings_its_own_file_of_signers(
+    tk: Tk, kept_291: Path, key: Path, config: dict[str, str], tmp_path: Path
+) -> None:
+    """Named by TORCHKEEPER_SIGNERS: only what these signed is taken, and nobody is asked."""
+    file, into, folder = tmp_path / "b.torchcache", tmp_path / "into", tmp_path / "mounted"
+    made = tk("export", "--allow-secrets", kept_291, "-o", file, "--filter", "kind:fxgraph",
+              "--json")  # fmt: skip
+    assert made.code == 0, made.err
+    signers = {**config, "TORCHKEEPER_SIGNERS": "mounted/allowed_signers"}
+
+    def imported(*more: str, **env: str) -> Ran:
+        return tk("import", file, "--into", into, *more, cwd=tmp_path, **env)
+
+    missing = imported("--trust", **signers)
+    assert missing.code != 0
+    assert f"{folder}/allowed_signers cannot be used: No such file or directory" in missing.err
+    # As Kubernetes mounts it: a link to a link.
+    (folder / "..data").mkdir(parents=True)
+    public = key.with_suffix(".pub").read_text()
+    told = f'ci@example.org namespaces="torchcache" {public}'
+    (folder / "..data" / "allowed_signers").write_text(told)
+    (folder / "allowed_signers").symlink_to("..data/allowed_signers")
+    unsigned = imported("--trust", **signers)
+    assert (unsigned.code, into.exists()) == (1, False)
+    assert "signed by nobody" in unsigned.err
+    assert tk("sign", file, "--key", key, **config).code == 0
+    assert imported(**config).code == 2, "the user's own signers, of whom there are none"
+    taken = imported("--json", **signers)
+    assert (taken.code, taken.result["entries"]) == (0, made.result["entries"])
+    listed = tk("signers", "list", "--json", cwd=tmp_path, **signers).result
+    assert [one["name"] for one in listed["signers"]] == ["ci@example.org"]
+    assert (listed["required"], listed["file"]) == (True, f"{folder}/allowed_signers")
+    off = tk("signers", "require", "off", cwd=tmp_path, **signers)
+    assert (off.code, "TORCHKEEPER_SIGNERS" in off.err) == (1, True)
 
 
 def test_a_bundle_that_was_changed_is_refused_even_with_trust(

@@ -23,6 +23,9 @@ examples:
   torchkeeper signers add team@example.org team.pub    on the machine that imports
   torchkeeper signers require on                       import nothing else from now on
 
+Where TORCHKEEPER_SIGNERS names a file of allowed signers, it is used instead, and only what they
+signed is imported: for a container, which has no settings of yours.
+
 Whoever has no Torchkeeper can check a bundle, too:
   unzip model.torchcache manifest.json manifest.json.sig
   ssh-keygen -Y verify -f allowed_signers -I team@example.org -n torchcache \\

@@ -117,6 +117,9 @@ def _run(command: list[str]) -> None:
         raise failed(heard, process.returncode)
 
 
+#: Names a file of allowed signers in place of the user's own, and requires that they signed: for
+#: containers, which have no settings of a user.
+VARIABLE = "TORCHKEEPER_SIGNERS"
 #: The list that holds what the user requires, and what stands in it.
 _POLICY, _REQUIRED = "trust", "signatures-required"
 #: A name in the file: patterns and lists have a meaning of their own there.
@@ -144,6 +147,8 @@ class Signer(NamedTuple):
 
 def signers_file() -> str:
     """Where the allowed signers are kept; it may not be there yet."""
+    if given := os.environ.get(VARIABLE):
+        return os.path.abspath(given)
     return os.path.join(os.path.dirname(whole.file(_POLICY)), "allowed_signers")
 
 
@@ -200,11 +205,17 @@ def forget(signer: Signer) -> None:
 
 def required() -> bool:
     """Whether only bundles by these signers may be imported. Raises UserError."""
+    if os.environ.get(VARIABLE):
+        with failing_as("signers-unreadable", file=signers_file()):
+            whole.read(signers_file(), _MOST_SIGNERS)
+        return True
     return _REQUIRED in whole.load(_POLICY, "signers-unreadable", "settings")
 
 
 def require(on: bool) -> None:
     """Say whether that is so. Raises UserError."""
+    if not on and os.environ.get(VARIABLE):
+        raise user_error("signers-given", {"variable": VARIABLE, "file": signers_file()})
     whole.save(_POLICY, [_REQUIRED] if on else [], "signers-unwritable")
 
 

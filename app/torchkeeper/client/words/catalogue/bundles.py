@@ -34,6 +34,11 @@ WORDS: dict[str, Words] = {
         "{file} cannot be used: {why}.",
         "Repair the file. It is one of allowed signers, as ssh-keygen(1) describes them.",
     ),
+    "signers-given": Words(
+        "Signatures are still required.",
+        "{variable} names {file}, and only what its signers signed is imported.",
+        "Unset {variable} first.",
+    ),
     "signers-unwritable": Words("Whose signatures you trust could not be kept.", UNWRITABLE, ROOM),
     "signer-unknown": Words(
         "There is no signer {name}.", remedy="“torchkeeper signers list” names them all."
