@@ -34,7 +34,8 @@ tk = "/opt/tk/bin/torchkeeper"
 said = []
 for words in (
     [], ["--version"], ["ls", "/opt/cache", "--json"], ["env", "--json"],
-    ["check", "/opt/cache", "--json"], ["export", "/opt/cache", "-o", "/opt/all.torchcache", "--allow-secrets"],
+    ["check", "/opt/cache", "--json"],
+    ["export", "/opt/cache", "-o", "/opt/all.torchcache", "--allow-secrets"],
     ["import", "/opt/all.torchcache", "--into", "/opt/new", "--trust"],
     ["ls", "/opt/new", "--json"], ["doctor", "--json"], ["/opt/cache"], ["shots", "/opt/pictures"],
 ):
