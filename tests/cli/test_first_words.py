@@ -167,6 +167,9 @@ def test_without_a_display_it_helps_and_says_what_the_window_needs(
     asked = tk(tmp_path, **{**NOWHERE, **env})
     assert (asked.code, asked.out) == (3, "")
     assert "There is no display" in asked.err and "QT_QPA_PLATFORM" in asked.err
+    # As in a container, which has no library of a window either.
+    (tmp_path / "libEGL.so.1").touch()
+    assert tk(**{**NOWHERE, **env, "LD_LIBRARY_PATH": str(tmp_path)}).out == ran.out
 
 
 @pytest.mark.parametrize(

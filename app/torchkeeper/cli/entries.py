@@ -51,8 +51,8 @@ def add_explain(command: argparse.ArgumentParser) -> None:
     other.add_argument("--trace", metavar="DIR", type=looking.path, help="instead of a key, what a "
                        "program left in the folder that TORCH_TRACE named: hits, misses, and how "
                        "these differ from what PLACE holds now, if one is given")  # fmt: skip
-    add("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose torch is asked; by "
-        f"default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
+    add("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose torch is asked; "
+        f"{interpreters.DEFAULT}")  # fmt: skip
 
 
 def explain(args: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ from torchkeeper.artifacts.entry import (
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker, asking
-from torchkeeper.client.engines.interpreters import VARIABLE
+from torchkeeper.client.engines.interpreters import DEFAULT
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine, early
 from torchkeeper.client.kept import protected
@@ -141,7 +141,7 @@ def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> No
     if several:
         command.add_argument("--env", metavar="PYTHON", action="append", default=[],
                              help="the interpreter whose torch is asked for verdicts; may be "
-                             f"given several times; by default {VARIABLE}, else the app's own, "
+                             f"given several times; {DEFAULT}, "
                              "and for --stale all that are known")  # fmt: skip
         return
     add_env(command)
@@ -150,8 +150,8 @@ def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> No
 def add_env(command: argparse.ArgumentParser) -> None:
     """--env, whose verdicts are wanted, or whose names of built objects."""
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked, "
-                         "for verdicts and for the names of built objects; by default "
-                         f"{VARIABLE}, else the app's own")  # fmt: skip
+                         "for verdicts and for the names of built objects; "
+                         f"{DEFAULT}")  # fmt: skip
 
 
 def add_places(command: argparse.ArgumentParser) -> None:

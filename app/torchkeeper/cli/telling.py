@@ -33,8 +33,7 @@ _INTO = (
 def add_prepare(command: argparse.ArgumentParser) -> None:
     command.description = f"Prepare an environment for CPU programs. {preparing.WHY}"
     command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
-                         f"programs; by default {interpreters.VARIABLE}, else the app's "
-                         "own")  # fmt: skip
+                         f"programs; {interpreters.DEFAULT}")  # fmt: skip
     command.add_argument("--into", metavar="PLACE", type=looking.path, help=_INTO)
 
 

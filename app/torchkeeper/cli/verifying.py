@@ -39,8 +39,8 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     add("--recipe", metavar="RECIPE", action="append", default=[], help="what to run: the file of "
         "a recipe, a folder of such, or “builtin”; may be given several times; without it, the "
         "built-in recipe")  # fmt: skip
-    add("--env", metavar="PYTHON", help="the interpreter whose torch runs it; by default "
-        f"{interpreters.VARIABLE}, else the app's own")  # fmt: skip
+    add("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
+        f"{interpreters.DEFAULT}")  # fmt: skip
     add("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
     add("--threads", metavar="N", type=int, help="the number of threads that programs will have "
         "there (OMP_NUM_THREADS); by default that of this machine")  # fmt: skip

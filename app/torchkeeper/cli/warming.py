@@ -96,7 +96,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
 
 def add_ways(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch compiles; "
-                         f"by default {interpreters.VARIABLE}, else the app's own")  # fmt: skip
+                         f"{interpreters.DEFAULT}")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …, where a recipe names "
                          "none; by default the best one")  # fmt: skip
     command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "

@@ -78,19 +78,21 @@ def check(env: Mapping[str, str] = os.environ) -> None:
         # Qt takes names such as wayland-egl for its Wayland platform.
         if plugins.is_dir() and not (plugins / f"libq{name.partition('-')[0]}.so").exists():
             raise user_error("display-unknown", {"name": name})
-    _load(_ANYWHERE)
     if asked and not any(name.partition("-")[0] in _SCREENS for name in asked):
+        _load(_ANYWHERE)
         return
     screens: dict[str, tuple[str, Callable[[str], bool]]] = {
         "wayland": (env.get("WAYLAND_DISPLAY", ""), lambda name: _wayland(name, env)),
         "xcb": (env.get("DISPLAY", ""), _x11),
     }
     wanted = [name.partition("-")[0] for name in asked] or list(screens)
+    named = [name for name in wanted if name in screens and screens[name][0]]
+    if not named:  # whatever else is missing, too
+        raise user_error("display-missing", {})
+    _load(_ANYWHERE)
     faults: list[UserError] = []
-    for name in wanted:
-        address, answers = screens.get(name, ("", _x11))
-        if not address:
-            continue
+    for name in named:
+        address, answers = screens[name]
         try:
             _load(_SCREENS[name])
             if answers(address):
@@ -98,7 +100,7 @@ def check(env: Mapping[str, str] = os.environ) -> None:
             faults.append(user_error("display-silent", {"display": address}))
         except UserError as fault:
             faults.append(fault)  # Qt takes the next then, and so do we
-    raise faults[0] if faults else user_error("display-missing", {})
+    raise faults[0]
 
 
 def missing(error: ImportError) -> UserError:
