@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
-from tests.conftest import objects_of
 from tests.pace import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -180,14 +179,11 @@ SMALL = "def halved(x):\n    return x.sin() / 2\n"
 
 
 @pytest.mark.torch
-def test_recipes_are_warmed(
-    example: Scripts, torch_python: str, header_folder: Path, filled: Path
-) -> None:
+def test_recipes_are_warmed(example: Scripts, torch_python: str, header_folder: Path) -> None:
     recipes = example.folder / "recipes"
     recipes.mkdir()
     (recipes / "small.toml").write_text(RECIPE)
     (recipes / "small.py").write_text(SMALL)
-    objects_of(filled, example.folder / "cache")
     (recipes / "wrong.toml").write_text(RECIPE.replace("halved", "missing"))
     ran = example("Warm recipes", python=torch_python, TMPDIR=header_folder)
     assert (ran.returncode, ran.stderr) == (1, "")

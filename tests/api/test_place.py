@@ -277,8 +277,11 @@ def test_the_password_of_the_environment_is_used(
             assert place.entries() == ()
 
 
-def test_nothing_is_left_behind(kept_291: Path, started_engines: None) -> None:
-    before, folders = processes(), set(os.listdir(tempfile.gettempdir()))
+def test_nothing_is_left_behind(
+    kept_291: Path, tmp_path: Path, started_engines: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = processes()
     with torchkeeper.open(kept_291) as place:
         assert processes() == before, "nothing is started before it is needed"
         place.entries()
@@ -292,7 +295,7 @@ def test_nothing_is_left_behind(kept_291: Path, started_engines: None) -> None:
     del forgotten
     gc.collect()
     assert processes() == before
-    assert set(os.listdir(tempfile.gettempdir())) == folders
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_engine_that_was_killed_is_started_again(kept_291: Path, started_engines: None) -> None:
