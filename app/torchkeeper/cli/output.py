@@ -105,12 +105,12 @@ def misuse(what: str, why: str = "", remedy: str = "") -> UserError:
 
 
 def forgotten(args: argparse.Namespace, what: str, forget: Callable[[], int]) -> int:
-    """Have some of what is kept forgotten, and say how much; 1 where that is nothing."""
+    """Have some of what is kept forgotten, and say how much."""
     if not args.ident:
         raise misuse(f"Which {what} is to be forgotten?", "", "Give its id, “last”, or “all”.")
     gone = forget()
     result(args, {"forgotten": gone}, f"{say.count(gone, what, f'{what}s')} forgotten.")
-    return int(not gone)
+    return 0
 
 
 def complain(error: UserError) -> None:

@@ -262,7 +262,7 @@ def add_runs(command: argparse.ArgumentParser) -> None:
 
 
 def kept_runs(args: argparse.Namespace) -> int:
-    """torchkeeper runs; 1 where none is kept."""
+    """torchkeeper runs."""
     if args.forget:
         every = args.ident == "all"
         return output.forgotten(
@@ -288,7 +288,7 @@ def kept_runs(args: argparse.Namespace) -> int:
     more = f"; {say.count(kept.damaged, 'file', 'files')} damaged" if kept.damaged else ""
     said = f"{count}, {causes.summary(totals)}{more}"
     output.result(args, {"runs": len(kept.runs), "damaged": kept.damaged, "totals": totals}, said)
-    return int(not kept.runs)
+    return 0
 
 
 def _row(one: runs.Run) -> list[str]:
