@@ -68,8 +68,8 @@ _RUN = (
 #: What the commands can end with besides 0 to 3.
 _BEYOND: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
-        ("ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge", "undo", "recover",
-         "ttl", "config list", "install-desktop"), (PARTLY,),
+        ("ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge", "undo",
+         "recover", "ttl", "config list", "install-desktop"), (PARTLY,),
     ),
     **dict.fromkeys(("doctor", "config check"), (PARTLY, ERRORS)),
 }  # fmt: skip

@@ -51,8 +51,8 @@ def install_desktop(args: argparse.Namespace) -> int:
         output.emit({"result": {**about, **files, "pictures": draws, **done}})
     else:
         _tell(args, placed, command, draws)
-    done = any((placed.written, placed.unchanged, placed.removed))
-    return contract.partly(done, placed.left or placed.refreshed.failed)
+    some = any((placed.written, placed.unchanged, placed.removed))
+    return contract.partly(some, placed.left or placed.refreshed.failed)
 
 
 def _root(args: argparse.Namespace) -> str:

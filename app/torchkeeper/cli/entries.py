@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import UNREAD, VERDICTS, Entry, entry_from_json
+from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, looking, output
 from torchkeeper.cli.asking import Asker, asking
@@ -360,7 +360,7 @@ class _Shown:
             key = looking.SORTS["kind"](about), about["path"]
             self._held.append((key, one, row["said"]))
         self.count += len(rows)
-        for entry in entries:
+        for entry in (one for one in entries if one.kind not in COUNTED_APART):
             is_so = (entry.orphan, entry.problem in UNREAD, entry.owner)
             self.states.update(name for name, so in zip(_STATES, is_so, strict=False) if so)
 
