@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.pace import LONG
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.cli import contract, main
 
@@ -70,15 +72,15 @@ def test_a_command_ends_with_its_status(
 
 
 def test_a_signal_ends_a_command_with_its_number() -> None:
-    command = [sys.executable, "-m", "torchkeeper", "config", "show", "-"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as waits:
-        assert waits.stdin is not None
-        waits.stdin.write(b"#" * 100_000)  # more than a pipe holds: it has begun to read
-        waits.stdin.flush()
-        while waits.poll() is None:  # Python may look at one only after the next
-            waits.send_signal(signal.SIGTERM)
-            time.sleep(0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = [sys.executable, "-m", "torchkeeper", "server", "--json"]
+        command.append(f"redis://127.0.0.1:{silent.getsockname()[1]}")
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as waits:
+            with silent.accept()[0]:
+                waits.send_signal(signal.SIGTERM)
+                out, _ = waits.communicate(timeout=LONG)
         assert waits.returncode == contract.SIGNAL + signal.SIGTERM
+    assert json.loads(out)["error"]["code"] == "cancelled"
 
 
 def test_every_status_has_a_case() -> None:

@@ -55,6 +55,9 @@ EXITS = (
 )  # fmt: skip
 
 DONE, NO, USAGE, UNREACHABLE, PARTLY, ERRORS = (one.number for one in EXITS)
+#: Of what the commands print as JSON: it grows when a field goes, or means something else. That
+#: there are more fields changes nothing.
+VERSION = 1
 #: What is added to the number of a signal that ends a command.
 SIGNAL = 128
 _SIGNAL = (
@@ -93,6 +96,11 @@ def partly(done: object, short: object) -> int:
     if not short:
         return DONE
     return PARTLY if done else NO
+
+
+def schema_of(command: str) -> str:
+    """What a line of JSON of a command, such as ``config check``, says that it is."""
+    return f"torchkeeper/{command.replace(' ', '-')}/{VERSION}"
 
 
 def beyond(command: str) -> str:

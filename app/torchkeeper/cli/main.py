@@ -81,6 +81,9 @@ class Parser(argparse.ArgumentParser):
             if message.startswith(_MISSING) and (stray := self._stray(words)):
                 message = f"unrecognized arguments: {stray}"
             said = "\n".join(filter(None, [message, self._guess(words)]))
+            if "--json" in words[: words.index("--") if "--" in words else None]:
+                json = argparse.Namespace(json=True)
+                output.emit_error(json, output.misuse(f"{message}.", "", self._guess(words)))
             argparse.ArgumentParser.error(wrong.parser, visible(without_logins(said)))
 
     def error(self, message: str) -> NoReturn:
@@ -168,7 +171,10 @@ def run(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
+        output.begin(argv[0] if argv[0] in COMMANDS else "options")
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+        if part := getattr(args, "part", ""):
+            output.begin(f"{argv[0]} {part}")
     interpreters.heeding[:] = [output.warn_of_interpreter]
     try:
         if args is None:
@@ -178,11 +184,12 @@ def _run(argv: list[str]) -> int:
             sys.stdout.flush()
             return code
     except UserError as error:
-        output.complain(error)
+        output.report(args, error)
         return contract.of_problem(error.code)
     except KeyboardInterrupt as interrupt:
         with contextlib.suppress(OSError):  # the terminal may be gone
             output.note("torchkeeper: Cancelled.")
+            output.emit_error(args, UserError("Cancelled.", code="cancelled"))
         ended = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
         return contract.SIGNAL + ended
     except BrokenPipeError:

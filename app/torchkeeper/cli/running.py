@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             code = program.run(argv, env)
         except UserError as error:
-            output.complain(error)
+            output.report(args, error)
             return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
         seconds = time.monotonic() - clock
         try:
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
                 _tell(args, found, env, place)
             sys.stdout.flush()
         except UserError as error:
-            output.complain(error)
+            output.report(args, error)
         except KeyboardInterrupt:
             if args.recipe:
                 raise  # what was asked for is not done
