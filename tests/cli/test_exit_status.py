@@ -75,10 +75,9 @@ def test_a_signal_ends_a_command_with_its_number() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         command = [sys.executable, "-m", "torchkeeper", "server", "--json"]
         command.append(f"redis://127.0.0.1:{silent.getsockname()[1]}")
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as waits:
-            with silent.accept()[0]:
-                waits.send_signal(signal.SIGTERM)
-                out, _ = waits.communicate(timeout=LONG)
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as waits, silent.accept()[0]:
+            waits.send_signal(signal.SIGTERM)
+            out, _ = waits.communicate(timeout=LONG)
         assert waits.returncode == contract.SIGNAL + signal.SIGTERM
     assert json.loads(out)["error"]["code"] == "cancelled"
 
