@@ -36,3 +36,63 @@ def told(command: str, ran: Ran) -> Iterator[tuple[Line, dict[str, Any]]]:
                 wrong.append((line.what, why))
         else:
             pytest.fail(f"{command}: {wrong}")
+
+
+MANUAL = Path(__file__).parents[2] / "resources/manual/json.md"
+
+#: Commands, in this order: {cache} is a cache of torch 2.9.1, {own} the same for us to change.
+COMMANDS = (
+    "ls {cache}", "ls {cache} --filter kind:nonsense", "places", "places --protect {cache}",
+    "places --unprotect {cache}", "du {cache}", "du {cache} --filter kind:fxgraph",
+    "show {cache} f3jp4pg", "check {cache}", "explain {cache} f3jp4pg",
+    "explain {cache} f3jp4pg --nearest", "env", "runs", "runs all --forget", "jobs",
+    "jobs all --forget", "export {cache} -o {tmp}/b --dry-run --allow-secrets",
+    "export {cache} -o {tmp}/b --allow-secrets", "export {cache} -o {tmp}/b2",
+    "import {tmp}/b --into {tmp}/new --dry-run", "import {tmp}/b --into {tmp}/new --trust",
+    "inspect {tmp}/b", "copy {cache} {tmp}/c2 --allow-secrets", "purge {own} --dry-run",
+    "purge {own} --suggest", "purge {own} --yes --filter kind:fxgraph", "trash {own}",
+    "undo {own}", "trash {own} --empty --yes", "recover {own}", "overview {cache}",
+    "config set p TORCHINDUCTOR_FX_GRAPH_CACHE=maybe", "config list", "config show p",
+    "config check p", "config settings", "config export p --format sh", "config copy p q",
+    "config rename q r", "config remove r", "recipe new callable {tmp}/m.toml",
+    "recipe check {tmp}/m.toml", "recipe list", "signers list", "signers require off",
+)  # fmt: skip
+
+
+def test_what_is_printed_is_what_is_documented(
+    tk: Tk, kept_291: Path, fixture_cache: Path, tmp_path: Path
+) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    printed: set[tuple[str, str]] = set()
+    for words in COMMANDS:
+        typed = [word.format(cache=kept_291, own=fixture_cache, tmp=tmp_path)
+                 for word in words.split()]  # fmt: skip
+        command = next(name for name in PRINTED if f"{words} ".startswith(f"{name} "))
+        ran = tk(*typed, "--json", **env)
+        if command not in ("runs", "jobs") and "no-such" not in words:
+            assert ran.out, (words, ran.err)
+        printed |= {(command, line.what) for line, _ in told(command, ran)}
+    # Of these every kind of line has come.
+    for command in ("ls", "show", "check", "export", "purge", "trash", "overview", "config check",
+                    "recipe check", "runs"):  # fmt: skip
+        kinds = {line.what for line in PRINTED[command]}
+        if command != "runs":
+            assert {what for name, what in printed if name == command} >= kinds, command
+
+
+def test_what_ends_a_command_is_printed(tk: Tk) -> None:
+    for words in (["ls", "/nowhere"], ["ls"], ["config", "show", "no-such"], ["show", "/tmp", "x"]):
+        ran = tk(*words, "--json")
+        error = ran.objects[-1]["error"]
+        assert ran.code != 0 and error["code"] and error["what"]
+        assert unfit(ERROR, error) == []
+    assert tk("ls", "/nowhere", "--json").objects[-1]["error"] == {
+        "code": "place-missing",
+        "what": "There is no folder /nowhere.",
+        "why": "It was removed, or the path is mistyped.",
+        "remedy": "Check the path; “torchkeeper places” lists the caches of this machine.",
+    }
+
+
+def test_the_manual_has_the_fields() -> None:
+    assert MANUAL.read_text(encoding="utf-8") == fields.page()

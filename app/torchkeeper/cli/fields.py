@@ -1,10 +1,11 @@
-"""What each command prints with --json: the fields of its lines, of the types that the engine sends,
-and of those that a command adds. The manual (``resources/manual/json.md``) is made of it, and the
+"""What each command prints with --json: the fields of its lines, of the types that the engine
+sends, and those that a command adds. The manual (``resources/manual/json.md``) is made of it, and the
 tests compare it with what is printed. No command loads it.
 """
 
 from __future__ import annotations
 
+import collections.abc
 import typing
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -91,7 +92,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
              {"place": str, "reason": str, "why": Fault | None, "command": str}),
         Line("each place", (Sized,),
              {"place": str, "apart_bytes": int, "trash_bytes": int, "free_bytes": int | None,
-              "total_bytes": int | None, "left_out": int, "problem": Fault | None}),
+              "total_bytes": int | None, "left_out": bool, "problem": Fault | None}),
         _result(Totals, content_bytes=int, reclaimable=_OBJECT, environment=_OBJECT | None,
                 environments=list[_OBJECT]),
     ),
@@ -160,7 +161,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(bundles.ImportResult, left=_LEFT, env=str | None),
         Line("with --dry-run: each entry", (EntryRow,),
              {"outcome": str | None, "into_path": str | None}),
-        _result(entries.CompareResult, what="with --dry-run: the last", without=("files",),
+        _result(entries.CompareResult, what="with --dry-run: the last",
                 exists=int, entries=int, bytes=int, files=int, new=Counts, there=Counts,
                 differs=Counts, into=str, compared=list[_OBJECT], left=_LEFT, **_JUDGED),
     ),
@@ -228,3 +229,67 @@ PRINTED: dict[str, tuple[Line, ...]] = {
 #: What ends a command early, on its last line.
 ERROR = Line("what ended it", (), dict.fromkeys(("code", "what", "why", "remedy"), str),
              inside="error")  # fmt: skip
+
+
+_SCALARS = {str: "text", bool: "true or false", int: "whole number", float: "number",
+            type(None): "null", object: "anything"}  # fmt: skip
+_HEAD = f"""# JSON
+
+With `--json` a command prints one object a line. `schema` is the first field of each: `{
+    contract.schema_of("ls")
+}`, for example, with the name of the command and a version, which grows
+when a field goes or means something else. New fields may come at any time: ignore what you do not
+know.
+
+What ends a command early is on the last line, as `error`, and the [exit status](scripts.md) tells
+of what kind it is. With `?` marks what may be missing. Times are seconds, `mtime` and the like since
+1970; sizes are bytes.
+"""
+
+
+def _said(kind: Any, types: dict[str, Any]) -> str:
+    """A type in words; those with fields are put into ``types``, by their names."""
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Literal:
+        return " or ".join(f"“{one}”" for one in inner)
+    if type(None) in inner:
+        rest = [_said(one, types) for one in inner if one is not type(None)]
+        return " or ".join([*rest, "null"])
+    if origin in (list, collections.abc.Sequence):
+        return f"list of {_said(inner[0], types)}"
+    if origin is tuple:
+        return "list"
+    if typing.is_typeddict(kind):
+        types[kind.__name__] = kind
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    return "object"
+
+
+def _row(fields: Mapping[str, Any], always: frozenset[str], types: dict[str, Any]) -> str:
+    return ", ".join(f"`{name}`{'' if name in always else '?'} {_said(kind, types)}"
+                     for name, kind in fields.items())  # fmt: skip
+
+
+def page() -> str:
+    """The page of the manual, in Markdown."""
+    types: dict[str, Any] = {}
+    said = [_HEAD]
+    for command, lines in (*PRINTED.items(), ("any command", (ERROR,))):
+        said += [f"## {command}", ""]
+        for line in lines:
+            inside = f", in `{line.inside}`" if line.inside else ""
+            what = line.what[0].upper() + line.what[1:]
+            said += [f"- {what}{inside}: {_row(line.fields(), line.always(), types)}"]
+        said += [""]
+    said += ["# Types", ""]
+    told = dict[str, Any]()
+    while left := [name for name in sorted(types) if name not in told]:
+        for name in left:
+            told[name] = types[name]
+            _row(typing.get_type_hints(types[name]), frozenset(), types)
+    for name, kind in sorted(told.items()):
+        always = frozenset(kind.__required_keys__)
+        said += [f"## {name}", "", _row(typing.get_type_hints(kind), always, types), ""]
+    return "\n".join(said)
