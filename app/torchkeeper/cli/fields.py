@@ -1,6 +1,6 @@
 """What each command prints with --json: the fields of its lines, of the types that the engine
-sends, and those that a command adds. The manual (``resources/manual/json.md``) is made of it, and the
-tests compare it with what is printed. No command loads it.
+sends, and those that a command adds. The manual (``resources/manual/json.md``) is made of it, and
+the tests compare it with what is printed. No command loads it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.shapes import EntryRow, Fault, Sized
+from torchkeeper.cli import contract
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
@@ -233,6 +234,7 @@ ERROR = Line("what ended it", (), dict.fromkeys(("code", "what", "why", "remedy"
 
 _SCALARS = {str: "text", bool: "true or false", int: "whole number", float: "number",
             type(None): "null", object: "anything"}  # fmt: skip
+_SCHEMA = contract.schema_of("ls")
 _HEAD = f"""# JSON
 
 With `--json` a command prints one object a line. `schema` is the first field of each: `{
@@ -242,8 +244,8 @@ when a field goes or means something else. New fields may come at any time: igno
 know.
 
 What ends a command early is on the last line, as `error`, and the [exit status](scripts.md) tells
-of what kind it is. With `?` marks what may be missing. Times are seconds, `mtime` and the like since
-1970; sizes are bytes.
+of what kind it is. With `?` marks what may be missing. Sizes are bytes and times seconds,
+`mtime` and the like since 1970.
 """
 
 
