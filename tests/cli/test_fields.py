@@ -75,11 +75,11 @@ def test_what_is_printed_is_what_is_documented(
     for command in ("ls", "show", "check", "export", "purge", "trash", "overview", "inspect",
                     "recipe check", "config check", "config settings"):  # fmt: skip
         kinds = {line.what for line in PRINTED[command]}
-        assert {what for name, what in printed if name == command} == kinds, command
+        assert {what for name, what in printed if name == command} >= kinds, command
 
 
 def test_what_ends_a_command_is_printed(tk: Tk) -> None:
-    for words in (["ls", "/nowhere"], ["ls"], ["config", "show", "no-such"], ["show", "/tmp", "x"]):
+    for words in (["ls", "/nowhere"], ["ls"], ["config", "show", "no-such"], ["runs", "no-such"]):
         ran = tk(*words, "--json")
         error = ran.objects[-1]["error"]
         assert ran.code != contract.DONE
