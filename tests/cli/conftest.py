@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,8 +31,12 @@ class Ran:
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """Its lines as JSON."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        """Its lines as JSON, without what each says that it is."""
+        rows = [json.loads(line) for line in self.out.splitlines()]
+        schemas = {row.pop("schema") for row in rows}
+        assert len(schemas) <= 1, "all are of one command"
+        assert all(re.fullmatch(r"torchkeeper/[a-z-]+/1", one) for one in schemas), schemas
+        return rows
 
     @property
     def result(self) -> dict[str, Any]:

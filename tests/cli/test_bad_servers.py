@@ -91,7 +91,7 @@ def test_a_full_server_is_named_and_can_be_purged(tk: Tk, kept_291: Path, tmp_pa
     options = ("--maxmemory", "2mb", "--maxmemory-policy", "noeviction")
     with serving(tmp_path, *options) as small:
         ran = tk("copy", "--allow-secrets", kept_291, small.url)
-        assert ran.code == 1
+        assert ran.code == 4
         assert "has no memory left" in ran.err
         assert " copied to " in ran.out, "the rest went on"
         small("CONFIG", "SET", "maxmemory", "1mb")
@@ -167,12 +167,12 @@ def test_a_user_who_may_do_little(tk: Tk, server: Server, tmp_path: Path) -> Non
     hidden = [row for row in listed.objects if row["problem"] == "value-forbidden"]
     assert len(hidden) == 5
     copied = tk("copy", "--allow-secrets", url, tmp_path / "t")
-    assert copied.code == 1
+    assert copied.code == 4
     assert copied.out.startswith("7 entries")
     assert "the value may not be read" in copied.err
     ran = tk("ttl", url, "1d")
     assert (ran.code, ran.out) == (1, "Nothing was changed.\n")
     assert "does not allow this user" in ran.err
     purged = tk("purge", url, "--yes", "--json")
-    assert (purged.code, purged.result["entries"], purged.result["failed"]) == (1, 7, 5)
+    assert (purged.code, purged.result["entries"], purged.result["failed"]) == (4, 7, 5)
     assert server("DBSIZE") == 5

@@ -45,11 +45,11 @@ def test_an_open_entry_stays(
 ) -> None:
     total = tk("ls", fixture_cache, "--json", "--filter", "kind:fxgraph").objects
     ran = tk("purge", fixture_cache, "--filter", "kind:fxgraph", "--dry-run")
-    assert ran.code == 0
+    assert ran.code == 4
     assert f"(process {reader.pid}) has files of one entry open" in ran.err
     assert "--in-use" in ran.err
     ran = tk("purge", fixture_cache, "--filter", "kind:fxgraph", "--yes", "--json")
-    assert ran.code == 1, "not all went"
+    assert ran.code == 4, "not all went"
     assert ran.result["entries"] == len(total) - 1
     (left,) = ran.result["left"]
     assert (left["code"], left["params"]["pid"]) == ("entry-in-use", reader.pid)

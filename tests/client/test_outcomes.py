@@ -27,31 +27,35 @@ def test_what_leaves_something_to_look_at_has_a_page(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "result", "asked", "line", "code"),
-    [(EXPORT, {"entries": 0}, {}, "There was nothing to export.", 1),
-     (EXPORT, {"entries": 0}, {"dry": True}, "There is nothing to export.", 1),
+    ("op", "result", "asked", "line", "went"),
+    [(EXPORT, {"entries": 0}, {}, "There was nothing to export.", "no"),
+     (EXPORT, {"entries": 0}, {"dry": True}, "There is nothing to export.", "no"),
      (IMPORT, {"entries": 0, "exists": 2, "bytes": 0}, {"dry": True},
-      "Nothing in it is new to /place.", 0),
-     (COPY, {"entries": 0, "exists": 1}, {}, "Nothing to do: 1 entry is there already.", 0),
+      "Nothing in it is new to /place.", "done"),
+     (COPY, {"entries": 0, "exists": 1}, {}, "Nothing to do: 1 entry is there already.", "done"),
      (COPY, {"entries": 1, "exists": 0, "bytes": 9, "renamed": 0}, {},
-      "1 entry, 9 B of content copied to /place", 0),
-     (UNDO, {"entries": 2, "disk_bytes": 8}, {}, "2 entries, 8 B on disk put back.", 0),
-     (TTL, {"entries": 3, "failed": 0}, {"time": None}, "Kept without an end: 3 entries.", 0),
-     (TTL, {"entries": 0, "failed": 1}, {"time": 1.0}, "Nothing was changed.", 1)],
+      "1 entry, 9 B of content copied to /place", "done"),
+     (UNDO, {"entries": 2, "disk_bytes": 8}, {}, "2 entries, 8 B on disk put back.", "done"),
+     (TTL, {"entries": 3, "failed": 0}, {"time": None}, "Kept without an end: 3 entries.", "done"),
+     (TTL, {"entries": 0, "failed": 1}, {"time": 1.0}, "Nothing was changed.", "no"),
+     (TTL, {"entries": 0, "failed": 0}, {"time": 1.0}, "Nothing matches.", "done"),
+     (TTL, {"entries": 2, "failed": 1}, {"time": None}, "Kept without an end: 2 entries.",
+      "partly")],
 )  # fmt: skip
-def test_a_command_ends_with_a_sentence_and_an_exit_code(
-    op: str, result: dict[str, Any], asked: dict[str, Any], line: str, code: int
+def test_a_command_ends_with_a_sentence_and_how_far_it_came(
+    op: str, result: dict[str, Any], asked: dict[str, Any], line: str, went: str
 ) -> None:
     one = Ended(op, result, "/place", asked)
-    assert (outcomes.line(one), outcomes.code(one)) == (line, code)
+    assert (outcomes.line(one), outcomes.went(one)) == (line, went)
 
 
 def test_what_could_have_been_taken_and_was_not_is_a_failure() -> None:
     by_nature: LeftFinding = {"code": "kind-not-portable", "params": {}, "path": None}
     failed: LeftFinding = {"code": "entry-changed", "params": {}, "path": None}
     some, nothing = {"entries": 1}, {"entries": 0}
-    assert outcomes.code(Ended(EXPORT, some, left=[by_nature])) == 0
-    assert outcomes.code(Ended(EXPORT, some, left=[by_nature, failed])) == 1
+    assert outcomes.went(Ended(EXPORT, some, left=[by_nature])) == "done"
+    assert outcomes.went(Ended(EXPORT, some, left=[by_nature, failed])) == "partly"
+    assert outcomes.went(Ended(EXPORT, nothing, left=[by_nature, failed])) == "no"
     assert outcomes.line(Ended(EXPORT, nothing, left=[failed])) == "Nothing of it could be taken."
 
 

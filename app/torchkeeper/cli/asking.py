@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import output
+from torchkeeper.cli import contract, output
 from torchkeeper.client.engines import asking as requests
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import found
@@ -145,7 +145,7 @@ class Asker:
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)
         output.remark(args, [*output.left_lines(self.left), say.stays(answer)])
         output.result(args, {**answer, "left": self.left, **(more or {})}, outcomes.line(one))
-        return outcomes.code(one)
+        return contract.number(outcomes.went(one))
 
 
 @contextlib.contextmanager

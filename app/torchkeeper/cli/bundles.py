@@ -288,7 +288,7 @@ def _summed(counts: Sequence[bundles.Counts]) -> bundles.Counts:
 
 
 def _compare(args: argparse.Namespace, inside: list[_Inside], here: carrying.Here | None) -> int:
-    """Print what is inside and what of it is new in the target; 1 as ``outcomes.code``."""
+    """Print what is inside and what of it is new in the target; ends as an import would."""
     with asking(args) as asker:
         env, _ = leaving.tell_names(args, asker.engine, args.files, lambda: here)
         answer: entries_msg.CompareResult = asker.ask(

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from torchkeeper.cli import findings, looking, output
+from torchkeeper.cli import contract, findings, looking, output
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.kept import whole
 from torchkeeper.client.profiles import formats, keeping, profile, taking
@@ -39,7 +39,6 @@ A PROFILE is one of yours by its name, or a FILE: a profile's own .toml, a scrip
 file, a Dockerfile or a manifest. No file is run. Passwords are shown by export only."""
 
 _Run = Callable[[argparse.Namespace], int]
-_EXIT = "The exit code is 0 with nothing worse than advice, 4 with warnings, 5 with errors."
 
 
 def add_config(command: argparse.ArgumentParser) -> None:
@@ -70,7 +69,7 @@ def add_config(command: argparse.ArgumentParser) -> None:
     listed = part("processes", processes, "list your running processes that have torch")
     output.flag(listed, "--all", "also those that have a torch, and have not loaded it")
     check = part("check", check_settings, "say what is wrong with a profile, or with what is set "
-                 "here", _EXIT)  # fmt: skip
+                 "here", contract.beyond("config check"))  # fmt: skip
     _add_optional(check)
     check.add_argument("--env", metavar="PYTHON", help="the interpreter that it is for: what is "
                        "wrong may depend on its torch and GPU")  # fmt: skip
@@ -122,7 +121,7 @@ def _add_part(command: argparse.ArgumentParser) -> None:
 
 
 def check_settings(args: argparse.Namespace) -> int:
-    """torchkeeper config check; 0, 4 or 5 by the worst that is found."""
+    """torchkeeper config check; ends by the worst that is found."""
     read = meant(args)
     one, left = read
     env = args.env and probes.environment(interpreters.chosen(args.env))
@@ -208,7 +207,7 @@ def list_profiles(args: argparse.Namespace) -> int:
         said = "There is no profile; “torchkeeper config set NAME VARIABLE=VALUE” makes one."
     told = {"profiles": len(rows), "damaged": damaged, "folder": keeping.folder()}
     output.result(args, told, said)
-    return int(damaged > 0)
+    return contract.PARTLY if damaged else contract.DONE
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from torchkeeper.cli import output
+from torchkeeper.cli import contract, output
 from torchkeeper.client.desktop import placing
 from torchkeeper.client.desktop.placing import Placed
 from torchkeeper.client.words import say
@@ -31,7 +31,7 @@ def add_install_desktop(command: argparse.ArgumentParser) -> None:
 
 
 def install_desktop(args: argparse.Namespace) -> int:
-    """torchkeeper install-desktop; 1 where something could not be done."""
+    """torchkeeper install-desktop; ends partly where something could not be done."""
     from torchkeeper.cli.main import drawing
 
     root = _root(args)
@@ -55,7 +55,8 @@ def install_desktop(args: argparse.Namespace) -> int:
         output.emit({"result": {**about, **files, "pictures": lacks is None, **done}})
     else:
         _tell(args, placed, command, lacks)
-    return int(bool(placed.left or placed.refreshed.failed))
+    some = any((placed.written, placed.unchanged, placed.removed))
+    return contract.partly(some, placed.left or placed.refreshed.failed)
 
 
 def _root(args: argparse.Namespace) -> str:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import findings, looking, output
+from torchkeeper.cli import contract, findings, looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.removing import known_everywhere
 from torchkeeper.client import diagnosing
@@ -115,14 +115,13 @@ def add_doctor(command: argparse.ArgumentParser) -> None:
                          help="cache folders and redis:// servers; by default what the "
                          "environment uses, and this user's other caches in brief")  # fmt: skip
     looking.add_env(command)
-    command.epilog = "Exit codes: 0 nothing worse than advice, 4 warnings, 5 errors."
     output.flag(command, "--fix", "mend what can be, after asking")
     output.flag(command, "--yes", "with --fix: do not ask")
     output.flag(command, "--dry-run", "with --fix: only say what would be done")
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """torchkeeper doctor; 0 where nothing is worse than advice, 4 for warnings, 5 for errors."""
+    """torchkeeper doctor; ends by the worst that is found, or partly where a fix failed."""
     if (args.yes or args.dry_run) and not args.fix:
         raise output.misuse("--yes and --dry-run say how to fix.", "", "Give --fix with them.")
     for place in args.places:
@@ -160,7 +159,7 @@ def doctor(args: argparse.Namespace) -> int:
         fixer = Fixer(args, python, asker, again)
         wrong = fixer.all(found)
         output.remark(args, output.left_lines(asker.left))
-    return findings.code([one.finding for one in wrong]) or int(fixer.failed)
+    return findings.code([one.finding for one in wrong]) or contract.partly(True, fixer.failed)
 
 
 def _toolchain(python: str, quiet: bool) -> msg.ToolchainResult:

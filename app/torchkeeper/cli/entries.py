@@ -6,12 +6,13 @@ import argparse
 import json
 import operator
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts.entry import UNREAD, Entry, entry_from_json
+from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import contract, looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
@@ -28,8 +29,15 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import DifferenceTold, Env
 
-#: What makes the exit code 1.
+#: Verdicts with which an entry is of no use: why is the answer to “explain”, which is then no.
 _BAD = ("unsafe", "stale", "broken")
+#: What ``check --fail-on`` takes besides verdicts, and what each is in a sentence.
+_STATES = {
+    "orphan": "needed by nothing",
+    "unread": "not read",
+    "foreign": "of other users",
+    "empty": "nothing to check",
+}
 #: Keys that can be looked for with a filter.
 _PLAIN = re.compile(r"\w[\w.+/-]*")
 #: Lines of the graphs that are printed.
@@ -285,11 +293,27 @@ def _print_fact(name: str, value: object) -> None:
 def add_check(command: argparse.ArgumentParser) -> None:
     looking.add_place(command)
     looking.add_filter(command)
+    words = ", ".join([*VERDICTS, *_STATES])
+    command.add_argument("--fail-on", metavar="WORD,…", type=_fails_on, default=(), help="end with "
+                         f"1 where an entry is so: {words}; “empty” is that there is nothing to "
+                         "check")  # fmt: skip
+
+
+def _fails_on(text: str) -> tuple[str, ...]:
+    """The words of ``--fail-on``, each once."""
+    words = [word for word in (part.strip().casefold() for part in text.split(",")) if word]
+    for word in words:
+        if word not in (*VERDICTS, *_STATES):
+            known = ", ".join([*VERDICTS, *_STATES])
+            raise argparse.ArgumentTypeError(f"“{word}” is none of {known}")
+    if not words:
+        raise argparse.ArgumentTypeError("it is empty")
+    return tuple(dict.fromkeys(words))
 
 
 def check(args: argparse.Namespace) -> int:
-    """torchkeeper check; 1 if any entry is unsafe, stale or broken, or a filter matches nothing.
-    Who else may write to a folder changes nothing about that.
+    """torchkeeper check; 1 if there is any of what --fail-on names. Who else may write to a folder
+    changes nothing about that.
     """
     python = interpreters.chosen(args.env)
     env, shown = probes.environment(python), _Shown(args.json)
@@ -303,9 +327,18 @@ def check(args: argparse.Namespace) -> int:
     if not args.json:
         output.tell_owners(answer["owners"])
     told = {"owners": owned.to_json(answer["owners"])} if answer["owners"] is not None else {}
-    result = {**answer, **told, "python": python, "torch": env["torch"]}
+    empty = not any(answer["verdicts"].get(name) for name in VERDICTS)
+    counts = {**answer["verdicts"], **shown.states, "empty": int(empty)}
+    failed = {word: counts[word] for word in args.fail_on if counts.get(word)}
+    result = {**answer, **told, "python": python, "torch": env["torch"], "failed_on": failed}
     output.result(args, result, verdicts.summary(answer))
-    return int(any(answer["verdicts"].get(name) for name in _BAD) or not shown.count)
+    if failed:
+        said = ", ".join(_STATES[word] if word == "empty" else
+                         f"{count:,} {_STATES.get(word, word)}"
+                         for word, count in failed.items())  # fmt: skip
+        output.remark(args, [f"torchkeeper: The check has failed: {said}."])
+        return contract.NO
+    return contract.partly(True, asker.unreadable)
 
 
 class _Shown:
@@ -314,6 +347,8 @@ class _Shown:
     def __init__(self, json: bool) -> None:
         self.findings: list[Finding] = []
         self.count = 0
+        #: How many entries are in which state.
+        self.states = Counter[str]()
         self._json = json
         self._held: list[tuple[Any, Any, int]] = []
 
@@ -325,6 +360,9 @@ class _Shown:
             key = looking.SORTS["kind"](about), about["path"]
             self._held.append((key, one, row["said"]))
         self.count += len(rows)
+        for entry in (one for one in entries if one.kind not in COUNTED_APART):
+            is_so = (entry.orphan, entry.problem in UNREAD, entry.owner)
+            self.states.update(name for name, so in zip(_STATES, is_so, strict=False) if so)
 
     def end(self) -> None:
         self._held.sort(key=operator.itemgetter(0))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from torchkeeper.cli import output
+from torchkeeper.cli import contract, output
 from torchkeeper.client.profiles.taking import no_setting
 from torchkeeper.client.words.findingwords import counted, said
 from torchkeeper.client.words.problems import printable
 from torchkeeper.settings.finding import Finding, worst
 
-#: Exit codes by the worst severity; 0 where nothing is worse than advice.
-_CODES = {"error": 5, "warning": 4}
+#: Exit statuses by the worst severity.
+_CODES = {"error": contract.ERRORS, "warning": contract.PARTLY}
 #: Variables that are no settings which a line names.
 _NAMED = 6
 
 
 def code(findings: Sequence[Finding]) -> int:
-    return _CODES.get(worst(list(findings)) or "", 0)
+    return _CODES.get(worst(list(findings)) or "", contract.DONE)
 
 
 def to_json(one: Finding) -> dict[str, object]:

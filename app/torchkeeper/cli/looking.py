@@ -23,7 +23,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.masking import has_login
-from torchkeeper.cli import output
+from torchkeeper.cli import contract, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines.interpreters import DEFAULT
 from torchkeeper.client.engines.probes import known
@@ -234,7 +234,7 @@ def add_ls(command: argparse.ArgumentParser) -> None:
 
 
 def ls(args: argparse.Namespace) -> int:
-    """torchkeeper ls; 1 if a filter matches nothing."""
+    """torchkeeper ls; ends partly where a folder could not be read."""
     times = args.times or args.facts or args.sort in _TIMES
     times = times or _ASKS_TIMES.search(args.filter) is not None
     apart, scheme = args.all, scheme_of(args.place)
@@ -265,7 +265,7 @@ def ls(args: argparse.Namespace) -> int:
         )
     output.notes(output.left_lines(asker.left))
     output.note_owners(totals.get("owners"))
-    return 1 if asker.unreadable or (args.filter and not any(map(totals.get, COUNTS))) else 0
+    return contract.partly(True, asker.unreadable)
 
 
 class Rows:
@@ -397,7 +397,7 @@ def add_du(command: argparse.ArgumentParser) -> None:
 
 
 def du(args: argparse.Namespace) -> int:
-    """torchkeeper du; 1 if a filter matches nothing."""
+    """torchkeeper du; ends partly where a folder could not be read."""
     if args.filter:
         return _du_of(args)
     with asking(args) as asker:
@@ -424,7 +424,7 @@ def du(args: argparse.Namespace) -> int:
         if folder:
             last["place_disk_bytes"] = room
         output.emit(last)
-        return int(asker.unreadable)
+        return contract.partly(True, asker.unreadable)
     beside = ("trash", *COUNTED_APART)
     shown = [row for row in [*rows, total] if row["kind"] not in beside]
     shown += [row for row in rows if row["kind"] in beside]
@@ -436,7 +436,7 @@ def du(args: argparse.Namespace) -> int:
     if orphans and total["entries"] and (said := _orphans_of(orphans)):
         output.line(said)
     _note_others(answer)
-    return int(asker.unreadable)
+    return contract.partly(True, asker.unreadable)
 
 
 def _total(rows: list[msg.DuKind], folder: bool) -> msg.DuKind:
@@ -478,7 +478,7 @@ def _du_of(args: argparse.Namespace) -> int:
         ]  # fmt: skip
         head = ["KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
         output.table(head, cells, frozenset({1, 2, 3, 4}))
-    return 1 if asker.unreadable or not any(answer[name] for name in COUNTS) else 0
+    return contract.partly(True, asker.unreadable)
 
 
 def _orphans_of(orphans: Orphans) -> str:

@@ -1,6 +1,4 @@
-"""The parser and the dispatch. Exit codes: 0 done, 1 nothing matched or something failed, 2 wrong
-usage, 3 cannot reach, 128 and its number for a signal; of findings 4 for warnings, 5 for errors.
-"""
+"""The parser and the dispatch."""
 
 from __future__ import annotations
 
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
-from torchkeeper.cli import output
+from torchkeeper.cli import contract, output
+from torchkeeper.cli.contract import DONE
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
 
@@ -81,6 +80,9 @@ class Parser(argparse.ArgumentParser):
             if message.startswith(_MISSING) and (stray := self._stray(words)):
                 message = f"unrecognized arguments: {stray}"
             said = "\n".join(filter(None, [message, self._guess(words)]))
+            if "--json" in words[: words.index("--") if "--" in words else None]:
+                json = argparse.Namespace(json=True)
+                output.emit_error(json, output.misuse(f"{message}.", "", self._guess(words)))
             argparse.ArgumentParser.error(wrong.parser, visible(without_logins(said)))
 
     def error(self, message: str) -> NoReturn:
@@ -125,34 +127,6 @@ class Parser(argparse.ArgumentParser):
         ]
 
 
-DONE, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
-
-#: The problems that end with each code; one with a dash at its end stands for all that begin so.
-_ENDS = {
-    UNREACHABLE: (
-        "place-missing", "place-not-folder", "place-unreadable", "file-missing",
-        "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
-        "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken",
-        "environments-none",
-        "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
-        "display-missing", "display-silent", "qt-library-missing", "qt-missing",
-        "processes-untold", "process-gone", "process-kernel", "process-of-other",
-        "process-not-python", "profile-unreadable", "server-", "socket-", "password-",
-        "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
-    ),
-    USAGE: (
-        "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
-        "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "cell-unknown",
-        "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
-        "recipes-too-many", "recipes-none", "cells-too-many", "threads-out-of-range",
-        "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
-        "address-wrong", "environment-wanted", "command-not-python", "recording-stdin",
-        "run-ambiguous", "profile-name", "profile-setting-unknown", "profile-setting-misnamed",
-        "profile-value-impossible", "profile-stage-unknown", "profile-container-which",
-        "profile-container-unknown", "profile-no-password", "secret-name",
-    ),
-}  # fmt: skip
-
 #: Asks for a window besides the one that is open.
 ALONE = "--new-window"
 
@@ -174,6 +148,9 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
+    if argv[:1] == ["help"] and (told := contract.TOPICS.get(" ".join(argv[1:]))):
+        output.lines(told())
+        return DONE
     asks = argv[:1] == ["help"] and not any(word.startswith("-") for word in argv)
     if asks and (not argv[1:] or argv[1] in COMMANDS):
         argv = [*argv[1:], "--help"]
@@ -194,7 +171,10 @@ def run(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
+        output.begin(argv[0] if argv[0] in COMMANDS else "options")
         args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+        if part := getattr(args, "part", ""):
+            output.begin(f"{argv[0]} {part}")
     # Only here, as the next: they take longer to load than --version and --help take.
     from torchkeeper.client.engines import interpreters
     from torchkeeper.client.temporary import Ended, signals_as_interrupts
@@ -208,12 +188,14 @@ def _run(argv: list[str]) -> int:
             sys.stdout.flush()
             return code
     except UserError as error:
-        output.complain(error)
-        return _end_of(error.code)
+        output.report(args, error)
+        return contract.of_problem(error.code)
     except KeyboardInterrupt as interrupt:
         with contextlib.suppress(OSError):  # the terminal may be gone
             output.note("torchkeeper: Cancelled.")
-        return 128 + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
+            output.emit_error(args, UserError("Cancelled.", code="cancelled"))
+        ended = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
+        return contract.SIGNAL + ended
     except BrokenPipeError:
         # Whoever read the output has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -221,14 +203,7 @@ def _run(argv: list[str]) -> int:
     except OSError as e:
         output.complain(UserError("The output cannot be written.", f"{e.strerror}."))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return FAILED
-
-
-def _end_of(problem: str) -> int:
-    for code, problems in _ENDS.items():
-        if problem in problems or problem.startswith(tuple(x for x in problems if x[-1] == "-")):
-            return code
-    return FAILED
+        return contract.NO
 
 
 def _joined(argv: list[str]) -> list[str]:
@@ -341,7 +316,8 @@ def _parser(chosen: str) -> Parser:
             continue
         command = commands.add_parser(
             name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
-            epilog=FILTER_HELP if name in _FILTERED else None,
+            epilog="\n".join(filter(None, [FILTER_HELP if name in _FILTERED else "",
+                                          contract.beyond(name)])) or None,
         )  # fmt: skip
         if name == chosen:
             module, _, function = where.partition(":")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -11,12 +12,22 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from torchkeeper.cli.contract import schema_of
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import SHORT, UserError, printable, user_error, visible
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.stores.shapes import Owned, Writer
+
+
+#: What each line of JSON says that it is, in its first field; one text.
+_schema = [""]
+
+
+def begin(command: str) -> None:
+    """Have each line of JSON name the schema of this command, such as ``config check``."""
+    _schema[:] = [schema_of(command)]
 
 
 def flag(command: argparse._ActionsContainer, name: str, help_text: str) -> None:
@@ -40,7 +51,7 @@ def add_part(
     """A part of a command, what runs it, and what is said of it; more: in its own help."""
     about = f"{help_text[0].upper()}{help_text[1:]}. {more}".strip()
     made = parts.add_parser(name, help=help_text, description=about)
-    made.set_defaults(run=run)
+    made.set_defaults(run=run, part=name)
     return made
 
 
@@ -79,12 +90,14 @@ def json_lines(objects: Sequence[Mapping[str, object]]) -> list[str]:
     if not objects:
         return []
     first = f'{{"{next(iter(objects[0]))}": '
+    begins = f'{{"schema": {json.dumps(_schema[0])}, {first[1:]}'
     # In a text a quote follows a backslash, and one that ends it is followed by no name.
-    return json.dumps(objects)[1:-1].replace("}, " + first, "}\n" + first).split("\n")
+    texts = json.dumps(objects)[len(first) + 1 : -1].replace("}, " + first, "}\n" + begins)
+    return (begins + texts).split("\n")
 
 
 def emit(obj: Mapping[str, object]) -> None:
-    line(json.dumps(obj))
+    line(json.dumps({"schema": _schema[0], **obj}))
 
 
 def emit_all(objects: Iterable[Mapping[str, object]]) -> None:
@@ -105,12 +118,27 @@ def misuse(what: str, why: str = "", remedy: str = "") -> UserError:
 
 
 def forgotten(args: argparse.Namespace, what: str, forget: Callable[[], int]) -> int:
-    """Have some of what is kept forgotten, and say how much; 1 where that is nothing."""
+    """Have some of what is kept forgotten, and say how much."""
     if not args.ident:
         raise misuse(f"Which {what} is to be forgotten?", "", "Give its id, “last”, or “all”.")
     gone = forget()
     result(args, {"forgotten": gone}, f"{say.count(gone, what, f'{what}s')} forgotten.")
-    return int(not gone)
+    return 0
+
+
+def emit_error(args: argparse.Namespace | None, error: UserError) -> None:
+    """With --json an error on standard output, too: its reader may see nothing else."""
+    if getattr(args, "json", False):
+        about = {"code": error.code or "failed", "what": error.what, "why": error.why}
+        emit({"error": {**about, "remedy": error.remedy}})
+        sys.stdout.flush()
+
+
+def report(args: argparse.Namespace | None, error: UserError) -> None:
+    """Say what has ended a command, for people and with --json for programs."""
+    complain(error)
+    with contextlib.suppress(OSError):  # whoever read the output may be gone
+        emit_error(args, error)
 
 
 def complain(error: UserError) -> None:

@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import measured
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import contract, looking, output
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.removing import How, know_all
 from torchkeeper.cli.removing import measure as read_as
@@ -93,8 +93,8 @@ def overview(args: argparse.Namespace) -> int:
     if args.json or not none:
         output.result(args, _result(heard, envs), _said(heard, told))
     if failed:
-        return 3 if none else 1
-    return int(asker.unreadable)
+        return contract.UNREACHABLE if none else contract.PARTLY
+    return contract.partly(True, asker.unreadable)
 
 
 class _Envs(NamedTuple):

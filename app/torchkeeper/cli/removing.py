@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measured, tally
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import contract, looking, output
 from torchkeeper.cli.asking import Asker, asking, completing, say_finding
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
@@ -76,7 +76,7 @@ def _refuse_strange(args: argparse.Namespace) -> bool:
 
 
 def purge(args: argparse.Namespace) -> int:
-    """torchkeeper purge: prints exactly what goes, asks, moves it; 1 if nothing matches."""
+    """torchkeeper purge: prints exactly what goes, asks, moves it."""
     if args.filter is not None and not args.filter.strip():
         raise output.misuse(
             "The filter is empty.",
@@ -125,7 +125,8 @@ def purge(args: argparse.Namespace) -> int:
             nothing = "All that matches is in use." if kept else "Nothing matches."
             said = f"Would purge {what}." if some else nothing
             output.result(args, {**counts, "left": asker.left, "in_use": in_use}, said)
-            return int(not some)
+            short = kept or asker.left or asker.unreadable
+            return contract.partly(some, short)
         if not args.yes:
             how = "Remove for good" if for_good else "Move to the trash"
             output.check_can_ask("The purge")
@@ -147,7 +148,7 @@ def add_undo(command: argparse.ArgumentParser) -> None:
 
 
 def undo(args: argparse.Namespace) -> int:
-    """torchkeeper undo; 1 if there is nothing to undo or not all could be put back."""
+    """torchkeeper undo; ends with 1 if there is nothing to undo."""
     with asking(args) as asker:
         answer: msg.UndoResult = asker.ask(UNDO, place=args.place, rows=False)
     return asker.end(args, UNDO, answer, args.place)
@@ -208,7 +209,7 @@ def add_recover(command: argparse.ArgumentParser) -> None:
 
 
 def recover(args: argparse.Namespace) -> int:
-    """torchkeeper recover; 1 if nothing was cut off, or something stays that is not believed."""
+    """torchkeeper recover; ends partly, or with 1, if something stays that is not believed."""
     from torchkeeper.client.words import outcomes
 
     with asking(args) as asker:
@@ -220,7 +221,7 @@ def recover(args: argparse.Namespace) -> int:
             lines = [line for one in told for line in (become_of(one), completing(one)) if line]
             said = "\n".join(lines) or "Nothing was cut off there."
             output.result(args, {"recovered": told}, said)
-            return int(not told)
+            return contract.DONE
         strange = [one for one in told if one["outcome"] == "not-believed"]
         if args.insisted and strange and not args.yes:
             output.notes(f"{become_of(one)} {begun(one)}" for one in strange)
@@ -232,7 +233,7 @@ def recover(args: argparse.Namespace) -> int:
         done = asker.ask(RECOVER, place=args.place, insisted=args.insisted)["recovered"]
     one = outcomes.Ended(RECOVER, {"recovered": done})
     output.result(args, one.result, outcomes.line(one))
-    return outcomes.code(one)
+    return contract.number(outcomes.went(one))
 
 
 _HELP = (
@@ -393,7 +394,7 @@ def suggest(args: argparse.Namespace) -> int:
     some = any(one[name] for one in reasons.values() for name in COUNTS)
     said = f"Of {held}." if some else f"Nothing of {held} is dead."
     output.result(args, {**total, "environments": counted}, said)
-    return int(asker.unreadable)
+    return contract.partly(True, asker.unreadable)
 
 
 def _print(reasons: dict[str, msg.Reason], how: How, answer: msg.SuggestResult) -> None:

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             code = program.run(argv, env)
         except UserError as error:
-            output.complain(error)
+            output.report(args, error)
             return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
         seconds = time.monotonic() - clock
         try:
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
                 _tell(args, found, env, place)
             sys.stdout.flush()
         except UserError as error:
-            output.complain(error)
+            output.report(args, error)
         except KeyboardInterrupt:
             if args.recipe:
                 raise  # what was asked for is not done
@@ -262,7 +262,7 @@ def add_runs(command: argparse.ArgumentParser) -> None:
 
 
 def kept_runs(args: argparse.Namespace) -> int:
-    """torchkeeper runs; 1 where none is kept."""
+    """torchkeeper runs."""
     if args.forget:
         every = args.ident == "all"
         return output.forgotten(
@@ -288,7 +288,7 @@ def kept_runs(args: argparse.Namespace) -> int:
     more = f"; {say.count(kept.damaged, 'file', 'files')} damaged" if kept.damaged else ""
     said = f"{count}, {causes.summary(totals)}{more}"
     output.result(args, {"runs": len(kept.runs), "damaged": kept.damaged, "totals": totals}, said)
-    return int(not kept.runs)
+    return 0
 
 
 def _row(one: runs.Run) -> list[str]:

@@ -40,7 +40,7 @@ def add_ttl(command: argparse.ArgumentParser) -> None:
 
 
 def ttl(args: argparse.Namespace) -> int:
-    """torchkeeper ttl; 1 if nothing matches, or not all could be changed."""
+    """torchkeeper ttl; ends partly, or with 1, if not all could be changed."""
     with asking(args) as asker:
         select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
         answer: TtlResult = asker.ask(TTL, place=args.place, select=select, ttl_s=args.time)

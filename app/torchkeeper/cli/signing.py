@@ -94,7 +94,8 @@ def add_signers(command: argparse.ArgumentParser) -> None:
     require = parts.add_parser("require", help="whether to import only what they signed")
     require.add_argument("on", choices=("on", "off"), help="off is the default")
     require.set_defaults(run=_require)
-    for one in (listed, add, remove, require):
+    for name, one in parts.choices.items():
+        one.set_defaults(part=name)
         output.add_json(one)
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import applying, looking, output, signing
+from torchkeeper.cli import applying, contract, looking, output, signing
 from torchkeeper.cli.asking import asking, say_finding
 from torchkeeper.cli.bundles import trusts
 from torchkeeper.client import carrying, temporary
@@ -104,7 +104,7 @@ def verify(args: argparse.Namespace) -> int:
     _tell(args, one, outcomes.line(ended), left)
     for text in verifying.advice(result, made):
         output.note(printable(text, 1000))
-    return outcomes.code(ended)
+    return contract.number(outcomes.went(ended))
 
 
 def _unpack(

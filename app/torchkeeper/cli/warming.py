@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import applying, leaving, looking, output
+from torchkeeper.cli import applying, contract, leaving, looking, output
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
@@ -51,8 +51,8 @@ examples:
       RUN torchkeeper warm /app/recipes --into /cache --portable
       ENV TORCHINDUCTOR_CACHE_DIR=/cache TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0
 
-“torchkeeper recipe new callable model.toml” writes a recipe to begin with. The exit code is 0 only
-where every cell is warm."""
+“torchkeeper recipe new callable model.toml” writes a recipe to begin with. The exit status is 0
+only where every cell is warm: 4 where some are, 1 where none is."""
 
 
 def _jobs(text: str) -> int:
@@ -120,7 +120,7 @@ def ways(args: argparse.Namespace) -> Compiling:
 
 
 def warm(args: argparse.Namespace) -> int:
-    """torchkeeper warm; 0 where every cell is warm, and went where it should, else 1."""
+    """torchkeeper warm; done where every cell is warm, and went where it should."""
     paths = recipes.chosen(args.recipes)
     params: WarmParams = {**ways(args), "into": args.into, "jobs": args.jobs}
     if args.limit is not None:
@@ -156,8 +156,8 @@ def warm(args: argparse.Namespace) -> int:
         _keep(paths, rows, args.into)
     onward: dict[str, object] = {"bundle": None, "published": None}
     one = outcomes.Ended(WARM, answer, args.into, cells=len(rows), bad=len(failed))
-    code = outcomes.code(one)
-    if code:
+    code = contract.number(outcomes.went(one))
+    if code != contract.DONE:
         _say_nothing_went_on(args)
     else:
         code = _onward(args, onward)
@@ -259,9 +259,9 @@ def _look_ahead(args: argparse.Namespace) -> None:
 
 def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
     """Take all of the place to a bundle and to a server; what came of it goes into ``told``. What
-    fails is said, and the other is done all the same: the cache is warm. Returns 1 then.
+    fails is said, and the other is done all the same: the cache is warm.
     """
-    code = 0
+    short = False
     steps = (("bundle", args.bundle, _export), ("published", args.publish, _publish))
     for name, target, step in steps:
         if not target:
@@ -271,11 +271,11 @@ def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
         except UserError as error:
             output.complain(error)
             told[name] = {"problem": {"code": error.code, "params": dict(error.params)}}
-            code = 1
+            short = True
             continue
         # All that a server can hold is there, and be it nothing.
-        code |= (nothing and not _outside(left)) or bool(failures(left))
-    return code
+        short |= (nothing and not _outside(left)) or bool(failures(left))
+    return contract.partly(True, short)
 
 
 def _export(args: argparse.Namespace) -> Went:

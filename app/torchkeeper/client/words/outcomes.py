@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.artifacts.sshsig import short_key
 from torchkeeper.client.words import preparing, say, verifying
 from torchkeeper.client.words.problems import UserError, printable
@@ -103,9 +104,16 @@ def line(one: Ended) -> str:
     return _OPERATIONS[one.op].line(one)
 
 
-def code(one: Ended) -> int:
-    """The exit code of its command."""
-    return int(_OPERATIONS[one.op].short(one))
+#: How far an operation has come of what it was asked for.
+Went = Literal["done", "partly", "no"]
+
+
+def went(one: Ended) -> Went:
+    """Which of these its command ends with."""
+    told = _OPERATIONS[one.op]
+    if not told.short(one):
+        return "done"
+    return "partly" if told.some(one) else "no"
 
 
 _DOING: dict[str, Text] = {
@@ -153,6 +161,10 @@ def _none_line(one: Ended, was: str, would: str) -> str:
     if failures(one.left):
         return tr("Nothing of it could be taken.")
     return would if one.asked.get("dry") else was
+
+
+def _some(one: Ended) -> bool:
+    return not _nothing(one)
 
 
 def _lacks(one: Ended) -> bool:
@@ -441,6 +453,16 @@ def _unfinished(one: Ended) -> bool:
     return any(told["outcome"] in _STAYS for told in result["recovered"])
 
 
+def _finished_some(one: Ended) -> bool:
+    result: RecoverResult = one.result
+    return any(told["outcome"] not in _STAYS for told in result["recovered"])
+
+
+def _moved(one: Ended) -> bool:
+    """Whether any of a purge or an undo was done; what is no entry counts, too."""
+    return any(one.result[name] for name in COUNTS)
+
+
 def _ttl_line(one: Ended) -> str:
     time, entries = one.asked["time"], one.result["entries"]
     if not entries:
@@ -454,41 +476,43 @@ def _ttl_line(one: Ended) -> str:
 class _Told(NamedTuple):
     """How an operation is told of. note: a result in a few words. page: in a dialog of the window,
     where there is one for it. line: a sentence of its command. short: whether its command has not
-    done all that it was asked for.
+    done all that it was asked for. some: whether it has done some of it, then.
     """
 
     note: Callable[[Any], str]
     page: Callable[[Ended], Outcome] | None = None
     line: Callable[[Ended], str] = lambda _: ""
     short: Callable[[Ended], bool] = lambda _: False
+    some: Callable[[Ended], bool] = lambda one: bool(one.result["entries"])
 
 
 _OPERATIONS = {
-    protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks),
+    protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks, _some),
     protocol.IMPORT: _Told(_placed_note, lambda one: _placed(
         one, tr("Imported"), tr("Nothing new was there to import"),
-        tr("Show the place, with what was imported selected")), _import_line, _lacks),
-    protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks),
+        tr("Show the place, with what was imported selected")), _import_line, _lacks, _some),
+    protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks, _some),
     protocol.SIGN: _Told(lambda result: signed(result["signature"]), _signed, lambda one: tr(
         "{file} is signed with {key}.", file=printable(one.place),
         key=short_key(one.result["signature"]))),
-    protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad)),
+    protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad),
+                         lambda one: one.bad < one.cells),
     protocol.VERIFY: _Told(_verify_note, _verified, lambda one: verifying.outcome(one.result),
-                           lambda one: not one.result["good"]),
+                           lambda one: not one.result["good"], lambda _: False),
     protocol.PREPARE: _Told(_prepare_note, _prepared, lambda one: preparing.said(one.result)),
     protocol.PURGE: _Told(say.held_of, None, lambda one: tr(
         "{some} removed." if one.asked.get("now") else
         "{some} moved to the trash; “undo” puts it back.", some=say.held_of(one.result)),
-        lambda one: bool(one.left or one.unreadable)),
+        lambda one: bool(one.left or one.unreadable), _moved),
     protocol.UNDO: _Told(say.held_of, None, lambda one: tr(
-        "{some} put back.", some=say.held_of(one.result)), lambda one: bool(one.left)),
+        "{some} put back.", some=say.held_of(one.result)), lambda one: bool(one.left), _moved),
     protocol.EMPTY_TRASH: _Told(say.held_of, None, lambda one: tr(
         "{some} removed for good.", some=say.held_of(one.result))),
     protocol.RECOVER: _Told(lambda _: "", None, lambda one: tr(
         "Not all that was cut off is at its end." if _unfinished(one) else
-        "What was cut off is at its end."), _unfinished),
+        "What was cut off is at its end."), _unfinished, _finished_some),
     protocol.MEND: _Told(_mend_note),
     protocol.TTL: _Told(lambda result: say.count(result["entries"], "entry", "entries"), None,
                         _ttl_line,
-                        lambda one: not one.result["entries"] or bool(one.result["failed"])),
+                        lambda one: bool(one.result["failed"])),
 }  # fmt: skip

@@ -1,0 +1,146 @@
+"""What scripts can rely on: the exit statuses. Each is here once, for the commands, their help, the
+manual (``resources/manual/scripts.md``) and the tests.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Literal, NamedTuple
+
+#: How a command has ended, by the name of its status.
+Name = Literal["done", "no", "usage", "unreachable", "partly", "errors"]
+
+
+class Exit(NamedTuple):
+    """An exit status. problems: the codes of the errors that end so, and with a dash at its end
+    all that begin so; what has none of the codes ends with “no”.
+    """
+
+    number: int
+    name: Name
+    meaning: str
+    problems: tuple[str, ...] = ()
+
+
+EXITS = (
+    Exit(0, "done", "What was asked for is done, or was so already. An empty list is an answer."),
+    Exit(1, "no", "The answer is no: a check fails, what was named is not there, or nothing of "
+         "what was asked for could be done."),
+    Exit(2, "usage", "The command line, or a file that says what to do, is wrong; nothing was "
+         "done.", (
+        "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
+        "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "cell-unknown",
+        "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
+        "recipes-too-many", "recipes-none", "cells-too-many", "threads-out-of-range",
+        "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
+        "address-wrong", "environment-wanted", "command-not-python", "recording-stdin",
+        "run-ambiguous", "profile-name", "profile-setting-unknown", "profile-setting-misnamed",
+        "profile-value-impossible", "profile-stage-unknown", "profile-container-which",
+        "profile-container-unknown", "profile-no-password", "secret-name",
+    )),
+    Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read; "
+         "nothing was done.", (
+        "place-missing", "place-not-folder", "place-unreadable", "file-missing",
+        "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
+        "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken", "environments-none",
+        "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
+        "display-missing", "display-silent", "qt-library-missing", "qt-missing",
+        "processes-untold", "process-gone", "process-kernel", "process-of-other",
+        "process-not-python", "profile-unreadable", "server-", "socket-", "password-",
+        "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
+    )),
+    Exit(4, "partly", "It is done but for what was left out, which is said on standard error. Of "
+         "doctor and config check: a finding is a warning."),
+    Exit(5, "errors", "Of doctor and config check: a finding is an error."),
+)  # fmt: skip
+
+DONE, NO, USAGE, UNREACHABLE, PARTLY, ERRORS = (one.number for one in EXITS)
+#: Of what the commands print as JSON: it grows when a field goes, or means something else. That
+#: there are more fields changes nothing.
+VERSION = 1
+#: What is added to the number of a signal that ends a command.
+SIGNAL = 128
+_SIGNAL = (
+    "A signal has ended it: 130 is Ctrl-C, 143 SIGTERM. What was begun is taken back, or whole."
+)
+_RUN = (
+    "“torchkeeper run” ends as the program does; with 126 where it cannot be started, and 127 "
+    "where it is not there."
+)
+
+#: What the commands can end with besides 0 to 3.
+_BEYOND: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(
+        ("ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge", "undo",
+         "recover", "ttl", "config list", "install-desktop"), (PARTLY,),
+    ),
+    **dict.fromkeys(("doctor", "config check"), (PARTLY, ERRORS)),
+}  # fmt: skip
+
+
+def number(name: Name) -> int:
+    """The status of this name."""
+    return next(one.number for one in EXITS if one.name == name)
+
+
+def of_problem(code: str) -> int:
+    """The status that an error with this code ends with."""
+    for one in EXITS:
+        if code in one.problems or code.startswith(tuple(x for x in one.problems if x[-1] == "-")):
+            return one.number
+    return NO
+
+
+def partly(done: object, short: object) -> int:
+    """The status where some of what was asked for is ``done``, and some of it fell ``short``."""
+    if not short:
+        return DONE
+    return PARTLY if done else NO
+
+
+def schema_of(command: str) -> str:
+    """What a line of JSON of a command, such as ``config check``, says that it is."""
+    return f"torchkeeper/{command.replace(' ', '-')}/{VERSION}"
+
+
+def beyond(command: str) -> str:
+    """What the help of a command says of its statuses; "" of one with those of all only."""
+    if not (numbers := _BEYOND.get(command)):
+        return ""
+    said = [_of_findings(n) if len(numbers) > 1 else "4 where something was left out"
+            for n in numbers]  # fmt: skip
+    return f"Exit status: {', '.join(said)}; else as “torchkeeper help exit-status” says."
+
+
+def _of_findings(status: int) -> str:
+    return f"{status} for {'errors' if status == ERRORS else 'warnings'}"
+
+
+def _rows() -> list[tuple[str, str, str]]:
+    """Each status as it is shown, with its name and meaning."""
+    rows = [(str(one.number), one.name, one.meaning) for one in EXITS]
+    return [*rows, (f"{SIGNAL}+n", "signal", _SIGNAL)]
+
+
+def lines() -> list[str]:
+    """The statuses as ``torchkeeper help exit-status`` prints them."""
+    said = ["Exit status:", ""]
+    for shown, name, meaning in _rows():
+        first = f"  {shown:<6} {name + ':':<12} "
+        said += textwrap.wrap(first + meaning, 80, subsequent_indent=" " * len(first))
+    return [*said, "", *textwrap.wrap(_RUN, 80)]
+
+
+def table() -> str:
+    """The statuses as a table of the manual, in Markdown, and who else ends how."""
+    rows = [f"| {' | '.join(row)} |" for row in (("Status", "Name", "Meaning"), *_rows())]
+    by: dict[tuple[int, ...], list[str]] = {}
+    for command, numbers in _BEYOND.items():
+        by.setdefault(numbers, []).append(f"`{command}`")
+    ends = [f"{', '.join(names)} can end with {' and '.join(map(str, numbers))}, too."
+            for numbers, names in by.items()]  # fmt: skip
+    return "\n".join([rows[0], "|---|---|---|", *rows[1:], "", *ends, "", _RUN, ""])
+
+
+#: What “torchkeeper help” prints besides the help of commands.
+TOPICS = {"exit-status": lines}
