@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NoReturn
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
 from torchkeeper.cli import output
+from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.temporary import Ended, signals_as_interrupts
@@ -193,7 +194,7 @@ def run(argv: list[str]) -> int:
 def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
-        args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+        args = parser_of(argv[0]).parsed(argv if argv[0] == "run" else joined(argv))
     interpreters.heeding[:] = [output.warn_of_interpreter]
     try:
         if args is None:
@@ -226,7 +227,7 @@ def _end_of(problem: str) -> int:
     return FAILED
 
 
-def _joined(argv: list[str]) -> list[str]:
+def joined(argv: list[str]) -> list[str]:
     """The arguments with a filter, or a number, joined to its option: it may start with a dash."""
     joined: list[str] = []
     for argument in argv:
@@ -291,33 +292,41 @@ def add_help(command: argparse.ArgumentParser) -> None:
 
 def help_(_args: argparse.Namespace) -> int:
     """torchkeeper help, with options that it does not have."""
-    _parser("help").print_help()
+    parser_of("help").print_help()
     return DONE
 
 
-def _parser(chosen: str) -> Parser:
+def parser_of(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
     about = "See, warm, bundle and purge torch.compile caches. Without a command, opens the "
     about += "window; with files, opens it on them."
-    parser = Parser(prog="torchkeeper", description=about, epilog=FILTER_HELP)
+    more = "“torchkeeper help COMMAND” says more of one, with examples."
+    parser = Parser(
+        prog="torchkeeper", usage="%(prog)s [OPTION] [FILE ...] | COMMAND ...",
+        description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{FILTER_HELP}",
+        formatter_class=Blocks,
+    )  # fmt: skip
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
                         "one that is open opens the files")  # fmt: skip
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (where, help_text) in COMMANDS.items():
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=argparse.SUPPRESS,
+                                     prog="torchkeeper")  # fmt: skip
+    for name, one in COMMANDS.items():
         command = commands.add_parser(
-            name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
-            epilog=FILTER_HELP if name in _FILTERED else None,
+            name, description=one.about[0].upper() + one.about[1:] + ".", formatter_class=Blocks,
+            epilog=FILTER_HELP if one.filtered else None,
         )  # fmt: skip
         if name == chosen:
-            module, _, function = where.partition(":")
+            module, _, function = one.where.partition(":")
             loaded = importlib.import_module(f"torchkeeper.cli.{module}")
             getattr(loaded, f"add_{name.replace('-', '_')}")(command)
             if function:
                 command.set_defaults(run=getattr(loaded, function))
-            if name not in _WITHOUT_JSON:
+            if one.json:
                 output.add_json(command)
+            said = [command.epilog, examples(name)]
+            command.epilog = "\n\n".join(filter(None, said)) or None
     return parser
 
 
@@ -351,58 +360,3 @@ def drawing() -> Draw | None:
     except ImportError:  # a library of the system is missing
         return None
     return draw
-
-
-_FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
-
-#: Those that print no JSON, have parts that do, or say more of it.
-_WITHOUT_JSON = ("help", "run", "recipe", "signers", "config", "shots")
-
-#: Each command's module in this package and function there, and what it is for; one without a
-#: function has parts, each with its own.
-COMMANDS = {
-    "help": ("main:help_", "say what a command does and takes"),
-    "places": ("looking:places", "list the caches found on this machine"),
-    "ls": ("looking:ls", "list the entries of a place"),
-    "du": ("looking:du", "sum up a place by kind, and its trash"),
-    "overview": (
-        "overviewing:overview",
-        "sum up all places: what they hold, what is usable, what could go",
-    ),
-    "show": ("entries:show", "show all that is known of an entry"),
-    "check": (
-        "entries:check",
-        "say of each entry of a place whether it will be used here, and who else can change it",
-    ),
-    "explain": ("entries:explain", "say why an entry is used here or not, or how two differ"),
-    "env": ("entries:env", "list the interpreters with torch, and what decides there"),
-    "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
-    "recipe": ("warming:", "show, check, write and keep recipes"),
-    "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
-    "prepare": (
-        "telling:prepare",
-        "build ahead what PyTorch builds once before CPU programs start",
-    ),
-    "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
-    "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
-    "jobs": ("history:jobs", "list what the window is at and has done, and what came of it"),
-    "copy": ("bundles:copy", "copy entries from any place to any other"),
-    "export": ("bundles:export", "write entries to a bundle"),
-    "import": ("bundles:import_", "place the entries of a bundle in a cache"),
-    "sign": ("signing:sign", "sign a bundle with an SSH key"),
-    "signers": ("signing:", "say whose signatures are trusted, and whether one is needed"),
-    "inspect": ("bundles:inspect", "list what is in a bundle or mega-cache"),
-    "purge": ("removing:purge", "move entries to the trash; on a server, remove them for good"),
-    "undo": ("removing:undo", "put the latest purge back"),
-    "trash": ("removing:trash", "show the trash of a place, or empty it"),
-    "recover": ("removing:recover", "complete what was cut off in a folder"),
-    "server": ("servers:server", "say how a Redis server is, and what that means"),
-    "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
-    "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
-    "config": ("config:", "show, check and carry the settings of the caches, as profiles"),
-    "install-desktop": (
-        "desktop:install_desktop",
-        "put the app into the menus of the desktop, and have it open bundles",
-    ),
-    "shots": ("main:shots", "save pictures of the window"),
-}
