@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.conftest import Tk
 from torchkeeper.cli import commands, main
 from torchkeeper.cli.commands import COMMANDS, GROUPS
-from tests.cli.conftest import Tk
 
 #: An example: two spaces or more, maybe what is before it on a line, and a comment.
 _EXAMPLE = re.compile(r"^ {2,}(?:.*(?:\*|RUN) +)?((?:ssh \S+ )?torchkeeper .*?)(?: {2,}.*)?$")

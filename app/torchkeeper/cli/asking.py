@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import output
+from torchkeeper.cli import output, screen
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import found
@@ -172,6 +172,9 @@ class Asker:
 
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)
         output.remark(args, [*output.left_lines(self.left), say.stays(answer)])
+        if screen.now.quiet and not args.json:
+            for text in output.left_lines(outcomes.failures(self.left)):
+                output.warn(text)
         output.result(args, {**answer, "left": self.left, **(more or {})}, outcomes.line(one))
         return outcomes.code(one)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.sshsig import signed_by
-from torchkeeper.cli import leaving, looking, output, signing
+from torchkeeper.cli import leaving, listing, looking, output, screen, signing
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
 from torchkeeper.client.engines.probes import known
@@ -141,6 +141,7 @@ def _room(needed: int, space: bundles.Space) -> str:
 def add_inspect(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache")
+    output.add_table(command, listing.NAMES, limit=True)
     looking.add_env(command)
 
 
@@ -149,7 +150,7 @@ def inspect(args: argparse.Namespace) -> int:
     here = leaving.here_of(args, [args.file])
     inside = _look_inside(args, args.file, here, leaks=True)
     if args.json:
-        output.emit_all(entry.to_json() for entry in inside.entries)
+        output.emit_all(entry.to_json() for entry in inside.entries[: screen.now.limit])
         output.emit({"result": {**inside.to_json(), "left": inside.left}})
     else:
         _print_inside(inside)
@@ -196,8 +197,11 @@ def _judged(counts: JudgeResult | None, here: leaving.Here | None) -> dict[str, 
 
 
 def _print_inside(inside: _Inside) -> None:
-    by_kind = sorted(inside.entries, key=lambda entry: looking.SORTS["kind"](entry.to_json()))
-    looking.Columns().print(list(map(looking.Columns().cells, by_kind)))
+    rows = listing.Rows(json=False)
+    rows.add(inside.entries)
+    rows.end()
+    if not screen.now.header:
+        return
     listed, here = inside.listed, inside.here
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
     output.line(f"{printable(inside.file)}: {names.get(listed['format'], 'file')}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
-from torchkeeper.cli import output
+from torchkeeper.cli import output, screen
 from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.paths import only_whole
@@ -119,6 +119,11 @@ class Parser(argparse.ArgumentParser):
         """Whether it is an option, or the beginning of one, which is taken for it."""
         return any(name.startswith(option) for name in self._option_string_actions)
 
+    def leaves(self) -> list[Parser]:
+        """This parser, or those of its parts, and theirs."""
+        parts = [part for parts in self._commands() for part in parts.values()]
+        return [leaf for part in parts for leaf in part.leaves()] or [self]
+
     def _commands(self) -> list[dict[str, Parser]]:
         return [
             {name: one for name, one in action.choices.items() if isinstance(one, Parser)}
@@ -199,7 +204,8 @@ def _run(argv: list[str]) -> int:
     try:
         if args is None:
             return _window([word for word in argv if word != ALONE], ALONE in argv)
-        with signals_as_interrupts():
+        screen.settle(args)
+        with signals_as_interrupts(), screen.paged():
             code: int = args.run(args)
             sys.stdout.flush()
             return code
@@ -208,7 +214,7 @@ def _run(argv: list[str]) -> int:
         return _end_of(error.code)
     except KeyboardInterrupt as interrupt:
         with contextlib.suppress(OSError):  # the terminal may be gone
-            output.note("torchkeeper: Cancelled.")
+            output.warn("torchkeeper: Cancelled.")
         return 128 + (interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT)
     except BrokenPipeError:
         # Whoever read the output has seen enough.
@@ -325,6 +331,11 @@ def parser_of(chosen: str) -> Parser:
                 command.set_defaults(run=getattr(loaded, function))
             if one.json:
                 output.add_json(command)
+            if one.lists:
+                command.add_argument("--no-pager", dest="pager", action="store_false", help="print "
+                                     "all at once on a terminal, too")  # fmt: skip
+            for leaf in command.leaves() if name != "help" else ():
+                output.add_common(leaf)
             said = [command.epilog, examples(name)]
             command.epilog = "\n\n".join(filter(None, said)) or None
     return parser
