@@ -52,7 +52,8 @@ def settle(args: argparse.Namespace) -> None:
     )
 
 
-def _terminal(stream: IO[str]) -> bool:
+def terminal(stream: IO[str]) -> bool:
+    """Whether a stream is a terminal's; one that was closed is not."""
     try:
         return os.isatty(stream.fileno())
     except (OSError, ValueError, AttributeError):
@@ -61,12 +62,12 @@ def _terminal(stream: IO[str]) -> bool:
 
 def shown() -> bool:
     """Whether a person reads standard output on a terminal, through a pager or not."""
-    return now.pager is not None or _terminal(sys.stdout)
+    return now.pager is not None or terminal(sys.stdout)
 
 
 def out() -> IO[str]:
     """Where a line of the answer goes; starts the pager for the first one."""
-    if now.pages and now.pager is None and _terminal(sys.stdout):
+    if now.pages and now.pager is None and terminal(sys.stdout):
         now.pager = _started()
     now.pages = False
     return sys.stdout if now.pager is None or now.pager.stdin is None else now.pager.stdin
@@ -74,14 +75,14 @@ def out() -> IO[str]:
 
 def err() -> IO[str]:
     """Where a line about the answer goes: beside it, where a pager has the screen."""
-    if now.pager and now.pager.stdin and _terminal(sys.stderr):
+    if now.pager and now.pager.stdin and terminal(sys.stderr):
         return now.pager.stdin
     return sys.stderr
 
 
 def rewrites() -> bool:
     """Whether a line of standard error can be rewritten to tell how far something is."""
-    return not now.quiet and now.pager is None and _terminal(sys.stderr)
+    return not now.quiet and now.pager is None and terminal(sys.stderr)
 
 
 def _dumb() -> bool:
@@ -126,7 +127,7 @@ COLOURS = {
 
 def coloured(stream: IO[str]) -> bool:
     """Whether what is written there may be coloured."""
-    there = now.pager is not None or _terminal(stream)
+    there = now.pager is not None or terminal(stream)
     return there and not os.environ.get("NO_COLOR") and not _dumb()
 
 
