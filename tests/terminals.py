@@ -19,15 +19,18 @@ _REWRITTEN = re.compile(r"\r[^\r\n]+(?=\r)")
 class Terminal:
     """A command on a terminal so wide. A variable that is empty is none."""
 
-    def __init__(self, words: Sequence[object], columns: int = 80, **env: str) -> None:
+    def __init__(
+        self, words: Sequence[object], columns: int = 80, program: Sequence[str] = (), **env: str
+    ) -> None:
+        """program: what is run with these words, if not Torchkeeper."""
         given = {**os.environ, "TERM": "xterm", **env}
         for name in ("COLUMNS", "LINES", *(name for name, value in env.items() if not value)):
             given.pop(name, None)
-        argv = [sys.executable, "-m", "torchkeeper", *map(str, words)]
+        argv = [*(program or (sys.executable, "-m", "torchkeeper")), *map(str, words)]
         self._pid, self._ours = pty.fork()
         if not self._pid:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            os.execve(sys.executable, argv, given)
+            os.execve(argv[0], argv, given)
         self.said = ""
 
     def until(self, text: str) -> None:

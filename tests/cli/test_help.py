@@ -31,7 +31,7 @@ def _examples(name: str) -> Iterator[list[str]]:
     for line in (_of(name).epilog or "").splitlines():
         if found := _EXAMPLE.match(line):
             for part in found[1].split(" | "):
-                words = shlex.split(part.partition(" < ")[0])
+                words = shlex.split(re.split(" [<>] ", part)[0])
                 yield words[words.index("torchkeeper") + 1 :]
 
 

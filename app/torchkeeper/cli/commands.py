@@ -200,6 +200,14 @@ COMMANDS = {
         (("torchkeeper install-desktop", "for this user"),
          ("torchkeeper install-desktop --remove", "and back")),
     ),
+    "completion": Command(
+        REST, "completion:completion", "print what makes a shell complete commands and values",
+        (("torchkeeper completion bash > ~/.local/share/bash-completion/completions/torchkeeper",
+          "for bash; or eval \"$(torchkeeper completion bash)\" in ~/.bashrc"),
+         ("torchkeeper completion zsh > ~/.zfunc/_torchkeeper", "for zsh, in a folder of fpath"),
+         ("torchkeeper completion fish > ~/.config/fish/completions/torchkeeper.fish", "for fish")),
+        json=False,
+    ),
     "shots": Command(
         REST, "main:shots", "save pictures of the window",
         (("torchkeeper shots pictures", "of the default cache"),

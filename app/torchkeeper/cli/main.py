@@ -180,6 +180,10 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
+    if "_ARGCOMPLETE" in os.environ:
+        from torchkeeper.cli.completion import answer
+
+        answer(parser_of)
     if argv[:1] == ["help"] and not any(word.startswith("-") for word in argv):
         argv = [*argv[1:], "--help"]
     if argv[:1] != ["ls"] or not {"-h", "--help"}.isdisjoint(argv):
