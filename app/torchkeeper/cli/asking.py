@@ -56,6 +56,8 @@ class Asker:
         self.on_finding: Callable[[Finding], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
+        #: What is carried just now.
+        self._now = ""
         #: Servers that were tried with the password for any, and of which one was typed.
         self._tried: set[str] = set()
         self._typed: set[str] = set()
@@ -82,6 +84,8 @@ class Asker:
                 self._progress.clear()
                 output.notes(interrupted_lines(op, params, again))
 
+        self._far = self._now = ""
+        self._progress.update("")
         try:
             return self.engine.call(op, params, self._take, interrupted)
         finally:
@@ -136,6 +140,10 @@ class Asker:
         elif "owners" in what:
             self._progress.clear()
             output.tell_owners(what["owners"], for_use=True)
+        elif "now" in what:
+            kind, key = what["now"]["kind"], what["now"]["key"]
+            self._now = f"{kind} {key[:12]}"
+            self._show()
         elif line := found.alike(what):
             self.say(line)
             cut = what.get("recovered") or what.get("cut_off")
@@ -151,8 +159,8 @@ class Asker:
                     self._show()
 
     def _show(self) -> None:
-        aside = self.aside()
-        self._progress.update(f"{self._far}; {aside}" if aside else self._far)
+        aside = self.aside() or self._now
+        self._progress.update("; ".join(filter(None, [self._far, aside])))
 
     def say(self, text: str) -> None:
         """A line on standard error, above the one that is rewritten."""

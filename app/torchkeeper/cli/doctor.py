@@ -129,7 +129,8 @@ def doctor(args: argparse.Namespace) -> int:
         if scheme_of(place).local and what_at_once(place) == "missing":
             raise user_error("place-missing", {"place": place})
     python = interpreters.chosen(args.env)
-    facts = probes.probe(python)
+    with output.waiting("asking torch", args.json):
+        facts = probes.probe(python)
     env = clean_environment()
     values = taken(env)
     if args.places and not any(scheme_of(place).local for place in args.places):

@@ -79,7 +79,8 @@ def explain(args: argparse.Namespace) -> int:
 
 def _verdict(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
-    env = probes.environment(python)
+    with output.waiting("asking torch", args.json):
+        env = probes.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
     with asking(args) as asker:
         asker.ask(protocol.CHECK, place=args.place, env=env, filter=asked)
@@ -299,7 +300,9 @@ def check(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
     places = list(dict.fromkeys(args.places))
     several = len(places) > 1 or "place" in screen.now.columns
-    env, shown = probes.environment(python), _Shown(args.json, several)
+    with output.waiting("asking torch", args.json):
+        env = probes.environment(python)
+    shown = _Shown(args.json, several)
     found: dict[str, msg.CheckResult] = {}
     with Engine() as engine:
         asker = Asker(engine, args.json, shown.take)

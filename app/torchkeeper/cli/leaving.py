@@ -51,7 +51,8 @@ def maker_of(args: argparse.Namespace, folder: str | None = None) -> Env | None:
     if folder and not args.env and not carrying.has_objects(folder):
         return None
     try:
-        return probes.environment(interpreters.chosen(args.env))
+        with output.waiting("asking torch", args.json):
+            return probes.environment(interpreters.chosen(args.env))
     except UserError:
         if args.env:
             raise

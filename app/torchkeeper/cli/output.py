@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import screen
@@ -288,29 +290,70 @@ def left_lines(left: Sequence[LeftFinding]) -> list[str]:
 
 
 class Progress:
-    """A line that is rewritten on a terminal, and nothing elsewhere."""
+    """A line that is rewritten on a terminal, and nothing elsewhere. A thread shows what came last,
+    and for how many seconds nothing else has: the line moves however long something takes.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._last = 0.0
-        self._width = 0
+        self._text, self._since, self._drawn, self._width = "", 0.0, 0.0, 0
+        # Signals are handled in the midst of it.
+        self._lock = threading.RLock()
+        self._stop: threading.Event | None = None
 
     def update(self, text: str) -> None:
-        """Show the text, ten times a second at most."""
-        now = time.monotonic()
-        if not self._quiet and screen.rewrites() and now - self._last > 0.1:
-            self._last = now
-            columns = shutil.get_terminal_size().columns
-            shown = printable(text, columns)[: columns - 1]
+        """Show the text, ten times a second at most, the last one in any case; an empty one when
+        something has taken long.
+        """
+        if self._quiet or not screen.rewrites():
+            return
+        with self._lock:
+            now = time.monotonic()
+            if text != self._text or self._stop is None:
+                self._text, self._since = text, now
+            if text and now - self._drawn > 0.1:
+                self._draw(now)
+            if self._stop is None:
+                self._stop = threading.Event()
+                threading.Thread(target=self._tick, args=(self._stop,), daemon=True).start()
+
+    def _tick(self, stop: threading.Event) -> None:
+        while not stop.wait(0.5):
+            with self._lock:
+                if not stop.is_set():
+                    self._draw(time.monotonic())
+
+    def _draw(self, now: float) -> None:
+        seconds = int(now - self._since)
+        waited = f"{seconds} s" if seconds >= 2 else ""
+        text = "; ".join(filter(None, [self._text or (waited and "at work"), waited]))
+        columns = shutil.get_terminal_size().columns
+        shown = printable(text, columns)[: columns - 1]
+        if shown:
             sys.stderr.write("\r" + shown.ljust(self._width))
             sys.stderr.flush()
-            self._width = len(shown)
+        self._width, self._drawn = len(shown), now
 
     def clear(self) -> None:
-        if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
-            self._width = 0
+        with self._lock:
+            if self._stop is not None:
+                self._stop.set()
+                self._stop = None
+            if self._width:
+                sys.stderr.write("\r" + " " * self._width + "\r")
+                sys.stderr.flush()
+                self._width = 0
+
+
+@contextlib.contextmanager
+def waiting(text: str, quiet: bool) -> Iterator[None]:
+    """While it lasts, a terminal shows what is waited for, and how long."""
+    progress = Progress(quiet)
+    progress.update(text)
+    try:
+        yield
+    finally:
+        progress.clear()
 
 
 def confirm(question: str) -> bool:
