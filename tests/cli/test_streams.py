@@ -124,6 +124,14 @@ def test_a_terminal_is_no_place_for_a_bundle(kept_291: Path, tmp_path: Path) -> 
         assert "is a terminal" in said
 
 
+@pytest.mark.parametrize("redirect", ["<&-", "< /"])
+def test_standard_input_that_cannot_be_read(temporary: Path, redirect: str) -> None:
+    done = _sh(f"tk inspect - {redirect}")
+    assert done.returncode == 1
+    assert "Standard input cannot be read." in done.stderr and "Traceback" not in done.stderr
+    assert not list(temporary.iterdir())
+
+
 def test_standard_output_has_room_for_one_thing(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     assert tk("export", kept_291, "-o", "-", "--json").code == 2
     assert tk("import", "-", "-", "--into", tmp_path / "new", "--trust").code == 2

@@ -85,7 +85,7 @@ class Asker:
                 output.notes(interrupted_lines(op, params, again))
 
         self._far = self._now = ""
-        self._progress.update("")
+        self._show()
         try:
             return self.engine.call(op, params, self._take, interrupted)
         finally:

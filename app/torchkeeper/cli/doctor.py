@@ -166,7 +166,9 @@ def doctor(args: argparse.Namespace) -> int:
 
 def _toolchain(python: str, quiet: bool) -> msg.ToolchainResult:
     with Engine(python) as engine:
-        result: msg.ToolchainResult = Asker(engine, quiet).ask(protocol.TOOLCHAIN)
+        asker = Asker(engine, quiet)
+        asker.aside = lambda: "trying the compilers"
+        result: msg.ToolchainResult = asker.ask(protocol.TOOLCHAIN)
         return result
 
 

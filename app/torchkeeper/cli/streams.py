@@ -50,7 +50,7 @@ def _take(path: str) -> None:
     """Write down what comes. Raises OSError, UserError."""
     size = 0
     with open(path, "wb") as target:
-        while some := os.read(sys.stdin.fileno(), _CHUNK):
+        while some := _read():
             free = shutil.disk_usage(os.path.dirname(path)).free
             if free < len(some) + _STAYS:
                 where = printable(os.path.dirname(os.path.dirname(path)))
@@ -66,6 +66,17 @@ def _take(path: str) -> None:
             "Nothing came on standard input.", "What was to write it may have failed.",
             "See what it says; “set -o pipefail” has a shell tell.",
         )  # fmt: skip
+
+
+def _read() -> bytes:
+    """What comes next; nothing at the end. Raises UserError."""
+    try:
+        return os.read(0, _CHUNK)  # where it was closed, Python has no stream for it
+    except OSError as e:
+        raise UserError(
+            "Standard input cannot be read.", f"{e.strerror}.",
+            "Send it a bundle: torchkeeper import - --into PLACE < FILE.",
+        ) from e  # fmt: skip
 
 
 @contextlib.contextmanager
