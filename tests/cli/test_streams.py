@@ -124,9 +124,8 @@ def test_a_terminal_is_no_place_for_a_bundle(kept_291: Path, tmp_path: Path) -> 
         assert "is a terminal" in said
 
 
-@pytest.mark.parametrize("redirect", ["<&-", "< /"])
-def test_standard_input_that_cannot_be_read(temporary: Path, redirect: str) -> None:
-    done = _sh(f"tk inspect - {redirect}")
+def test_standard_input_that_is_closed(temporary: Path) -> None:
+    done = _sh("tk inspect - <&-")
     assert done.returncode == 1
     assert "Standard input cannot be read." in done.stderr and "Traceback" not in done.stderr
     assert not list(temporary.iterdir())
