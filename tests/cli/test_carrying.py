@@ -52,12 +52,12 @@ def test_where_nothing_is_built_no_torch_is_asked(
     monkeypatch.setattr(interpreters, "chosen", lambda _: "/python")
     (tmp_path / "ab").mkdir()
     (tmp_path / "ab" / "cab.cpp").touch()
-    assert leaving.maker_of(Namespace(env=None), str(tmp_path)) is None
+    assert leaving.maker_of(Namespace(env=None, json=False), str(tmp_path)) is None
     assert not asked
-    leaving.maker_of(Namespace(env="/python"), str(tmp_path))
+    leaving.maker_of(Namespace(env="/python", json=False), str(tmp_path))
     (tmp_path / "ab" / "cab.so").touch()
-    leaving.maker_of(Namespace(env=None), str(tmp_path))
-    leaving.maker_of(Namespace(env=None))
+    leaving.maker_of(Namespace(env=None, json=False), str(tmp_path))
+    leaving.maker_of(Namespace(env=None, json=False))
     assert asked == ["/python"] * 3
 
 

@@ -14,7 +14,8 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from torchkeeper.artifacts.entry import VERDICTS
-from torchkeeper.cli import contract, main
+from torchkeeper.cli import contract
+from torchkeeper.cli.commands import COMMANDS
 
 MANUAL = Path(__file__).parents[2] / "resources/manual/scripts.md"
 
@@ -106,7 +107,7 @@ def test_help_and_manual_have_the_table(tk: Tk) -> None:
         said = " ".join(tk(name, "--help").out.replace("-\n", "-").split())
         assert contract.beyond(name) in said
     commands = {name.split()[0] for name in contract._BEYOND}
-    assert commands <= set(main.COMMANDS)
+    assert commands <= set(COMMANDS)
     assert set(VERDICTS) <= set(
         tk("check", "--help").out.replace(",", " ").replace(";", " ").split()
     )

@@ -14,7 +14,7 @@ import torchkeeper
 from tests.cli.conftest import Tk
 from tests.pace import LONG
 from torchkeeper.cli import main
-from torchkeeper.cli.main import COMMANDS
+from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.desktop import display
 from torchkeeper.client.engines import process
 from torchkeeper.client.words.problems import UserError

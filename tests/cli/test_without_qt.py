@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.test_first_words import NOWHERE
 from tests.pace import LONG
-from torchkeeper.cli.main import COMMANDS
+from torchkeeper.cli.commands import COMMANDS
 
 #: As if none of these were installed; no file of theirs is found, and none of the system's.
 PROGRAM = """
@@ -26,7 +26,7 @@ sys.exit(main())
 HELPS = """
 import argparse, sys
 sys.modules.update(dict.fromkeys(("PySide6", "shiboken6", "keyring", "jeepney")))
-from torchkeeper.cli import main
+from torchkeeper.cli import commands, main
 
 def helped(*words):
     try:
@@ -38,9 +38,9 @@ def parts(parser):
     return [name for action in parser._actions
             if isinstance(action, argparse._SubParsersAction) for name in action.choices]
 
-for name in main.COMMANDS:
+for name in commands.COMMANDS:
     helped(name)
-    (command,) = [action.choices[name] for action in main._parser(name)._actions
+    (command,) = [action.choices[name] for action in main.parser_of(name)._actions
                   if isinstance(action, argparse._SubParsersAction)]
     for part in parts(command):
         helped(name, part)

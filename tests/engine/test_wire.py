@@ -115,9 +115,9 @@ def test_how_far_it_is_is_told_once_in_a_while() -> None:
     request = serve._Request(serve._Out(stream), 1)
     with patch("time.monotonic", side_effect=itertools.count(100, serve.TELLING / 4)):
         for done in range(10):
-            request.progress(done, 9, "entries")
+            request.progress(100 * done, 900, "entries")
         request.progress(0, 9, "files")
     said = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [(one["done"], one["unit"]) for one in said] == [
-        (0, "entries"), (4, "entries"), (8, "entries"), (9, "entries"), (0, "files")
+        (0, "entries"), (400, "entries"), (800, "entries"), (900, "entries"), (0, "files")
     ]  # fmt: skip

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import contract, output
+from torchkeeper.cli import contract, output, screen
 from torchkeeper.client.engines import asking as requests
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import found
@@ -52,6 +52,8 @@ class Asker:
         self.on_finding: Callable[[Finding], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
+        #: What is carried just now.
+        self._now = ""
         #: Servers that were tried with the password for any, and of which one was typed.
         self._tried: set[str] = set()
         self._typed: set[str] = set()
@@ -69,6 +71,8 @@ class Asker:
                 self._progress.clear()
                 output.notes(interrupted_lines(op, params, again))
 
+        self._far = self._now = ""
+        self._show()
         try:
             return self.engine.call(op, params, self._take, interrupted)
         finally:
@@ -108,6 +112,10 @@ class Asker:
         elif "owners" in what:
             self._progress.clear()
             output.tell_owners(what["owners"], for_use=True)
+        elif "now" in what:
+            kind, key = what["now"]["kind"], what["now"]["key"]
+            self._now = f"{kind} {key[:12]}"
+            self._show()
         elif line := found.alike(what):
             self.say(line)
             cut = what.get("recovered") or what.get("cut_off")
@@ -123,8 +131,8 @@ class Asker:
                     self._show()
 
     def _show(self) -> None:
-        aside = self.aside()
-        self._progress.update(f"{self._far}; {aside}" if aside else self._far)
+        aside = self.aside() or self._now
+        self._progress.update("; ".join(filter(None, [self._far, aside])))
 
     def say(self, text: str) -> None:
         """A line on standard error, above the one that is rewritten."""
@@ -144,6 +152,9 @@ class Asker:
 
         one = outcomes.Ended(op, answer, place, asked, left=self.left, unreadable=self.unreadable)
         output.remark(args, [*output.left_lines(self.left), say.stays(answer)])
+        if screen.now.quiet and not args.json:
+            for text in output.left_lines(outcomes.failures(self.left)):
+                output.warn(text)
         output.result(args, {**answer, "left": self.left, **(more or {})}, outcomes.line(one))
         return contract.number(outcomes.went(one))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.sshsig import signed_by
-from torchkeeper.cli import leaving, looking, output, signing
+from torchkeeper.cli import leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
 from torchkeeper.client.engines.probes import known
@@ -63,8 +63,9 @@ TRUST = (
 
 def add_export(command: argparse.ArgumentParser) -> None:
     looking.add_place(command)
-    command.add_argument("-o", "--output", metavar="FILE", type=looking.path, required=True,
-                         help="the bundle to write, by custom *.torchcache")  # fmt: skip
+    command.add_argument("-o", "--output", metavar="FILE", type=streams.file, required=True,
+                         help="the bundle to write, by custom *.torchcache; “-” is standard "
+                         "output")  # fmt: skip
     output.flag(command, "--with-needed", "with the entries also what they need: graphs, code and "
                 "kernels")  # fmt: skip
     output.flag(command, "--dry-run", "only print what would be written, and its size")
@@ -82,26 +83,34 @@ def export(args: argparse.Namespace) -> int:
     maker = leaving.maker_of(args, args.place) if objects else None
     if args.key and not args.dry_run:
         check_key(args.key)
+    with streams.going(args) as file:
+        return _export(args, file, maker)
+
+
+def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
     with asking(args) as asker:
         select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
         if args.dry_run:
-            return _plan_export(args, asker, select, maker)
+            return _plan_export(args, asker, select, maker, file)
         with leaving.telling_secrets(args, asker):
             answer: bundles.ExportResult = asker.ask(
-                EXPORT, place=args.place, output=args.output, select=select,
+                EXPORT, place=args.place, output=file, select=select,
                 needs=args.with_needed, replace=not args.no_clobber, secrets=args.secrets,
                 builders=carrying.builders(maker), sign=bool(args.key),
             )  # fmt: skip
             told = {**answer, "leaks": leaving.secrets_found(asker)}
             if told.pop("held", False):
                 replace = not args.no_clobber
-                told["signature"] = signing.signed(asker, "", args.key, args.output, replace)
-                told["size"] = os.path.getsize(args.output)
+                told["signature"] = signing.signed(asker, "", args.key, file, replace)
+                told["size"] = os.path.getsize(file)
     output.remark(args, [carrying.undescribed(answer)])
-    return asker.end(args, EXPORT, told, answer["output"])
+    shown = "standard output" if args.output == streams.STREAM else answer["output"]
+    return asker.end(args, EXPORT, told, shown)
 
 
-def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None) -> int:
+def _plan_export(
+    args: argparse.Namespace, asker: Asker, select: Select, maker: Env | None, file: str
+) -> int:
     with leaving.telling_secrets(args, asker):
         answer: bundles.PlanExportResult = asker.ask(
             protocol.PLAN_EXPORT, place=args.place, select=select, needs=args.with_needed,
@@ -112,7 +121,7 @@ def _plan_export(args: argparse.Namespace, asker: Asker, select: Select, maker: 
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: "
                     "--with-needed takes them along.")  # fmt: skip
-    there: bundles.TargetResult = asker.ask(protocol.TARGET, path=args.output)
+    there: bundles.TargetResult = asker.ask(protocol.TARGET, path=file)
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
             output.line(f"  {one['kind']:<12} {held(one)}")
@@ -140,16 +149,23 @@ def _room(needed: int, space: bundles.Space) -> str:
 
 def add_inspect(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("file", metavar="FILE", type=looking.path, help="a bundle, or a raw mega-cache")
+    add("file", metavar="FILE", type=streams.file, help="a bundle, or a raw mega-cache; “-” is "
+        "standard input")  # fmt: skip
+    output.add_table(command, listing.NAMES, limit=True)
     looking.add_env(command)
 
 
 def inspect(args: argparse.Namespace) -> int:
     """torchkeeper inspect; 1 if something in it is broken or refused."""
-    here = leaving.here_of(args, [args.file])
-    inside = _look_inside(args, args.file, here, leaks=True)
+    with streams.coming([args.file]) as (file,):
+        return _inspect(args, file)
+
+
+def _inspect(args: argparse.Namespace, file: str) -> int:
+    here = leaving.here_of(args, [file])
+    inside = _look_inside(args, file, here, leaks=True)
     if args.json:
-        output.emit_all(entry.to_json() for entry in inside.entries)
+        output.emit_all(entry.to_json() for entry in inside.entries[: screen.now.limit])
         output.emit({"result": {**inside.to_json(), "left": inside.left}})
     else:
         _print_inside(inside)
@@ -196,8 +212,11 @@ def _judged(counts: JudgeResult | None, here: carrying.Here | None) -> dict[str,
 
 
 def _print_inside(inside: _Inside) -> None:
-    by_kind = sorted(inside.entries, key=lambda entry: looking.SORTS["kind"](entry.to_json()))
-    looking.Columns().print(list(map(looking.Columns().cells, by_kind)))
+    rows = listing.Rows(json=False)
+    rows.add(inside.entries)
+    rows.end()
+    if not screen.now.header:
+        return
     listed, here = inside.listed, inside.here
     names = {"torchcache": "bundle", "mega-cache": "mega-cache, which has no manifest"}
     output.line(f"{printable(inside.file)}: {names.get(listed['format'], 'file')}")
@@ -232,8 +251,9 @@ def _made_in(facts: MadeIn | None) -> str:
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
-    command.add_argument("files", metavar="FILE", type=looking.path, nargs="+", help="a bundle, or "
-                         "a raw mega-cache; several are placed together or not at all")  # fmt: skip
+    command.add_argument("files", metavar="FILE", type=streams.file, nargs="+", help="a bundle, or "
+                         "a raw mega-cache; several are placed together or not at all; “-” is "
+                         "standard input")  # fmt: skip
     looking.add_into(command)
     output.flag(command, "--trust", "do not ask: you trust whoever made the file")
     output.flag(command, "--dry-run", "only print what is new there and what is not")
@@ -252,6 +272,11 @@ def import_(args: argparse.Namespace) -> int:
     """torchkeeper import: shows what is inside and what of it is new, asks, places it."""
     if not args.dry_run:
         protected.check(args.into)
+    with streams.coming(args.files) as args.files:
+        return _import(args)
+
+
+def _import(args: argparse.Namespace) -> int:
     here = functools.cache(partial(leaving.here_of, args, args.files))
     with asking(args) as asker:
         signatures = {file: signing.signature_of(asker, file) for file in args.files}

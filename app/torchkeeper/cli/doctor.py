@@ -128,7 +128,8 @@ def doctor(args: argparse.Namespace) -> int:
         if scheme_of(place).local and what_at_once(place) == "missing":
             raise user_error("place-missing", {"place": place})
     python = interpreters.chosen(args.env)
-    facts = probes.probe(python)
+    with output.waiting("asking torch", args.json):
+        facts = probes.probe(python)
     env = clean_environment()
     values = taken(env)
     if args.places and not any(scheme_of(place).local for place in args.places):
@@ -164,7 +165,9 @@ def doctor(args: argparse.Namespace) -> int:
 
 def _toolchain(python: str, quiet: bool) -> msg.ToolchainResult:
     with Engine(python) as engine:
-        result: msg.ToolchainResult = Asker(engine, quiet).ask(protocol.TOOLCHAIN)
+        asker = Asker(engine, quiet)
+        asker.aside = lambda: "trying the compilers"
+        result: msg.ToolchainResult = asker.ask(protocol.TOOLCHAIN)
         return result
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
-from torchkeeper.cli import contract, looking, output
+from torchkeeper.cli import contract, listing, looking, output, screen
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.engine.messages.entries import Shown
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.verdict.probed import DifferenceTold, Env
+    from torchkeeper.verdict.probed import DifferenceTold, Env, VerdictTold
 
 #: Verdicts with which an entry is of no use: why is the answer to “explain”, which is then no.
 _BAD = ("unsafe", "stale", "broken")
@@ -87,7 +87,8 @@ def explain(args: argparse.Namespace) -> int:
 
 def _verdict(args: argparse.Namespace) -> int:
     python = interpreters.chosen(args.env)
-    env = probes.environment(python)
+    with output.waiting("asking torch", args.json):
+        env = probes.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
     with asking(args) as asker:
         asker.ask(protocol.CHECK, place=args.place, env=env, filter=asked)
@@ -111,7 +112,7 @@ def _of_key(rows: list[msg.CheckRow], key: str, place: str) -> list[msg.CheckRow
         raise user_error("key-ambiguous", {"key": key, "count": len(keys), "first": min(keys)})
     wanted = key if key in keys else keys.pop()
     found = [row for row in found if row["key"] == wanted]
-    return sorted(found, key=lambda row: (looking.SORTS["kind"](row), row["path"]))
+    return sorted(found, key=lambda row: (listing.SORTS["kind"](row), row["path"]))
 
 
 def _print_verdict(row: msg.CheckRow, env: Env) -> None:
@@ -290,13 +291,18 @@ def _print_fact(name: str, value: object) -> None:
         output.line(f"{name}: {printable(str(value), 400)}")
 
 
+#: The names of the columns of check, as its --columns takes them.
+_CHECK = ("place", "kind", "key", "verdict", "name", "why")
+
+
 def add_check(command: argparse.ArgumentParser) -> None:
-    looking.add_place(command)
+    looking.add_several(command)
     looking.add_filter(command)
     words = ", ".join([*VERDICTS, *_STATES])
     command.add_argument("--fail-on", metavar="WORD,…", type=_fails_on, default=(), help="end with "
                          f"1 where an entry is so: {words}; “empty” is that there is nothing to "
                          "check")  # fmt: skip
+    output.add_table(command, _CHECK, limit=True)
 
 
 def _fails_on(text: str) -> tuple[str, ...]:
@@ -312,74 +318,108 @@ def _fails_on(text: str) -> tuple[str, ...]:
 
 
 def check(args: argparse.Namespace) -> int:
-    """torchkeeper check; 1 if there is any of what --fail-on names. Who else may write to a folder
-    changes nothing about that.
+    """torchkeeper check; 1 if there is any of what --fail-on names; ends partly where not all
+    places could be looked at. Who else may write to a folder changes nothing about that.
     """
     python = interpreters.chosen(args.env)
-    env, shown = probes.environment(python), _Shown(args.json)
-    asked = {"place": args.place, "env": env, "filter": args.filter}
+    places = list(dict.fromkeys(args.places))
+    several = len(places) > 1 or "place" in screen.now.columns
+    with output.waiting("asking torch", args.json):
+        env = probes.environment(python)
+    shown = _Shown(args.json, several)
+    found: dict[str, msg.CheckResult] = {}
     with Engine() as engine:
         asker = Asker(engine, args.json, shown.take)
         shown.findings = asker.findings
-        answer: msg.CheckResult = asker.ask(protocol.CHECK, **asked, shared=True)
+
+        def look(place: str) -> None:
+            shown.at(place)
+            asked = {"place": place, "env": env, "filter": args.filter}
+            found[place] = asker.ask(protocol.CHECK, **asked, shared=True)
+
+        failed = looking.at_each(places, look)
     output.remark(args, [printable(f"in {env.get('executable')}, torch {env.get('torch')}:")])
     shown.end()
-    if not args.json:
-        output.tell_owners(answer["owners"])
-    told = {"owners": owned.to_json(answer["owners"])} if answer["owners"] is not None else {}
-    empty = not any(answer["verdicts"].get(name) for name in VERDICTS)
-    counts = {**answer["verdicts"], **shown.states, "empty": int(empty)}
-    failed = {word: counts[word] for word in args.fail_on if counts.get(word)}
-    result = {**answer, **told, "python": python, "torch": env["torch"], "failed_on": failed}
-    output.result(args, result, verdicts.summary(answer))
-    if failed:
+    bad = Counter[str]()
+    for place, answer in found.items():
+        if not args.json:
+            output.tell_owners(answer["owners"])
+        told = {"owners": owned.to_json(answer["owners"])} if answer["owners"] is not None else {}
+        empty = not any(answer["verdicts"].get(name) for name in VERDICTS)
+        counts = {**answer["verdicts"], **shown.states[place], "empty": int(empty)}
+        failed_on = {word: counts[word] for word in args.fail_on if counts.get(word)}
+        bad.update(failed_on)
+        result = {**answer, **told, "python": python, "torch": env["torch"], "failed_on": failed_on}
+        of = f"{printable(place)}: " if len(places) > 1 else ""
+        place_told = {"place": place} if of else {}
+        output.result(args, {**result, **place_told}, of + verdicts.summary(answer))
+    for error in failed:
+        output.complain(error)
+    if bad:
         said = ", ".join(_STATES[word] if word == "empty" else
                          f"{count:,} {_STATES.get(word, word)}"
-                         for word, count in failed.items())  # fmt: skip
+                         for word, count in bad.items())  # fmt: skip
         output.remark(args, [f"torchkeeper: The check has failed: {said}."])
         return contract.NO
-    return contract.partly(True, asker.unreadable)
+    return contract.partly(True, failed or asker.unreadable)
 
 
 class _Shown:
     """Prints entries in their order; what many have in common is made into text once."""
 
-    def __init__(self, json: bool) -> None:
+    def __init__(self, json: bool, several: bool) -> None:
         self.findings: list[Finding] = []
         self.count = 0
-        #: How many entries are in which state.
-        self.states = Counter[str]()
-        self._json = json
-        self._held: list[tuple[Any, Any, int]] = []
+        #: How many entries of each place are in which state.
+        self.states: dict[str, Counter[str]] = {}
+        self._json, self._several = json, several
+        self._place = ""
+        #: Where what is said of the entries of this place begins, among what is said of all.
+        self._first = 0
+        self._held: list[tuple[Any, Any, str, int]] = []
+
+    def at(self, place: str) -> None:
+        """From now on rows are of this place."""
+        self._place, self._first = place, len(self._said())
+        self.states[place] = Counter()
+
+    def _said(self) -> list[VerdictTold]:
+        return [one for what in self.findings if "judged" in what for one in what["judged"]["said"]]
 
     def take(self, rows: list[msg.SharedRow]) -> None:
         entries = [entry_from_json(row) for row in rows]
-        fields = [entry.to_json() for entry in entries]
+        fields: list[Any] = [entry.to_json() for entry in entries]
+        keys = [(listing.SORTS["kind"](about), about["path"]) for about in fields]
+        if self._several:
+            fields = [{**about, "place": self._place} for about in fields]
         shown: list[Any] = output.json_lines(fields) if self._json else entries
-        for one, about, row in zip(shown, fields, rows, strict=True):
-            key = looking.SORTS["kind"](about), about["path"]
-            self._held.append((key, one, row["said"]))
+        for key, one, row in zip(keys, shown, rows, strict=True):
+            self._held.append((key, one, self._place, self._first + row["said"]))
         self.count += len(rows)
         for entry in (one for one in entries if one.kind not in COUNTED_APART):
             is_so = (entry.orphan, entry.problem in UNREAD, entry.owner)
-            self.states.update(name for name, so in zip(_STATES, is_so, strict=False) if so)
+            states = (name for name, so in zip(_STATES, is_so, strict=False) if so)
+            self.states[self._place].update(states)
 
     def end(self) -> None:
         self._held.sort(key=operator.itemgetter(0))
-        said = [one for what in self.findings if "judged" in what for one in what["judged"]["said"]]
+        said = self._said()
         if self._json:
             none = _end({"reasons": (), "conditions": ()})
             ends = dict(enumerate(map(_end, said)))
-            output.lines([line[:-1] + ends.get(number, none) for _, line, number in self._held])
+            held = self._held[: screen.now.limit]
+            output.lines([line[:-1] + ends.get(number, none) for _, line, _, number in held])
             return
         why = dict(enumerate(map(verdicts.why, said)))
-        cells = [
-            [e.kind, e.key[:12], e.verdict, e.name or "-", why.get(number, "")]
-            for _, e, number in self._held
-            if e.verdict is not None
-        ]
+        cells = []
+        for _, e, place, number in self._held:
+            if e.verdict is not None:
+                of = [place] if self._several else []
+                about = [e.kind, listing.short(e.key), e.verdict, e.name or "-"]
+                cells.append([*of, *about, why.get(number, "")])
         if cells:
-            output.table(["KIND", "KEY", "VERDICT", "NAME", "WHY"], cells, frozenset())
+            head = [*(["PLACE"] if self._several else []), "KIND", "KEY", "VERDICT", "NAME", "WHY"]
+            output.table(head, cells, frozenset())
 
 
 def _end(said: Mapping[str, object]) -> str:

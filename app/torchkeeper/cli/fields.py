@@ -62,7 +62,7 @@ _OWNERS = list[dict[str, object]]
 _WORDS = {"what": str, "why": str, "remedy": str}
 _LEFT_OUT = list[dict[str, str]]
 #: Of a bundle: who of its entries is of use here, and who says so; None where nobody was asked.
-_JUDGED = {"verdicts": dict[str, int] | None, "made_by": dict[str, int] | None,
+_JUDGED: Mapping[str, Any] = {"verdicts": dict[str, int] | None, "made_by": dict[str, int] | None,
            "judged_by": dict[str, str] | None}  # fmt: skip
 
 _OBJECT = dict[str, object]

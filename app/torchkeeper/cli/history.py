@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import time
 
-from torchkeeper.cli import output
+from torchkeeper.cli import output, screen
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 
+#: The headings of the list.
+_HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "WHAT CAME OF IT")
+
 
 def add_jobs(command: argparse.ArgumentParser) -> None:
+    output.add_table(command, output.column_names(_HEAD), limit=True)
     command.add_argument("ident", metavar="ID", nargs="?", help="show this job, one that has ended "
                          "with its log: the beginning of its id, or “last”")  # fmt: skip
     output.flag(command, "--forget", "remove the job from the history; “all” is every job")
@@ -37,11 +41,10 @@ def jobs(args: argparse.Namespace) -> int:
         return 0
     kept = history.kept()
     if args.json:
-        output.emit_all(job.to_json() for job in now)
-        output.emit_all({k: v for k, v in one.to_json().items() if k != "log"} for one in kept.jobs)
+        past = ({k: v for k, v in one.to_json().items() if k != "log"} for one in kept.jobs)
+        output.emit_all([*(job.to_json() for job in now), *past][: screen.now.limit])
     elif kept.jobs or now:
-        head = ["ID", "WHEN", "TOOK", "HOW", "JOB", "WHAT CAME OF IT"]
-        output.table(head, [*map(_running_row, now), *map(_row, kept.jobs)], frozenset({2}))
+        output.table(_HEAD, [*map(_running_row, now), *map(_row, kept.jobs)], frozenset({2}))
     lines = say.count(kept.damaged, "line", "lines")
     more = f"; {lines} could not be understood" if kept.damaged else ""
     running_now = f"{say.count(len(now), 'job has', 'jobs have')} not ended; " if now else ""

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from torchkeeper.cli import output
+from torchkeeper.cli import output, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import carrying
 from torchkeeper.client.carrying import Here
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 def maker_of(args: argparse.Namespace, folder: str | None = None) -> Env | None:
     """As ``carrying.maker_of``, with the interpreter of --env."""
-    return carrying.maker_of(args.env, folder)
+    with output.waiting("asking torch", args.json):
+        return carrying.maker_of(args.env, folder)
 
 
 def here_of(args: argparse.Namespace, files: Sequence[str]) -> Here | None:
@@ -103,10 +104,10 @@ def secrets_found(asker: Asker) -> LeaksTold:
 
 
 def secret_lines(told: LeaksTold) -> list[str]:
-    said = [f"secret: {leaks.line(one)}" for one in told["found"][:_LISTED]]
-    total = told.get("secrets", 0)
-    if total > _LISTED:
-        said.append(f"secret: and {total - _LISTED:,} more")
+    most = None if screen.now.verbose else _LISTED
+    said = [f"secret: {leaks.line(one)}" for one in told["found"][:most]]
+    if (more := told.get("secrets", 0) - len(said)) > 0:
+        said.append(f"secret: and {more:,} more")
     if redacted := told.get("redacted"):
         said.append(f"Secrets were redacted in {say.count(redacted, 'entry', 'entries')}.")
     said += [f"private: {text}" for text in leaks.private(told.get("private", ()))]

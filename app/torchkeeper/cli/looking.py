@@ -5,28 +5,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import operator
 import os
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
-from torchkeeper.artifacts.entry import (
-    COUNTED_APART,
-    COUNTS,
-    KINDS,
-    UNREAD,
-    Entry,
-    Problem,
-    entry_from_json,
-    measured,
-    tally,
-)
+from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.masking import has_login
-from torchkeeper.cli import contract, output
+from torchkeeper.cli import contract, listing, output, screen
 from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.interpreters import DEFAULT
-from torchkeeper.client.engines.probes import known
+from torchkeeper.client.engines.probes import know, known
 from torchkeeper.client.engines.process import Engine, early
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
@@ -36,30 +26,10 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import EntryRow
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages import places as msg
     from torchkeeper.stores.shapes import Orphans, Strays
 
-_RANKS: dict[str, int] = {kind: rank for rank, kind in enumerate(KINDS)}
-#: What entries are put in order by, given their fields.
-SORTS: dict[str, Callable[[EntryRow], Any]] = {
-    "kind": lambda e: (_RANKS[e["kind"]], (e["name"] or "").lower(), e["key"]),
-    "key": operator.itemgetter("key"),
-    "name": lambda e: (e["name"] is None, (e["name"] or "").lower()),
-    "size": lambda e: -e["size"],
-    "files": lambda e: -e["files"],
-    "mtime": lambda e: -(e["mtime"] or 0),
-    "torch": lambda e: (e["torch"] is None, e["torch"] or ""),
-    "device": lambda e: (e["device"] is None, e["device"] or ""),
-    "compile_s": lambda e: -(e["compile_s"] or 0),
-    "path": operator.itemgetter("path"),
-    # What is first: the next to go, 0 being never, and what was not used for longest.
-    "expires": lambda e: (e["expires"] is None, not e["expires"], e["expires"] or 0),
-    "used": lambda e: (e["used"] is None, e["used"] or 0),
-}
-#: Those that a server is asked for only when somebody wants to know.
-_TIMES = ("expires", "used")
 _ASKS_TIMES = re.compile(r"\b(?:expires|used)[:<>=]", re.IGNORECASE)
 
 _REASONS = {
@@ -130,6 +100,32 @@ def add_place(command: argparse.ArgumentParser, nargs: str | None = None) -> Non
                          help="a cache folder, a bundle or a redis:// server")  # fmt: skip
 
 
+def add_several(command: argparse.ArgumentParser) -> None:
+    """Places that are looked at one after the other."""
+    command.add_argument("places", metavar="PLACE", type=place, nargs="+", help="a cache folder, "
+                         "a bundle or a redis:// server; with several each line names its own, and "
+                         "1 is the exit code where one cannot be looked at")  # fmt: skip
+
+
+def at_each(places: Sequence[str], look: Callable[[str], None]) -> list[UserError]:
+    """Look at each place; what was wrong with some. Raises UserError where none could be looked
+    at, which is said of the others before.
+    """
+    failed = []
+    for one in places:
+        try:
+            look(one)
+        except UserError as error:
+            failed.append(error)
+    if len(failed) < len(places):
+        return failed
+    last = failed.pop()
+    for other in failed:
+        if other.args != last.args:
+            output.complain(other)
+    raise last
+
+
 def add_into(command: argparse.ArgumentParser) -> None:
     command.add_argument("--into", metavar="PLACE", type=path, required=True,
                          help="the cache folder to fill")  # fmt: skip
@@ -154,7 +150,12 @@ def add_env(command: argparse.ArgumentParser) -> None:
                          f"{DEFAULT}")  # fmt: skip
 
 
+#: The names of the columns of places, as its --columns takes them.
+_PLACES = ("place", "holds", "found-by")
+
+
 def add_places(command: argparse.ArgumentParser) -> None:
+    output.add_table(command, _PLACES, limit=True)
     which = command.add_mutually_exclusive_group()
     which.add_argument("--protect", metavar="PLACE", type=place,
                        help="make a place read-only, for commands and the window")  # fmt: skip
@@ -176,7 +177,7 @@ def places(args: argparse.Namespace) -> int:
         exists = not scheme_of(name).local or os.path.exists(name)
         found.append({"path": name, "reason": "read-only", "exists": exists})
     if args.json:
-        for row in found:
+        for row in found[: screen.now.limit]:
             shown: dict[str, object] = {**row, "read_only": row["path"] in kept}
             if some := row.get("owners"):
                 shown["owners"] = owned.to_json(some)
@@ -219,12 +220,13 @@ def _protect(args: argparse.Namespace) -> int:
 
 
 def add_ls(command: argparse.ArgumentParser) -> None:
-    add_place(command)
+    add_several(command)
     add_filter(command)
     output.flag(command, "--all", "also locks, headers and unknown files, which are no entries and "
                 "are counted apart; a filter such as kind:lock lists them, too")  # fmt: skip
-    command.add_argument("--sort", metavar="COL", choices=sorted(SORTS), default="kind",
-                         help=f"one of {', '.join(SORTS)}")  # fmt: skip
+    command.add_argument("--sort", metavar="COL", choices=sorted(listing.SORTS), default="kind",
+                         help=f"one of {', '.join(listing.SORTS)}")  # fmt: skip
+    output.add_table(command, listing.NAMES, limit=True)
     output.flag(command, "--times", "also when a server drops entries and when they were used last")
     output.flag(command, "--facts", "also all else that the keys of a server do not tell, which "
                 "takes long: torch, device, compile time")  # fmt: skip
@@ -234,99 +236,60 @@ def add_ls(command: argparse.ArgumentParser) -> None:
 
 
 def ls(args: argparse.Namespace) -> int:
-    """torchkeeper ls; ends partly where a folder could not be read."""
-    times = args.times or args.facts or args.sort in _TIMES
+    """torchkeeper ls; ends partly where a folder could not be read, or a place not be looked at."""
+    columns, places = screen.now.columns, list(dict.fromkeys(args.places))
+    times = args.times or args.facts or not {args.sort, *columns}.isdisjoint(listing.TIMES)
     times = times or _ASKS_TIMES.search(args.filter) is not None
-    apart, scheme = args.all, scheme_of(args.place)
+    apart, schemes = args.all, list(map(scheme_of, places))
     with contextlib.suppress(Problem):  # what is no filter, an engine refuses
         apart = apart or parse(args.filter).apart
+    found: dict[str, msg.ListResult] = {}
     with early.pop() if early else Engine() as engine:
         envs = known(engine, args.filter, args.env)
-        rows = Rows(args.json, args.sort, unsorted=scheme.lazy and args.sort == "kind",
-                    timed=times and scheme.keeps_times, judged=bool(envs),
-                    apart=apart)  # fmt: skip
-        asker = Asker(engine, args.json, rows.take)
-        totals: msg.ListResult = asker.ask(
-            protocol.LIST, place=args.place, filter=args.filter, times=times, facts=args.facts,
-            envs=envs, all=args.read_all,
+        if "verdict" in columns and not envs:
+            envs = know(engine, [interpreters.chosen(args.env)])
+        rows = listing.Rows(
+            args.json, args.sort,
+            unsorted=args.sort == "kind" and any(scheme.lazy for scheme in schemes),
+            timed=times and any(scheme.keeps_times for scheme in schemes),
+            judged=bool(envs), apart=apart, several=len(places) > 1,
         )  # fmt: skip
+        asker = Asker(engine, args.json, rows.take)
+
+        def look(place: str) -> None:
+            rows.place = place
+            found[place] = asker.ask(
+                protocol.LIST, place=place, filter=args.filter, times=times, facts=args.facts,
+                envs=envs, all=args.read_all,
+            )  # fmt: skip
+
+        failed = at_each(places, look)
         rows.end()
+    for place, totals in found.items():
         if not args.json:
-            output.line(summary(totals))
-            if beside := say.apart(totals):
-                more = "" if rows.apart else ": --all lists them, too"
-                output.line(f"and {beside}, {say.content(totals['apart_bytes'])}{more}")
-            _note_others(totals)
-    if totals.get("unread"):
-        many = say.count(totals["unread"], "entry was", "entries were")
+            _sum_up(totals, f"{printable(place)}: " if len(places) > 1 else "", rows.apart)
+    unread = sum(totals.get("unread", 0) for totals in found.values())
+    if unread:
+        many = say.count(unread, "entry was", "entries were")
         output.note(
             f"{many} not read: that would take longer than the place is given for its size on the "
             "disk. “ls --read-all” reads all; “show” reads one."
         )
     output.notes(output.left_lines(asker.left))
-    output.note_owners(totals.get("owners"))
-    return contract.partly(True, asker.unreadable)
+    for totals in found.values():
+        output.note_owners(totals.get("owners"))
+    for error in failed:
+        output.complain(error)
+    return contract.partly(True, failed or asker.unreadable)
 
 
-class Rows:
-    """Prints entries in their order; those of a server, of which there may be millions, as they
-    come: as JSON at once, as a table from HELD rows on. None of them is kept then.
-    """
-
-    #: Rows of a table that are put in order before anything is printed.
-    HELD = 10_000
-
-    def __init__(
-        self,
-        json: bool,
-        sort: str = "kind",
-        unsorted: bool = False,
-        timed: bool = False,
-        judged: bool = False,
-        apart: bool = True,
-    ) -> None:
-        """timed: with what a server says. judged: with verdicts. apart: also what is no entry."""
-        self.apart = apart
-        self._json = json
-        self._columns = Columns(timed, judged)
-        self._key = SORTS[sort]
-        self._unsorted = unsorted
-        self._held: list[tuple[Any, Any]] = []
-        self._widths: list[int] | None = None
-        self.count = 0
-
-    def take(self, rows: list[EntryRow]) -> None:
-        """Some more. What is printed is made while the engine still reads."""
-        entries = [entry_from_json(row) for row in rows]
-        if not self.apart:
-            entries = [entry for entry in entries if entry.kind not in COUNTED_APART]
-        self.count += len(entries)
-        said = [entry.to_json() for entry in entries]
-        shown: list[Any] = output.json_lines(said) if self._json else []
-        if self._unsorted and self._json:
-            output.lines(shown)
-        elif self._widths is not None:
-            cells = [self._columns.cells(entry) for entry in entries]
-            self._columns.print(cells, self._widths)
-        else:
-            shown = shown or [self._columns.cells(entry) for entry in entries]
-            keys = [(self._key(one), one["path"]) for one in said]
-            self._held += zip(keys, shown, strict=True)
-            if self._unsorted and self.count > self.HELD:
-                self._print()
-
-    def end(self) -> None:
-        if self._widths is None:
-            self._print()
-
-    def _print(self) -> None:
-        self._held.sort(key=operator.itemgetter(0))
-        in_order = [shown for _, shown in self._held]
-        self._held = []
-        if self._json:
-            output.lines(in_order)
-        else:
-            self._widths = self._columns.print(in_order)
+def _sum_up(totals: msg.ListResult, place: str, apart: bool) -> None:
+    """What a place holds; apart: whether what is no entry was listed, too."""
+    output.closing(place + summary(totals))
+    if beside := say.apart(totals):
+        more = "" if apart else ": --all lists them, too"
+        output.closing(f"and {beside}, {say.content(totals['apart_bytes'])}{more}")
+    _note_others(totals)
 
 
 def _note_others(totals: Strays) -> None:
@@ -337,42 +300,6 @@ def _note_others(totals: Strays) -> None:
             f"{say.count(maybe, 'of them looks', 'of them look')} like Triton's in another format. "
             "To see kernels, set TRITON_REDIS_KEY_FORMAT as where they were compiled."
         )
-
-
-class Columns(NamedTuple):
-    """The columns of ls, as ``Rows`` has them."""
-
-    timed: bool = False
-    judged: bool = False
-
-    def print(self, rows: list[list[str]], below: list[int] | None = None) -> list[int] | None:
-        """A table, or more of one with columns of these widths; the widths."""
-        when = ["EXPIRES", "USED"] if self.timed else ["CHANGED"]
-        verdict = ["VERDICT"] if self.judged else []
-        head = ["KIND", "KEY", *verdict, "CONTENT", "FILES", *when, "TORCH", "DEVICE", "COMPILE"]
-        if not rows:
-            return below
-        right = frozenset({head.index(name) for name in ("CONTENT", "FILES", "COMPILE")})
-        return output.table([] if below else [*head, "NAME"], rows, right, below)
-
-    def cells(self, entry: Entry) -> list[str]:
-        verdict = [entry.verdict or "-"] if self.judged else []
-        when = [say.ago(entry.mtime) if entry.mtime is not None else "-"]
-        if self.timed:
-            when = ["-" if entry.expires is None else say.until(entry.expires),
-                    "-" if entry.used is None else say.ago(entry.used)]  # fmt: skip
-        size = [say.size(entry.size), str(entry.files)]
-        compiled = say.seconds(entry.compile_s) if entry.compile_s is not None else "-"
-        made = [entry.torch or "-", entry.device or "-", compiled]
-        name = (entry.name or "-") + _marks(entry)
-        return [entry.kind, entry.key[:12], *verdict, *size, *when, *made, name]
-
-
-def _marks(entry: Entry) -> str:
-    broken = f"  [broken: {entry.problem}]" if entry.broken else ""
-    broken = f"  [not read: {entry.problem}]" if entry.problem in UNREAD else broken
-    orphan = f"  [orphan: {entry.orphan}]" if entry.orphan else ""
-    return broken + orphan + (f"  [owner: {entry.owner}]" if entry.owner else "")
 
 
 def summary(totals: msg.ListResult) -> str:
@@ -391,52 +318,105 @@ def summary(totals: msg.ListResult) -> str:
     return said
 
 
+#: The names of the columns of du, as its --columns takes them.
+_DU = ("place", "kind", "entries", "files", "content", "on-disk", "compile")
+
+
 def add_du(command: argparse.ArgumentParser) -> None:
-    add_place(command)
+    add_several(command)
     add_filter(command)
+    output.add_table(command, _DU)
 
 
 def du(args: argparse.Namespace) -> int:
-    """torchkeeper du; ends partly where a folder could not be read."""
-    if args.filter:
-        return _du_of(args)
+    """torchkeeper du; ends partly where a folder could not be read, or a place not be looked at."""
+    places = list(dict.fromkeys(args.places))
+    return _du_of(args, places) if args.filter else _du_all(args, places)
+
+
+def _du_all(args: argparse.Namespace, places: Sequence[str]) -> int:
+    answers: dict[str, msg.DuResult] = {}
     with asking(args) as asker:
-        answer: msg.DuResult = asker.ask(protocol.DU, place=args.place)
-    output.note_owners(answer["owners"])
-    # Orphans are part of the kinds as well. The trash is part of neither the kinds nor the total.
-    # What is counted apart has rows, and its numbers in the total, whose files and bytes are of the
-    # entries alone.
+
+        def look(place: str) -> None:
+            answers[place] = asker.ask(protocol.DU, place=place)
+
+        failed = at_each(places, look)
+    several = _names_places(places)
+    disk = any(answer["disk_bytes"] is not None for answer in answers.values())
+    cells = []
+    for place, answer in answers.items():
+        output.note_owners(answer["owners"])
+        if args.json:
+            output.emit_all(_of_place(place if several else None, _du_json(answer)))
+        else:
+            of = [place] if several else []
+            cells += [[*of, *_held_in(row, disk)] for row in _du_rows(answer)]
+    if not args.json:
+        head = [*(["PLACE"] if several else []), "KIND", "ENTRIES", "FILES", "CONTENT"]
+        head += ["ON DISK"] if disk else []
+        output.table(head, cells, frozenset(range(len(head) - 3 - disk, len(head))))
+    for place, answer in () if args.json else answers.items():
+        _du_words(answer, printable(place) if several else "The place")
+    for error in failed:
+        output.complain(error)
+    return contract.partly(True, failed or asker.unreadable)
+
+
+def _names_places(places: Sequence[str]) -> bool:
+    """Whether rows say which place they are of."""
+    return len(places) > 1 or "place" in screen.now.columns
+
+
+def _of_place(
+    place: str | None, rows: Iterable[Mapping[str, object]]
+) -> Iterable[Mapping[str, object]]:
+    """The rows, with the place that they are of where that is not clear."""
+    return rows if place is None else ({**row, "place": place} for row in rows)
+
+
+def _trash_of(answer: msg.DuResult) -> list[msg.DuKind]:
+    """The trash as a row, if there is one: it is part of neither the kinds nor the total."""
+    if not (trash := answer["trash"]):
+        return []
+    counts = {name: one for name, one in trash.items() if name not in ("receipts", "last")}
+    return [cast("msg.DuKind", {"kind": "trash", **counts})]
+
+
+def _du_json(answer: msg.DuResult) -> Iterable[Mapping[str, object]]:
+    yield from answer["kinds"]
+    if orphans := answer["orphans"]:  # which are part of the kinds as well
+        yield {"kind": "orphans", **orphans}
+    yield from _trash_of(answer)
     room = answer["disk_bytes"]
-    folder = room is not None
-    total = _total(answer["kinds"], folder)
-    orphans, rows = answer["orphans"], list(answer["kinds"])
-    if trash := answer["trash"]:
-        counts = {name: one for name, one in trash.items() if name not in ("receipts", "last")}
-        rows.append(cast("msg.DuKind", {"kind": "trash", **counts}))
-    if args.json:
-        output.emit_all(answer["kinds"])
-        if orphans:
-            output.emit({"kind": "orphans", **orphans})
-        output.emit_all(rows[len(answer["kinds"]) :])
-        last: dict[str, object] = {**total}
-        if "others" in answer:
-            last |= {"others": answer["others"], "kernels_maybe": answer["kernels_maybe"]}
-        if folder:
-            last["place_disk_bytes"] = room
-        output.emit(last)
-        return contract.partly(True, asker.unreadable)
-    beside = ("trash", *COUNTED_APART)
-    shown = [row for row in [*rows, total] if row["kind"] not in beside]
-    shown += [row for row in rows if row["kind"] in beside]
-    disk = ["ON DISK"] if folder else []
-    head = ["KIND", "ENTRIES", "FILES", "CONTENT", *disk]
-    output.table(head, [_held_in(row, folder) for row in shown], frozenset({1, 2, 3, 4}))
+    last: dict[str, object] = {**_total(answer["kinds"], room is not None)}
+    if "others" in answer:
+        last |= {"others": answer["others"], "kernels_maybe": answer["kernels_maybe"]}
     if room is not None:
-        output.line(f"The place takes {say.on_disk(room)}, without the trash.")
-    if orphans and total["entries"] and (said := _orphans_of(orphans)):
-        output.line(said)
+        last["place_disk_bytes"] = room
+    yield last
+
+
+def _du_rows(answer: msg.DuResult) -> list[msg.DuKind]:
+    """What is counted apart has rows, and its numbers in the total, whose files and bytes are of
+    the entries alone.
+    """
+    total = _total(answer["kinds"], answer["disk_bytes"] is not None)
+    rows = [*answer["kinds"], *_trash_of(answer), total]
+    beside = ("trash", *COUNTED_APART)
+    return sorted(
+        (row for row in rows),
+        key=lambda row: (row["kind"] in beside, row["kind"] == "total"),
+    )  # fmt: skip
+
+
+def _du_words(answer: msg.DuResult, place: str) -> None:
+    if answer["disk_bytes"] is not None:
+        output.closing(f"{place} takes {say.on_disk(answer['disk_bytes'])}, without the trash.")
+    orphans = answer["orphans"]
+    if orphans and any(row["entries"] for row in answer["kinds"]):
+        output.closing(_orphans_of(orphans))
     _note_others(answer)
-    return contract.partly(True, asker.unreadable)
 
 
 def _total(rows: list[msg.DuKind], folder: bool) -> msg.DuKind:
@@ -454,31 +434,43 @@ def _total(rows: list[msg.DuKind], folder: bool) -> msg.DuKind:
     return total
 
 
-def _held_in(row: msg.DuKind, folder: bool) -> list[str]:
+def _held_in(row: msg.DuKind, disk: bool) -> list[str]:
     """A line of du. What is counted apart is no entry, and of the trash only its room is known."""
     entries = "-" if row["kind"] in COUNTED_APART else f"{row['entries']:,}"
     content = "-" if row["kind"] == "trash" else say.size(row["bytes"])
-    disk = [say.size(row["disk_bytes"])] if folder else []
-    return [row["kind"], entries, f"{row['files']:,}", content, *disk]
+    cells = [row["kind"], entries, f"{row['files']:,}", content]
+    if disk:
+        cells.append(say.size(row["disk_bytes"]) if "disk_bytes" in row else "-")
+    return cells
 
 
-def _du_of(args: argparse.Namespace) -> int:
-    """What some of a place comes to, and what compiling it took: for that it is read."""
+def _du_of(args: argparse.Namespace, places: Sequence[str]) -> int:
+    """What some of places comes to, and what compiling it took: for that it is read."""
+    answers: dict[str, msg.SumResult] = {}
+    several = _names_places(places)
     with asking(args) as asker:
         select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
-        answer: msg.SumResult = asker.ask(protocol.SUM, place=args.place, select=select)
-    sums = {name: value for name, value in answer.items() if name != "kinds"}
-    rows = [*answer["kinds"], cast("msg.SumKind", {"kind": "total", **sums})]
-    if args.json:
-        output.emit_all(rows)
-    else:
-        cells = [
-            [*_held_in(row, folder=False),
-             say.seconds(row["compile_s"]) if row["timed"] else "-"] for row in rows
-        ]  # fmt: skip
-        head = ["KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
-        output.table(head, cells, frozenset({1, 2, 3, 4}))
-    return contract.partly(True, asker.unreadable)
+
+        def look(place: str) -> None:
+            answers[place] = asker.ask(protocol.SUM, place=place, select=select)
+
+        failed = at_each(places, look)
+    cells = []
+    for place, answer in answers.items():
+        sums = {name: value for name, value in answer.items() if name != "kinds"}
+        rows = [*answer["kinds"], cast("msg.SumKind", {"kind": "total", **sums})]
+        if args.json:
+            output.emit_all(_of_place(place if several else None, rows))
+            continue
+        for row in rows:
+            compiled = say.seconds(row["compile_s"]) if row["timed"] else "-"
+            cells.append([*([place] if several else []), *_held_in(row, False), compiled])
+    if not args.json:
+        head = [*(["PLACE"] if several else []), "KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
+        output.table(head, cells, frozenset(range(len(head) - 4, len(head))))
+    for error in failed:
+        output.complain(error)
+    return contract.partly(True, failed or asker.unreadable)
 
 
 def _orphans_of(orphans: Orphans) -> str:

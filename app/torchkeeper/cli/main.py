@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
-from torchkeeper.cli import contract, output
+from torchkeeper.cli import contract, output, screen
+from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
@@ -119,6 +120,11 @@ class Parser(argparse.ArgumentParser):
         """Whether it is an option, or the beginning of one, which is taken for it."""
         return any(name.startswith(option) for name in self._option_string_actions)
 
+    def leaves(self) -> list[Parser]:
+        """This parser, or those of its parts, and theirs."""
+        parts = [part for parts in self._commands() for part in parts.values()]
+        return [leaf for part in parts for leaf in part.leaves()] or [self]
+
     def _commands(self) -> list[dict[str, Parser]]:
         return [
             {name: one for name, one in action.choices.items() if isinstance(one, Parser)}
@@ -148,6 +154,10 @@ def run(argv: list[str]) -> int:
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
+    if "_ARGCOMPLETE" in os.environ:
+        from torchkeeper.cli.completion import answer
+
+        answer(parser_of)
     if argv[:1] == ["help"] and (told := contract.TOPICS.get(" ".join(argv[1:]))):
         output.lines(told())
         return DONE
@@ -172,7 +182,7 @@ def _run(argv: list[str]) -> int:
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         output.begin(argv[0] if argv[0] in COMMANDS else "options")
-        args = _parser(argv[0]).parsed(argv if argv[0] == "run" else _joined(argv))
+        args = parser_of(argv[0]).parsed(argv if argv[0] == "run" else joined(argv))
         if part := getattr(args, "part", ""):
             output.begin(f"{argv[0]} {part}")
     # Only here, as the next: they take longer to load than --version and --help take.
@@ -183,7 +193,8 @@ def _run(argv: list[str]) -> int:
     try:
         if args is None:
             return _window([word for word in argv if word != ALONE], ALONE in argv)
-        with signals_as_interrupts():
+        screen.settle(args)
+        with signals_as_interrupts(), screen.paged():
             code: int = args.run(args)
             sys.stdout.flush()
             return code
@@ -192,7 +203,7 @@ def _run(argv: list[str]) -> int:
         return contract.of_problem(error.code)
     except KeyboardInterrupt as interrupt:
         with contextlib.suppress(OSError):  # the terminal may be gone
-            output.note("torchkeeper: Cancelled.")
+            output.warn("torchkeeper: Cancelled.")
             output.emit_error(args, UserError("Cancelled.", code="cancelled"))
         ended = interrupt.number if isinstance(interrupt, Ended) else signal.SIGINT
         return contract.SIGNAL + ended
@@ -206,7 +217,7 @@ def _run(argv: list[str]) -> int:
         return contract.NO
 
 
-def _joined(argv: list[str]) -> list[str]:
+def joined(argv: list[str]) -> list[str]:
     """The arguments with a filter, or a number, joined to its option: it may start with a dash."""
     joined: list[str] = []
     for argument in argv:
@@ -239,7 +250,7 @@ def _window(files: list[str], alone: bool) -> int:
     except UserError as error:
         if files or (how := _windowless(error.code)) is None:
             raise
-    _parser("").print_help()
+    parser_of("").print_help()
     output.line(f"\n{how}")
     return DONE
 
@@ -291,7 +302,7 @@ def add_help(command: argparse.ArgumentParser) -> None:
 def help_(args: argparse.Namespace) -> int:
     """torchkeeper help TOPIC; or with options that it does not have."""
     if not args.command:
-        _parser("help").print_help()
+        parser_of("help").print_help()
         return DONE
     from torchkeeper.cli import manual
 
@@ -299,34 +310,47 @@ def help_(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _parser(chosen: str) -> Parser:
+def parser_of(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
     about = "See, warm, bundle and purge torch.compile caches. Without a command, opens the "
     about += "window; with files, opens it on them."
-    parser = Parser(prog="torchkeeper", description=about, epilog=FILTER_HELP)
+    more = "“torchkeeper help COMMAND” says more of one, with examples."
+    parser = Parser(
+        prog="torchkeeper", usage="%(prog)s [OPTION] [FILE ...] | COMMAND ...",
+        description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{FILTER_HELP}",
+        formatter_class=Blocks,
+    )  # fmt: skip
     version = f"torchkeeper {torchkeeper.__version__}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
                         "one that is open opens the files")  # fmt: skip
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, help=argparse.SUPPRESS,
+                                     prog="torchkeeper")  # fmt: skip
     # Where one is chosen the others are not shown, and to make them takes as long as all the rest.
     alone = chosen == "--version" or (chosen in COMMANDS and chosen != "help")
-    for name, (where, help_text) in COMMANDS.items():
+    for name, one in COMMANDS.items():
         if alone and name != chosen:
             continue
         command = commands.add_parser(
-            name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".",
-            epilog="\n".join(filter(None, [FILTER_HELP if name in _FILTERED else "",
-                                          contract.beyond(name)])) or None,
+            name, description=one.about[0].upper() + one.about[1:] + ".", formatter_class=Blocks,
+            epilog="\n\n".join(filter(None, [FILTER_HELP if one.filtered else "",
+                                             contract.beyond(name)])) or None,
         )  # fmt: skip
         if name == chosen:
-            module, _, function = where.partition(":")
+            module, _, function = one.where.partition(":")
             loaded = importlib.import_module(f"torchkeeper.cli.{module}")
             getattr(loaded, f"add_{name.replace('-', '_')}")(command)
             if function:
                 command.set_defaults(run=getattr(loaded, function))
-            if name not in _WITHOUT_JSON:
+            if one.json:
                 output.add_json(command)
+            if one.lists:
+                command.add_argument("--no-pager", dest="pager", action="store_false", help="print "
+                                     "all at once on a terminal, too")  # fmt: skip
+            for leaf in command.leaves() if name != "help" else ():
+                output.add_common(leaf)
+            said = [command.epilog, examples(name)]
+            command.epilog = "\n\n".join(filter(None, said)) or None
     return parser
 
 
@@ -362,58 +386,3 @@ def drawing() -> Draw:
 
         raise display.missing(error) from error
     return draw
-
-
-_FILTERED = ("ls", "check", "copy", "export", "purge", "ttl")
-
-#: Those that print no JSON, have parts that do, or say more of it.
-_WITHOUT_JSON = ("help", "run", "recipe", "signers", "config", "shots")
-
-#: Each command's module in this package and function there, and what it is for; one without a
-#: function has parts, each with its own.
-COMMANDS = {
-    "help": ("main:help_", "say what a command does and takes, or print a page of the manual"),
-    "places": ("looking:places", "list the caches found on this machine"),
-    "ls": ("looking:ls", "list the entries of a place"),
-    "du": ("looking:du", "sum up a place by kind, and its trash"),
-    "overview": (
-        "overviewing:overview",
-        "sum up all places: what they hold, what is usable, what could go",
-    ),
-    "show": ("entries:show", "show all that is known of an entry"),
-    "check": (
-        "entries:check",
-        "say of each entry of a place whether it will be used here, and who else can change it",
-    ),
-    "explain": ("entries:explain", "say why an entry is used here or not, or how two differ"),
-    "env": ("entries:env", "list the interpreters with torch, and what decides there"),
-    "warm": ("warming:warm", "compile recipes into a place, and take it on from there"),
-    "recipe": ("warming:", "show, check, write and keep recipes"),
-    "verify": ("verifying:verify", "run a recipe with nothing but a place or bundle, and compare"),
-    "prepare": (
-        "telling:prepare",
-        "build ahead what PyTorch builds once before CPU programs start",
-    ),
-    "run": ("running:run", "run a program, then say which graphs were in the cache, and why not"),
-    "runs": ("running:kept_runs", "list the programs that were run, with hits and misses"),
-    "jobs": ("history:jobs", "list what the window is at and has done, and what came of it"),
-    "copy": ("bundles:copy", "copy entries from any place to any other"),
-    "export": ("bundles:export", "write entries to a bundle"),
-    "import": ("bundles:import_", "place the entries of a bundle in a cache"),
-    "sign": ("signing:sign", "sign a bundle with an SSH key"),
-    "signers": ("signing:", "say whose signatures are trusted, and whether one is needed"),
-    "inspect": ("bundles:inspect", "list what is in a bundle or mega-cache"),
-    "purge": ("removing:purge", "move entries to the trash; on a server, remove them for good"),
-    "undo": ("removing:undo", "put the latest purge back"),
-    "trash": ("removing:trash", "show the trash of a place, or empty it"),
-    "recover": ("removing:recover", "complete what was cut off in a folder"),
-    "server": ("servers:server", "say how a Redis server is, and what that means"),
-    "doctor": ("doctor:doctor", "say what is wrong with the caches of this machine, and mend it"),
-    "ttl": ("servers:ttl", "say how long a Redis server keeps entries"),
-    "config": ("config:", "show, check and carry the settings of the caches, as profiles"),
-    "install-desktop": (
-        "desktop:install_desktop",
-        "put the app into the menus of the desktop, and have it open bundles",
-    ),
-    "shots": ("main:shots", "save pictures of the window"),
-}

@@ -8,10 +8,12 @@ import json
 import os
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from torchkeeper.cli import screen
 from torchkeeper.cli.contract import schema_of
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import SHORT, UserError, printable, user_error, visible
@@ -38,6 +40,42 @@ def add_json(command: argparse.ArgumentParser) -> None:
     flag(command, "--json", "print one JSON object a line")
 
 
+def add_common(command: argparse.ArgumentParser) -> None:
+    """How much a command says."""
+    how = command.add_mutually_exclusive_group()
+    how.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors and the "
+                     "answer, and not how far it is")  # fmt: skip
+    how.add_argument("-v", "--verbose", action="store_true", help="say all that is otherwise cut: "
+                     "each entry that is left out, each secret, the whole of a log")  # fmt: skip
+
+
+def add_table(command: argparse.ArgumentParser, names: Sequence[str], limit: bool = False) -> None:
+    """What is to be printed of a table. names: of its columns; limit: whether it is a list."""
+
+    def chosen(text: str) -> list[str]:
+        wanted = [name.strip() for name in text.split(",")]
+        for name in wanted:
+            if name not in names:
+                raise argparse.ArgumentTypeError(
+                    f"there is no column {printable(name)!r}; there are {', '.join(names)}"
+                )
+        return wanted
+
+    add = command.add_argument
+    which = add("--columns", metavar="COL,…", type=chosen, help=f"these columns in this order, of "
+                f"{', '.join(names)}")  # fmt: skip
+    which.columns = names  # type: ignore[attr-defined]  # for completion
+    flag(command, "--no-header", "print rows alone: no headings, and no line that sums up")
+    if limit:
+        add("--limit", metavar="N", type=_count, dest="rows", help="the first N rows only")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError("it is no number from 0 on")
+    return int(text)
+
+
 def describe(command: argparse.ArgumentParser, about: str, more: str) -> None:
     """What the help of a command says before its arguments and after them, in these lines."""
     command.description, command.epilog = about, more
@@ -59,13 +97,23 @@ def line(text: str = "") -> None:
     """A line on standard output, or several. What a terminal would obey, or hide, or cannot be
     encoded is made visible, never lost: names may be a stranger's.
     """
-    sys.stdout.write(visible(text) + "\n")
+    screen.out().write(visible(text) + "\n")
 
 
 def note(text: str) -> None:
-    """A line on standard error, or several, as ``line`` has them."""
-    sys.stderr.write(visible(text) + "\n")
-    sys.stderr.flush()
+    """A line on standard error, or several, as ``line`` has them; none with --quiet."""
+    if not screen.now.quiet:
+        warn(text)
+
+
+def warn(text: str, colour: str = "") -> None:
+    """The same with --quiet, too: what is wrong; colour: what the first word has on a terminal."""
+    stream = screen.err()
+    first, space, rest = visible(text).partition(" ")
+    if colour and screen.coloured(sys.stderr):
+        first = screen.paint(first, colour)
+    stream.write(f"{first}{space}{rest}\n")
+    stream.flush()
 
 
 def notes(texts: Iterable[str]) -> None:
@@ -110,6 +158,12 @@ def result(args: argparse.Namespace, values: Mapping[str, object], said: str) ->
     if args.json:
         emit({"result": values})
     else:
+        closing(said)
+
+
+def closing(said: str) -> None:
+    """A line that sums up what was listed, if there is something to say."""
+    if said and screen.now.header:
         line(said)
 
 
@@ -142,30 +196,98 @@ def report(args: argparse.Namespace | None, error: UserError) -> None:
 
 
 def complain(error: UserError) -> None:
-    note(f"torchkeeper: {error.what}")
-    notes(f"  {text}" for part in (error.why, error.remedy) for text in part.splitlines())
+    warn(f"torchkeeper: {error.what}", screen.COLOURS["error"])
+    for part in (error.why, error.remedy):
+        for text in part.splitlines():
+            warn(f"  {text}")
 
 
-def table(
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    right: frozenset[int],
-    widths: list[int] | None = None,
-) -> list[int]:
-    """Columns as wide as their cells, or so wide; the last one is cut where a terminal ends. The
-    widths are the result. Without a head the rows go on with a table that was begun before.
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
+    """Columns as wide as their cells, as ``Table`` has them."""
+    Table(head, right).print(rows)
+
+
+#: The column that says what an entry is: it is never cut.
+NAME = "NAME"
+
+
+def column_names(head: Sequence[str]) -> list[str]:
+    """The names of columns with these headings, as --columns takes them."""
+    return [heading.lower().replace(" ", "-") for heading in head]
+
+
+class Table:
+    """Columns that are as wide as their cells in what is printed first. Where a person reads them
+    on a terminal, some are left out to make room for names, and the last one is cut, but no name.
+    --columns, --no-header and --limit are heeded. spare: the headings of those that make room, the
+    first first. names: of the columns, where they are not their headings.
     """
-    cells = [_safe(row) for row in ([head, *rows] if head else rows)]
-    widths = widths or [max(map(len, column)) for column in zip(*cells, strict=True)]
-    # One format for a row of a hundred thousand takes a quarter of the time of one for each cell.
-    shape = "  ".join(f"%{'' if n in right else '-'}{width}s" for n, width in enumerate(widths))
-    limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    texts = []
-    for row in cells:
-        text = (shape % row).rstrip()
-        texts.append(text[: limit - 1] + "…" if limit and len(text) > limit else text)
-    lines(texts)
-    return widths
+
+    def __init__(
+        self, head: Sequence[str], right: frozenset[int], spare: Sequence[str] = (),
+        names: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        self._head, self._right, self._spare = tuple(head), right, spare
+        self._names = names or column_names(head)
+        self._left = screen.now.limit
+        #: Which columns are printed, by their place, and how wide each is; empty before that.
+        self._which: list[int] = []
+        self._widths: list[int] = []
+
+    def print(self, rows: Sequence[Sequence[str]]) -> None:
+        """Some rows more, with the headings before the first."""
+        if self._left is not None:
+            rows = rows[: self._left]
+            self._left -= len(rows)
+        cells = [_safe(row) for row in rows]
+        if not self._widths:
+            self._widths = [max(map(len, one)) for one in zip(self._head, *cells, strict=True)]
+            self._which = self._fitting()
+            if screen.now.header:
+                cells = [self._head, *cells]
+        if self._which:
+            self._print(cells)
+
+    def _fitting(self) -> list[int]:
+        """The columns that were asked for, or those that there is room for."""
+        if screen.now.columns:
+            return [self._names.index(x) for x in screen.now.columns if x in self._names]
+        which = list(range(len(self._head)))
+        if screen.shown():
+            room = shutil.get_terminal_size().columns + 2
+            for heading in self._spare:
+                if heading in self._head and sum(self._widths[n] + 2 for n in which) > room:
+                    which.remove(self._head.index(heading))
+        return which
+
+    def _print(self, cells: list[tuple[str, ...]]) -> None:
+        # One format for a row of a hundred thousand takes a quarter of the time of one for each
+        # cell.
+        shape = "  ".join(
+            f"%{'' if n in self._right else '-'}{self._widths[n]}s" for n in self._which
+        )
+        if len(self._which) < len(self._head) or self._which != sorted(self._which):
+            cells = [tuple(row[n] for n in self._which) for row in cells]
+        texts = [(shape % row).rstrip() for row in cells]
+        heads = [self._head[n] for n in self._which]
+        if screen.shown() and heads[-1] != NAME:
+            room = shutil.get_terminal_size().columns
+            texts = [x if len(x) <= room else x[: room - 1] + "…" for x in texts]
+        if "VERDICT" not in heads or not screen.coloured(sys.stdout):
+            lines(texts)
+            return
+        at = heads.index("VERDICT")
+        start = sum(self._widths[n] + 2 for n in self._which[:at])
+        for text, row in zip(texts, cells, strict=True):
+            painted(text, start, row[at])
+
+
+def painted(text: str, start: int, word: str) -> None:
+    """A line, of which a word that begins there has its colour, if it has one."""
+    shown, end = visible(text), start + len(word)
+    if colour := screen.COLOURS.get(word):
+        shown = shown[:start] + screen.paint(shown[start:end], colour) + shown[end:]
+    screen.out().write(shown + "\n")
 
 
 def _safe(row: Sequence[str]) -> tuple[str, ...]:
@@ -177,11 +299,14 @@ def _safe(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def left_lines(left: Sequence[LeftFinding]) -> list[str]:
-    """What was not taken, a line for each reason, with how many and one example."""
+    """What was not taken, a line for each reason, with how many and one example; with --verbose a
+    line for each.
+    """
     reasons: dict[tuple[str, str], list[LeftFinding]] = {}
     for one in left:
         # What is broken is so in several ways.
-        reasons.setdefault((one["code"], str(one["params"].get("problem"))), []).append(one)
+        which = str(len(reasons)) if screen.now.verbose else one["code"]
+        reasons.setdefault((which, str(one["params"].get("problem"))), []).append(one)
     lines = []
     for first, *others in reasons.values():
         error = user_error(first["code"], first["params"])
@@ -192,29 +317,70 @@ def left_lines(left: Sequence[LeftFinding]) -> list[str]:
 
 
 class Progress:
-    """A line that is rewritten on a terminal, and nothing elsewhere."""
+    """A line that is rewritten on a terminal, and nothing elsewhere. A thread shows what came last,
+    and for how many seconds nothing else has: the line moves however long something takes.
+    """
 
     def __init__(self, quiet: bool) -> None:
-        self._shown = not quiet and sys.stderr.isatty()
-        self._last = 0.0
-        self._width = 0
+        self._quiet = quiet
+        self._text, self._since, self._drawn, self._width = "", 0.0, 0.0, 0
+        # Signals are handled in the midst of it.
+        self._lock = threading.RLock()
+        self._stop: threading.Event | None = None
 
     def update(self, text: str) -> None:
-        """Show the text, ten times a second at most."""
-        now = time.monotonic()
-        if self._shown and now - self._last > 0.1:
-            self._last = now
-            columns = shutil.get_terminal_size().columns
-            shown = printable(text, columns)[: columns - 1]
+        """Show the text, ten times a second at most, the last one in any case; an empty one when
+        something has taken long.
+        """
+        if self._quiet or not screen.rewrites():
+            return
+        with self._lock:
+            now = time.monotonic()
+            if text != self._text or self._stop is None:
+                self._text, self._since = text, now
+            if text and now - self._drawn > 0.1:
+                self._draw(now)
+            if self._stop is None:
+                self._stop = threading.Event()
+                threading.Thread(target=self._tick, args=(self._stop,), daemon=True).start()
+
+    def _tick(self, stop: threading.Event) -> None:
+        while not stop.wait(0.5):
+            with self._lock:
+                if not stop.is_set():
+                    self._draw(time.monotonic())
+
+    def _draw(self, now: float) -> None:
+        seconds = int(now - self._since)
+        waited = f"{seconds} s" if seconds >= 2 else ""
+        text = "; ".join(filter(None, [self._text or (waited and "at work"), waited]))
+        columns = shutil.get_terminal_size().columns
+        shown = printable(text, columns)[: columns - 1]
+        if shown:
             sys.stderr.write("\r" + shown.ljust(self._width))
             sys.stderr.flush()
-            self._width = len(shown)
+        self._width, self._drawn = len(shown), now
 
     def clear(self) -> None:
-        if self._shown and self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
-            self._width = 0
+        with self._lock:
+            if self._stop is not None:
+                self._stop.set()
+                self._stop = None
+            if self._width:
+                sys.stderr.write("\r" + " " * self._width + "\r")
+                sys.stderr.flush()
+                self._width = 0
+
+
+@contextlib.contextmanager
+def waiting(text: str, quiet: bool) -> Iterator[None]:
+    """While it lasts, a terminal shows what is waited for, and how long."""
+    progress = Progress(quiet)
+    progress.update(text)
+    try:
+        yield
+    finally:
+        progress.clear()
 
 
 def confirm(question: str) -> bool:

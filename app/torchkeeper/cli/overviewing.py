@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import measured
-from torchkeeper.cli import contract, looking, output
+from torchkeeper.cli import contract, looking, output, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.removing import How, know_all
 from torchkeeper.cli.removing import measure as read_as
@@ -24,12 +24,19 @@ from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import OverviewResult
     from torchkeeper.engine.messages.verdicts import KnowParams
+
+
+#: The headings of its tables: of places, of kinds, and of what could go.
+_SUMS = ("ENTRIES", "CONTENT", "COMPILE", "USABLE")
+_PLACES = ("PLACE", *_SUMS, "TRASH ON DISK", "FREE")
+_KINDS = ("KIND", *_SUMS)
+_GOES = ("COULD GO", "ENTRIES", "BESIDE", "FREES", "BY")
 
 
 def add_overview(command: argparse.ArgumentParser) -> None:
@@ -42,6 +49,8 @@ def add_overview(command: argparse.ArgumentParser) -> None:
         f"long counts as unused, by default {dead.DAYS}d")  # fmt: skip
     add("--keep", metavar="SIZE", type=read_as(query.bytes_in), help="how much each place may "
         "keep: what was used longest ago could go")  # fmt: skip
+    every = dict.fromkeys(output.column_names([*_PLACES, *_KINDS, *_GOES]))
+    output.add_table(command, list(every))
     output.flag(command, "--facts", "also what the keys of servers do not tell, which takes long: "
                 "torch, what is usable, what could go")  # fmt: skip
 
@@ -171,7 +180,6 @@ def _result(heard: Overview, envs: _Envs) -> Mapping[str, object]:
 
 def _print(heard: Overview, told: list[PlaceTold], how: How) -> None:
     parts = {part.value: part.totals for part in heard.groups("place")}
-    head = ["PLACE", "ENTRIES", "CONTENT", "COMPILE", "USABLE", "TRASH ON DISK", "FREE"]
     rows = []
     for place in told:
         if place.problem is not None:
@@ -186,16 +194,28 @@ def _print(heard: Overview, told: list[PlaceTold], how: How) -> None:
         size = sum(place.trash_bytes for place in told)
         rows.append(["total", *_cells(heard.totals), say.size(size) if size else "-", ""])
     if rows:
-        output.table(head, rows, frozenset({1, 2, 3, 4, 5, 6}))
+        _table(_PLACES, rows, frozenset({1, 2, 3, 4, 5, 6}))
     kinds = heard.groups("kind")
     if kinds:
-        output.line()
+        _gap()
         every = [*kinds, Part("total", heard.totals)]
         cells = [[part.value, *_cells(part.totals)] for part in every]
-        output.table(["KIND", *head[1:5]], cells, frozenset({1, 2, 3, 4}))
+        _table(_KINDS, cells, frozenset({1, 2, 3, 4}))
     if apart := say.apart(heard.totals.counts):
-        output.line(f"and {apart}, {say.content(heard.totals.apart_bytes)}")
+        output.closing(f"and {apart}, {say.content(heard.totals.apart_bytes)}")
     _print_reclaim(heard, told, how)
+
+
+def _gap() -> None:
+    """What is between two tables, where several are read."""
+    if screen.now.header and not screen.now.columns:
+        output.line()
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int]) -> None:
+    """One of the tables, where it has all the columns that were asked for."""
+    if set(screen.now.columns) <= set(output.column_names(head)):
+        output.table(head, rows, right)
 
 
 def _cells(one: Totals) -> list[str]:
@@ -213,11 +233,11 @@ def _print_reclaim(heard: Overview, told: list[PlaceTold], how: How) -> None:
         if (one := heard.reclaim(at.place).get(reason)) is not None and one.some
     ]  # fmt: skip
     if rows:
-        output.line()
-        output.table(["COULD GO", "ENTRIES", "BESIDE", "FREES", "BY"], rows, frozenset({1, 3}))
+        _gap()
+        _table(_GOES, rows, frozenset({1, 3}))
         parts = [one.told for at in told for one in heard.reclaim(at.place).values()]
         could = heard.reclaimable().told
-        output.line(dead.together(parts, could) or f"Together {say.held_of(could)}.")
+        output.closing(dead.together(parts, could) or f"Together {say.held_of(could)}.")
 
 
 def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:

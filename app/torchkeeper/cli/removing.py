@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measured, tally
-from torchkeeper.cli import contract, looking, output
+from torchkeeper.cli import contract, listing, looking, output
 from torchkeeper.cli.asking import Asker, asking, completing, say_finding
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
@@ -94,9 +94,9 @@ def purge(args: argparse.Namespace) -> int:
         chosen = chosen_dead(args, engine)
         judged = bool(chosen.select.get("envs"))
         shown = args.dry_run or not args.yes
-        rows: Plan | looking.Rows = Plan(args.json)
+        rows: Plan | listing.Rows = Plan(args.json)
         if not chosen:
-            rows = looking.Rows(args.json, unsorted=scheme.lazy, judged=judged)
+            rows = listing.Rows(args.json, unsorted=scheme.lazy, judged=judged)
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
         if scheme.local and not args.dry_run:
             # What was cut off comes first: otherwise a half would be planned, and the rest stay.
@@ -340,7 +340,7 @@ class Plan:
     def take(self, rows: list[msg.PlanPurgeRow]) -> None:
         for row in rows:
             fields = entry_from_json(row).to_json()
-            order = looking.SORTS["kind"](fields), fields["path"]
+            order = listing.SORTS["kind"](fields), fields["path"]
             why, used = row["because"], row["last_used"]
             self._rows.append((order, {**fields, "because": why, "last_used": used}))
 
@@ -354,8 +354,8 @@ class Plan:
 
     def _cells(self, row: msg.PlanPurgeRow) -> list[str]:
         used = "-" if row["last_used"] is None else say.ago(row["last_used"])
-        cells = [row["kind"], row["key"][:12], say.size(row["size"]), used, row["torch"] or "-"]
-        return [*cells, dead.because(row), row["name"] or "-"]
+        about = [row["kind"], listing.short(row["key"]), say.size(row["size"]), used]
+        return [*about, row["torch"] or "-", dead.because(row), row["name"] or "-"]
 
 
 def suggest(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.cli import applying, looking, output, recording
+from torchkeeper.cli import applying, looking, output, recording, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.client import paths, temporary
 from torchkeeper.client.engines import interpreters
@@ -255,7 +255,12 @@ def _doubts(result: ExplainTraceResult) -> Iterator[str]:
         yield f"Of {there:,} graphs that were there, {read:,} were looked at, the newest."
 
 
+#: The headings of the list.
+_HEAD = ("ID", "WHEN", "HITS", "MISSES", "UNCACHEABLE", "SPENT", "SAVED", "EXIT", "COMMAND")
+
+
 def add_runs(command: argparse.ArgumentParser) -> None:
+    output.add_table(command, output.column_names(_HEAD), limit=True)
     command.add_argument("ident", metavar="ID", nargs="?", help="show this run again: the "
                          "beginning of its id, or “last”")  # fmt: skip
     output.flag(command, "--forget", "remove the run from the list; “all” is every run")
@@ -278,11 +283,11 @@ def kept_runs(args: argparse.Namespace) -> int:
     kept = runs.kept()
     if args.json:
         output.emit_all(
-            {k: v for k, v in one.to_json().items() if k != "graphs"} for one in kept.runs
+            {k: v for k, v in one.to_json().items() if k != "graphs"}
+            for one in kept.runs[: screen.now.limit]
         )
     elif kept.runs:
-        head = ["ID", "WHEN", "HITS", "MISSES", "UNCACHEABLE", "SPENT", "SAVED", "EXIT", "COMMAND"]
-        output.table(head, list(map(_row, kept.runs)), frozenset(range(2, 8)))
+        output.table(_HEAD, list(map(_row, kept.runs)), frozenset(range(2, 8)))
     totals = {name: sum(one.totals[name] for one in kept.runs) for name in runs.TOTALS}
     count = say.count(len(kept.runs), "run", "runs")
     more = f"; {say.count(kept.damaged, 'file', 'files')} damaged" if kept.damaged else ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _HELP = """\
 examples:
   torchkeeper export cache -o model.torchcache --sign ~/.ssh/id_ed25519
+  torchkeeper sign model.torchcache --key ~/.ssh/id_ed25519    a bundle that is there
   torchkeeper signers add team@example.org team.pub    on the machine that imports
   torchkeeper signers require on                       import nothing else from now on
 

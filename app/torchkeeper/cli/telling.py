@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from torchkeeper.cli import looking, output
+from torchkeeper.cli import looking, output, screen
 from torchkeeper.cli.asking import Asker, asking, say_finding
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.words import causes, found, outcomes, preparing, say
@@ -98,14 +98,15 @@ def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding])
         said = causes.uncached(row["bypasses"])
         output.note(printable(f"{row.get('recipe')}: {row.get('name')}: {said}."))
         _say_uncached(live.uncached.get(row["index"], ()))
-    for row in failed[:_SHOWN]:
-        output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
+    most = len(failed) if screen.now.verbose else _SHOWN
+    for row in failed[:most]:
+        output.warn(printable(f"{row.get('recipe')}: {row.get('name')}"))
         output.complain(error := error_of(row))
         _say_uncached(live.uncached.get(row["index"], ()))
         if error.code not in _SAYS_ALL:
             _say_log(row.get("log") or [])
-    if len(failed) > _SHOWN:
-        output.note(f"and {len(failed) - _SHOWN:,} more that failed; --json has them all")
+    if len(failed) > most:
+        output.warn(f"and {len(failed) - most:,} more that failed; --verbose has them all")
 
 
 def error_of(row: CellFinding) -> UserError:
@@ -122,7 +123,7 @@ def _say_uncached(graphs: Sequence[Uncached]) -> None:
 def _say_log(log: Sequence[str]) -> None:
     if log:
         output.note("  the end of its log:")
-    for text in log[-_TAIL:]:
+    for text in log if screen.now.verbose else log[-_TAIL:]:
         output.note(f"    {printable(text)}")
 
 
@@ -148,7 +149,7 @@ class Live:
         self._say = saying()
         self.rows: dict[int, CellFinding] = {}
         self.uncached: dict[int, list[Uncached]] = {}
-        self._log: deque[str] = deque(maxlen=_TAIL)
+        self._log: deque[str] = deque(maxlen=None if screen.now.verbose else _TAIL)
         #: What each cell that is being compiled is at, by its index.
         self._at: dict[int, str] = {}
         asker.on_finding, asker.aside = self, self.now

@@ -36,6 +36,8 @@ SWEEPING = 0.05
 _SHORT = 4000
 #: Seconds between two words about how far a request is: there may be one for each of many files.
 TELLING = 0.05
+#: Steps that are few enough to be told each.
+FEW = 100
 #: Rows in the first message that has any: somebody waits for something to look at.
 FIRST_ROWS = 100
 
@@ -61,15 +63,21 @@ class _Request(Report):
         self.cancelled = threading.Event()
         self._begun = False
         self._told = ("", 0.0)
+        #: What was not told, as it came too soon after something else.
+        self._untold: tuple[int, int | None, str] | None = None
 
     def send(self, kind: str, **body: Any) -> None:
         self._out.send({"type": kind, "id": self._ident, **body})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         now = time.monotonic()
-        if done == total or unit != self._told[0] or now - self._told[1] >= TELLING:
-            self._told = unit, now
+        # Of a few steps each may take long, so that none may hide behind the one before.
+        few = total is not None and total <= FEW
+        if few or done == total or unit != self._told[0] or now - self._told[1] >= TELLING:
+            self._told, self._untold = (unit, now), None
             self.send("progress", done=done, total=total, unit=unit)
+        else:
+            self._untold = done, total, unit
 
     def rows(self, rows: Sequence[Mapping[str, object]]) -> None:
         start = 0
@@ -95,6 +103,8 @@ class _Request(Report):
     def check(self) -> None:
         if self.cancelled.is_set():
             raise Cancelled
+        if self._untold is not None:  # by now it may be time
+            self.progress(*self._untold)
 
 
 #: A request, its operation, and its parameters before they are checked.

@@ -1,0 +1,168 @@
+"""Completion in shells. argcomplete finds out which word is wanted; what it may be is said here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.cli.commands import COMMANDS
+from torchkeeper.stores.names import scheme_of
+
+SHELLS = ("bash", "zsh", "fish")
+#: Seconds after which keys of a place are not waited for, and the most that are offered.
+_PATIENCE, _MOST = 3.0, 500
+_STATES = ("broken", "unread", "orphan", "foreign", "usable", "conditional", "unknown", "unsafe",
+           "stale")  # fmt: skip
+_FILTERS = (
+    *(f"kind:{kind}" for kind in KINDS), *(f"is:{state}" for state in _STATES), "torch:", "device:",
+    "size>", "age>", "compile>", "owner:", "used>", "expires<",
+)  # fmt: skip
+
+
+def add_completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument("shell", metavar="SHELL", choices=SHELLS, help=f"one of "
+                         f"{', '.join(SHELLS)}")  # fmt: skip
+
+
+def completion(args: argparse.Namespace) -> int:
+    """torchkeeper completion: the script that a shell reads once."""
+    from argcomplete.shell_integration import shellcode
+
+    sys.stdout.write(shellcode(["torchkeeper"], shell=args.shell) + "\n")
+    return 0
+
+
+def answer(parser_of: Callable[[str], argparse.ArgumentParser]) -> NoReturn:
+    """Tell the shell that asks, by its variables, what the word at the cursor may be."""
+    import argcomplete
+    from argcomplete.completers import SuppressCompleter
+
+    line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT") or "0") or None]
+    words = line.split()
+    chosen = words[1] if len(words) > 1 and words[1] in COMMANDS else ""
+    parser = parser_of(chosen)
+    for one in _parsers(parser):
+        for action in one._actions:
+            values = _values_of(action)
+            if values is not None:
+                action.completer = values  # type: ignore[attr-defined]  # argcomplete's way
+    nothing = SuppressCompleter()
+    argcomplete.autocomplete(
+        parser, always_complete_options=False, default_completer=nothing, print_suppressed=True
+    )
+    sys.exit(1)  # nobody asked
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterable[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for part in action.choices.values():
+                yield from _parsers(part)
+
+
+#: What is asked for the values of a word: what is typed of it, and what was understood before it.
+Values = Callable[..., list[str]]
+
+
+def _values_of(action: argparse.Action) -> Values | None:
+    """What knows the values of an argument; None for those that argparse knows."""
+    if action.choices is not None or action.nargs == 0:
+        return None
+    if action.dest == "command":  # of help
+        return lambda **_: list(COMMANDS)
+    name = str(action.metavar)
+    if name == "KEY" and action.option_strings:  # that of ssh
+        return _files
+    return _VALUES.get(name, _files if name in _PATHS else _nothing)
+
+
+_PATHS = ("FILE", "DIR", "RECIPE", "PYTHON", "SOURCE", "PUBLICKEY", "COMMAND")
+
+
+def _nothing(**_: object) -> list[str]:
+    return []
+
+
+def _files(prefix: str = "", **_: object) -> list[str]:
+    """Files and folders, the latter with a slash, that begin so."""
+    folder, name = os.path.split(prefix)
+    try:
+        with os.scandir(os.path.expanduser(folder) or ".") as found:
+            some = sorted((one.name, one.is_dir()) for one in found)
+    except OSError:
+        return []
+    begins = os.path.join(folder, "")
+    return [
+        begins + each + ("/" if is_folder else "")
+        for each, is_folder in some
+        if each.startswith(name) and (name.startswith(".") or not each.startswith("."))
+    ]
+
+
+def _known_places() -> list[str]:
+    from torchkeeper.client.kept import protected
+    from torchkeeper.stores import places
+
+    found = [one.path for one in places.find() if one.exists]
+    return list(dict.fromkeys([*found, *protected.protected()]))
+
+
+def _places(prefix: str = "", **_: object) -> list[str]:
+    known = [place for place in _known_places() if place.startswith(prefix)]
+    return [*known, *(name for name in _files(prefix) if name not in known)]
+
+
+def _servers(**_: object) -> list[str]:
+    return [place for place in _known_places() if not scheme_of(place).local]
+
+
+def _keys(prefix: str = "", **given: object) -> list[str]:
+    """The keys of the place that was named, where that is a folder or a file here."""
+    from torchkeeper.client.engines.process import Engine
+    from torchkeeper.engine import protocol
+
+    place = getattr(given.get("parsed_args"), "place", None)
+    if not place or not scheme_of(place).local:
+        return []
+    late = threading.Timer(_PATIENCE, os._exit, (1,))  # the engine ends with us
+    late.daemon = True
+    late.start()
+    rows: list[dict[str, object]] = []
+    with Engine() as engine:
+        engine.call(
+            protocol.LIST, {"place": place, "filter": ""},
+            lambda message: rows.extend(message.rows) if message.type == "rows" else None,
+        )  # fmt: skip
+    late.cancel()
+    keys = sorted({str(row["key"]) for row in rows if str(row["key"]).startswith(prefix)})
+    return keys[:_MOST]
+
+
+def _profiles(prefix: str = "", **_: object) -> list[str]:
+    from torchkeeper.client.profiles import keeping
+
+    return [*keeping.names(), *_files(prefix)]
+
+
+def _columns(prefix: str = "", **given: object) -> list[str]:
+    """Names of columns, after those that are typed already."""
+    action = given.get("action")
+    before, comma, _ = prefix.rpartition(",")
+    names = getattr(action, "columns", ())
+    return [before + comma + name for name in names if name not in before.split(",")]
+
+
+_VALUES: dict[str, Values] = {
+    **dict.fromkeys(("PLACE", "PLACE2", "SRC", "DST"), _places),
+    "SERVER": _servers,
+    **dict.fromkeys(("KEY", "KEY2"), _keys),
+    "PROFILE": _profiles,
+    "COL,…": _columns,
+    "Q": lambda **_: list(_FILTERS),
+}
