@@ -283,14 +283,8 @@ def test_what_the_pages_tell_one_to_type_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
-        assert "://" in link or (page.parent / link).is_file(), link
-
-
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_no_paragraph_of_the_pages_is_long(page: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```|^<!--.*?-->$", "", page.read_text(), flags=re.M | re.S)
     for paragraph in re.split(r"\n\s*\n", text):
         lines = paragraph.strip().splitlines()
         assert len(lines) <= 5 or lines[0].startswith(("|", "- ")), paragraph
