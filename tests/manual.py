@@ -10,7 +10,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torchkeeper.artifacts.entry import VERDICTS
@@ -101,7 +101,7 @@ def _item(text: str) -> str:
                          break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield "|" + "---|" * len(head)
     yield from (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"

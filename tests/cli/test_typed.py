@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -157,7 +158,7 @@ def kit(shared: Path, clean_291: Path) -> Path:
     (folder / "serve.py").write_text(SERVE)
     shutil.copy(folder / "serve.py", folder / "train.py")
     (folder / "serve.env").write_text("TORCHINDUCTOR_FX_GRAPH_CACHE=1\n")
-    keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "id_ed25519"]
+    keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "id_ed25519")]
     subprocess.run(keygen, check=True, stdin=subprocess.DEVNULL)
     return folder
 
@@ -203,7 +204,8 @@ class Reader:
         for pattern, stand_in in STAND_INS:
             if "{server}" in stand_in and re.search(pattern, line):
                 self._values["server"] = self._request.getfixturevalue("redis")
-            line = re.sub(pattern, lambda _, x=stand_in: x.format(**self._values), line)
+            stands = stand_in.format_map(defaultdict(str, self._values))
+            line = re.sub(pattern, stands.replace("\\", "\\\\"), line)
         return line
 
     def types(self, line: str) -> tuple[int, str]:
