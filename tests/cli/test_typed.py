@@ -45,6 +45,11 @@ if __name__ == "__main__":
     with torch.no_grad():
         print(torch.compile(Net().eval())(torch.randn(32, 64)).sum())
 """
+RECIPE = """
+[[callable]]
+factory = "serve:Net"
+inputs = [{ shape = [4, 64] }]
+"""
 #: What stands for what in a line; the first that fits counts.
 STAND_INS = (
     (r"redis://\w+", "{server}"),
@@ -157,6 +162,9 @@ def kit(shared: Path, clean_291: Path) -> Path:
         os.utime(path, (LONG_AGO, LONG_AGO))
     (folder / "serve.py").write_text(SERVE)
     shutil.copy(folder / "serve.py", folder / "train.py")
+    (folder / "recipes").mkdir()
+    shutil.copy(folder / "serve.py", folder / "recipes" / "serve.py")
+    (folder / "recipes" / "net.toml").write_text(RECIPE)
     (folder / "serve.env").write_text("TORCHINDUCTOR_FX_GRAPH_CACHE=1\n")
     keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "id_ed25519")]
     subprocess.run(keygen, check=True, stdin=subprocess.DEVNULL)
