@@ -303,14 +303,8 @@ def test_what_the_pages_tell_one_to_type_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
-def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
-        assert "://" in link or (page.parent / link).is_file(), link
-
-
-@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
 def test_no_paragraph_of_the_pages_is_long(page: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```|^<!--.*?-->$", "", page.read_text(), flags=re.M | re.S)
     for paragraph in re.split(r"\n\s*\n", text):
         lines = paragraph.strip().splitlines()
         assert len(lines) <= 5 or lines[0].startswith(("|", "- ")), paragraph
@@ -364,42 +358,3 @@ def test_the_journeys_cross_as_many_files_as_they_say() -> None:
     assert len(journeys) == 3
     for title, count, files in journeys:
         assert (title, count) == (title, len(files | request[2]))
-
-
-SERVE = """
-import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self, width: int = 64) -> None:
-        super().__init__()
-        self.one = torch.nn.Linear(width, width)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.relu(self.one(x))
-
-
-if __name__ == "__main__":
-    with torch.no_grad():
-        print(torch.compile(Net().eval())(torch.randn(32, 64)).sum())
-"""
-
-
-@pytest.mark.slow
-def test_the_five_minutes_of_the_readme_work(torch_python: str, tmp_path: Path) -> None:
-    """Typed as they stand there, but for where torchkeeper and the user's Python are."""
-    (tmp_path / "serve.py").write_text(SERVE)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").write_text(f'#!/bin/sh\nexec "{torch_python}" "$@"\n')
-    ours = tmp_path / ".venv" / "bin" / "torchkeeper"
-    ours.parent.mkdir(parents=True)
-    ours.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m torchkeeper "$@"\n')
-    for program in (tmp_path / "bin" / "python", ours):
-        program.chmod(0o755)
-    for line in block("Five minutes with your own model"):
-        done = subprocess.run(
-            ["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True, check=False,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"},
-        )  # fmt: skip
-        assert done.returncode == 0, (line, done.stdout, done.stderr)

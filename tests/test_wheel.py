@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import torchkeeper
+from torchkeeper.client.manual import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
 MAPPED = {"torchkeeper": ROOT / "app/torchkeeper", "torchkeeper/resources": ROOT / "resources"}
@@ -50,7 +51,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, made as packaging/build does: of the sdist, which lies beside it."""
     # Built in a copy, because setuptools leaves build/ and *.egg-info beside pyproject.toml.
     copy = tmp_path_factory.mktemp("clone")
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "LICENSE", *DOCUMENTS):
         shutil.copy(ROOT / name, copy)
     for name in ("app/torchkeeper", "resources"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -87,7 +88,8 @@ def test_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
         helper = opened.getinfo("torchkeeper/client/askpass")
-    assert names == tree()
+    data = f"torchkeeper-{torchkeeper.__version__}.data/data/share/doc/torchkeeper"
+    assert names == tree() | {f"{data}/{name}" for name in DOCUMENTS}
     assert helper.external_attr >> 16 & 0o111 == 0o111, "what ssh-keygen is to run"
 
 

@@ -187,6 +187,7 @@ STATES = {
     "compare-reading compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
     "help": "shortcuts ideas whats-this about bug",
+    "manual": "manual manual-page manual-found manual-nothing",
     "server": "window-server window-server-read-only server-purge server-purge-many "
     "server-expiry server-page window-server-expiry "
     "window-server-reading window-server-empty window-server-refused window-server-locked "

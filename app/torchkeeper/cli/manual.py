@@ -166,7 +166,7 @@ def _width(text: str) -> int:
 def _filled(text: str, width: int) -> list[str]:
     """The words of a text in lines of at most so many characters; one line where it has none."""
     lines = [""]
-    for word in text.split(" "):
+    for word in text.split():
         pieces = [word]
         if _width(word) > width:  # only an address or a name is as long, and loses its style
             pieces = textwrap.wrap(_STYLES.sub("", word), width) or [""]
@@ -174,5 +174,5 @@ def _filled(text: str, width: int) -> list[str]:
             if lines[-1] and _width(lines[-1]) + 1 + _width(piece) > width:
                 lines.append(piece)
             else:
-                lines[-1] = f"{lines[-1]} {piece}".lstrip(" ")
+                lines[-1] = f"{lines[-1]} {piece}".lstrip()
     return lines

@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ABOUT = re.compile(r"\[[^\]]+\]\(([\w-]+\.md)\)[\s:|]*(.*?)[\s|]*$", re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
 #: Lines that only ``tests/manual.py`` reads.
-_MARKS = re.compile(r"^<!--.*?-->\n\n?", re.MULTILINE | re.DOTALL)
+_MARKS = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^(?:```.*?^```|#+ (.+?))\s*$", re.MULTILINE | re.DOTALL)
 
 

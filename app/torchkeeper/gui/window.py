@@ -509,7 +509,6 @@ class Window(Shell):
         shown = next(iter(self.findChildren(ManualDialog)), None)
         dialog = shown or ManualDialog(self, self.engines)
         dialog.show()
-        dialog.raise_()
         dialog.activateWindow()
 
     def show_shortcuts(self) -> None:

@@ -188,12 +188,14 @@ class ManualView(QTextBrowser):
     def mark(self, words: list[str]) -> None:
         """Mark words wherever they stand, and go to the first of them."""
         marks: list[QTextEdit.ExtraSelection] = []
+        look = QtGui.QTextCharFormat()
+        look.setBackground(QtGui.QColor(theme.shades().selected))
         for word in words:
             at = self.document().find(word)
             while not at.isNull() and len(marks) < _MARKED:
                 one = QTextEdit.ExtraSelection()
                 one.cursor = at
-                one.format.setBackground(QtGui.QColor(theme.shades().selected))
+                one.format = look
                 marks.append(one)
                 at = self.document().find(word, at)
         self.setExtraSelections(marks)
@@ -279,6 +281,7 @@ def _dress_table(table: QtGui.QTextTable) -> None:
     form.setBorderBrush(QtGui.QColor(shades.line))
     form.setCellPadding(_CELL)
     form.setCellSpacing(0)
+    form.setTopMargin(8)
     form.setBottomMargin(12)
     table.setFormat(form)
     for column in range(table.columns()):
