@@ -4,6 +4,7 @@ stand there, but for where the folders of containers and servers are, and who pr
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -18,7 +19,6 @@ from typing import Any
 
 import pytest
 import yaml
-from dockerfile_parse import DockerfileParser
 
 from tests.cli.conftest import Ran, Tk
 
@@ -213,7 +213,10 @@ def test_each_node_of_slurm_has_the_cache_before_its_ranks_start(
 
 def dockerfile() -> list[list[tuple[str, str]]]:
     """The stages: each its instructions."""
-    parser = DockerfileParser(fileobj=BytesIO((EXAMPLES / "Dockerfile").read_bytes()))
+    # It has no types.
+    parser = importlib.import_module("dockerfile_parse").DockerfileParser(
+        fileobj=BytesIO((EXAMPLES / "Dockerfile").read_bytes())
+    )
     stages: list[list[tuple[str, str]]] = []
     for one in parser.structure:
         if one["instruction"] == "FROM":

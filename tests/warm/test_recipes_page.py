@@ -44,11 +44,11 @@ def test_the_page_names_every_key_and_no_other() -> None:
     assert sorted(named(section("The file"))) == sorted(recipe.SECTIONS)
     for source in recipe.KINDS:
         assert sorted(named(section(source))) == sorted(items.KEYS[source]), source
-    for source, keys in items._CALL.items():
+    for caller, keys in items._CALL.items():
         said = re.search(r"(?:A call has the keys|`calls` \| as above, with) ((?:`\w+`|[, ]|and)+)",
-                         section(source))  # fmt: skip
-        assert said, source
-        assert set(re.findall(r"`(\w+)`", said[1])) == set(keys), source
+                         section(caller))  # fmt: skip
+        assert said, caller
+        assert set(re.findall(r"`(\w+)`", said[1])) == set(keys), caller
     inputs = section("Inputs")
     assert set(named(inputs, "besides its")) | {"shape"} == set(values._TENSOR)
     forms = {re.findall(r"\{ (\w+)", text)[0] for text in named(inputs)}
