@@ -17,9 +17,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 423,
-    "lines": 101_000,
-    "lines of code": 75_000,
+    "files": 440,
+    "lines": 104_700,
+    "lines of code": 77_000,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

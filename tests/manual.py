@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from torchkeeper.artifacts.entry import VERDICTS
-from torchkeeper.cli.main import COMMANDS
+from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.words import say
 from torchkeeper.client.words.described import FILTER_WORDS, KINDS, VARIABLES
 from torchkeeper.gui.pages import ideas
@@ -76,7 +76,7 @@ def variables() -> Iterator[str]:
 
 def commands() -> Iterator[str]:
     """Each command in a line."""
-    rows = [(f"`torchkeeper {name}`", told[1]) for name, told in COMMANDS.items()]
+    rows = [(f"`torchkeeper {name}`", one.about) for name, one in COMMANDS.items()]
     yield from _table(("Command", "What it does"), rows)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.pace import LONG
-from torchkeeper.cli import main
+from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.cli.manual import Terminal
 from torchkeeper.client import manual
 from torchkeeper.client.manual import Page
@@ -50,7 +50,7 @@ def test_topics_are_listed_with_what_they_are_about(tk: Tk) -> None:
     assert stems <= {name.removesuffix(".md") for name in names}
     assert any(line.split()[:3] == ["verdicts", "Will", "an"] for line in lines)
     for name in names:
-        assert name not in main.COMMANDS, "help would say something else"
+        assert name not in COMMANDS, "help would say something else"
         assert tk("help", name).code == 0
 
 

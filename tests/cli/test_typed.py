@@ -24,6 +24,7 @@ from tests.cli.conftest import Tk
 from tests.pace import LONG
 from tests.redis_server import dump, serving
 from torchkeeper.cli import main
+from torchkeeper.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "resources/manual").glob("*.md"))]
@@ -259,8 +260,8 @@ def test_what_a_page_says_is_understood(block: Block) -> None:
     for line in block.lines:
         for words in ours(line):
             command, *_ = words
-            if command in main.COMMANDS:
-                parsed = main._parser(command).parsed(main._joined(words))
+            if command in COMMANDS:
+                parsed = main.parser_of(command).parsed(main.joined(words))
                 assert parsed is not None
             else:
                 assert not command.startswith("-") or command == main.ALONE, line

@@ -39,9 +39,9 @@ class Line(NamedTuple):
     inside: str = ""
     optional: tuple[str, ...] = ()
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, object]:
         """The type of each field."""
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for one in self.of:
             found |= typing.get_type_hints(one)
         return {name: kind for name, kind in {**found, **self.more}.items()
@@ -249,7 +249,7 @@ of what kind it is. With `?` marks what may be missing. Sizes are bytes and time
 """
 
 
-def _said(kind: Any, types: dict[str, Any]) -> str:
+def _said(kind: Any, types: dict[str, object]) -> str:
     """A type in words; those with fields are put into ``types``, by their names."""
     if kind in _SCALARS:
         return _SCALARS[kind]
@@ -269,14 +269,14 @@ def _said(kind: Any, types: dict[str, Any]) -> str:
     return "object"
 
 
-def _row(fields: Mapping[str, Any], always: frozenset[str], types: dict[str, Any]) -> str:
+def _row(fields: Mapping[str, Any], always: frozenset[str], types: dict[str, object]) -> str:
     return ", ".join(f"`{name}`{'' if name in always else '?'} {_said(kind, types)}"
                      for name, kind in fields.items())  # fmt: skip
 
 
 def page() -> str:
     """The page of the manual, in Markdown."""
-    types: dict[str, Any] = {}
+    types: dict[str, object] = {}
     said = [_HEAD]
     for command, lines in (*PRINTED.items(), ("any command", (ERROR,))):
         said += [f"## {command}", ""]
@@ -286,12 +286,12 @@ def page() -> str:
             said += [f"- {what}{inside}: {_row(line.fields(), line.always(), types)}"]
         said += [""]
     said += ["# Types", ""]
-    told = dict[str, Any]()
+    told = dict[str, object]()
     while left := [name for name in sorted(types) if name not in told]:
         for name in left:
             told[name] = types[name]
             _row(typing.get_type_hints(types[name]), frozenset(), types)
     for name, kind in sorted(told.items()):
-        always = frozenset(kind.__required_keys__)
+        always = frozenset(getattr(kind, "__required_keys__", ()))
         said += [f"## {name}", "", _row(typing.get_type_hints(kind), always, types), ""]
     return "\n".join(said)

@@ -80,6 +80,7 @@ VARIABLES = {
     "Torchkeeper": {
         "TORCHKEEPER_TORCH_PYTHON": "The Python whose torch is used where none is named.",
         "TORCHKEEPER_REDIS_PASSWORD": "The password of a Redis server, so that none is asked for.",
+        "TORCHKEEPER_SIGNERS": "A file of allowed signers: only what they signed is imported.",
         "VIRTUAL_ENV": "The active environment: its Python is offered.",
         "CONDA_PREFIX": "The same, of conda.",
         "PATH": "Where Python, compilers and ssh-keygen are looked for; folders with a whole path.",
