@@ -104,7 +104,7 @@ def add_several(command: argparse.ArgumentParser) -> None:
     """Places that are looked at one after the other."""
     command.add_argument("places", metavar="PLACE", type=place, nargs="+", help="a cache folder, "
                          "a bundle or a redis:// server; with several each line names its own, and "
-                         "1 is the exit code where one cannot be looked at")  # fmt: skip
+                         "the exit status is 4 where one cannot be looked at")  # fmt: skip
 
 
 def at_each(places: Sequence[str], look: Callable[[str], None]) -> list[UserError]:
