@@ -47,7 +47,7 @@ class Line(NamedTuple):
         """The type of each field."""
         found: _Types = {}
         for one in self.of:
-            found |= typing.get_type_hints(one)
+            found.update(typing.get_type_hints(one))
         return {name: kind for name, kind in {**found, **self.more}.items()
                 if name not in self.without}  # fmt: skip
 
