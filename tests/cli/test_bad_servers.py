@@ -124,7 +124,7 @@ def test_values_that_are_not_what_their_key_promises(
     assert shown.code == 0
     assert "is no name that an entry of kind pgo can have" in shown.out
     copied = tk("copy", "--allow-secrets", server.url, tmp_path / "t")
-    assert copied.code == 1
+    assert copied.code == 4
     assert copied.out.startswith("12 entries")
     for words in ("is not JSON", "cannot be decoded", "holds no payload", "is not a string",
                   "name is refused", "only a Redis can hold it", "1 unknown file"):  # fmt: skip

@@ -31,7 +31,8 @@ def test_a_secret_blocks_and_says_where_and_what_to_do(
     assert foretold.code == 1
     assert "secrets were found" in foretold.err
     said = tk("copy", kept_291, bundle, "--json")
-    assert (said.code, len(said.objects[-1]["leaks"]["found"])) == (1, 7)
+    assert (said.code, len(said.objects[-2]["leaks"]["found"])) == (1, 7)
+    assert said.objects[-1]["error"]["code"] == "secrets-found"
     assert PASSWORD not in ran.out + ran.err + foretold.out + foretold.err + said.out + said.err
 
 

@@ -9,7 +9,10 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchkeeper.cli.output import json_lines
+from torchkeeper.cli.contract import schema_of
+from torchkeeper.cli.output import begin, json_lines
+
+SCHEMA = schema_of("ls")
 
 _texts = st.text('},{" :kind\\n\u2028é', max_size=20)
 _objects = st.tuples(_texts, _texts, st.none() | st.floats())
@@ -19,13 +22,15 @@ _objects = st.tuples(_texts, _texts, st.none() | st.floats())
 def test_many_objects_are_printed_as_each_alone(
     values: list[tuple[str, str, float | None]],
 ) -> None:
+    begin("ls")
     objects = [dict(zip(("kind", "kin", "n"), some, strict=True)) for some in values]
-    assert json_lines(objects) == [json.dumps(one) for one in objects]
+    assert json_lines(objects) == [json.dumps({"schema": SCHEMA, **one}) for one in objects]
 
 
 def test_a_text_that_looks_like_the_next_object_does_not_end_one() -> None:
+    begin("ls")
     odd = [{"kind": '}, {"kind": "x"}'}, {"kind": "}, {"}, {"kind": '\\"}, {"kind": '}]
-    assert json_lines(odd) == [json.dumps(one) for one in odd]
+    assert json_lines(odd) == [json.dumps({"schema": SCHEMA, **one}) for one in odd]
 
 
 def test_to_list_loads_nothing_of_signatures() -> None:

@@ -118,7 +118,7 @@ def test_exit_codes(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (3, "")
     assert "There is no folder /nowhere." in ran.err
     some = tk("overview", "/nowhere", kept_291, "--json")
-    assert some.code == 1
+    assert some.code == 4
     assert some.result["entries"] == 44
     assert parts(some)[2][0]["problem"]["code"] == "place-missing"
     assert tk("overview", kept_291, "--env", "/nowhere").code == 3
@@ -151,7 +151,7 @@ def test_servers_and_their_passwords(tk: Tk, kept_291: Path, tmp_path: Path) -> 
         assert f"torchkeeper purge {server.url} " in looked.out
         assert "of 1.0 GB" in looked.out
         locked = tk("overview", server.url, kept_291)
-        assert locked.code == 1
+        assert locked.code == 4
         assert "cannot be looked at" in locked.out
         assert "password" in locked.err
 
@@ -165,6 +165,6 @@ def test_folders_that_cannot_be_read_are_named(tk: Tk, fixture_cache: Path) -> N
         ran = tk("overview", fixture_cache, "--json")
     finally:
         closed.chmod(0o755)
-    assert ran.code == 1
+    assert ran.code == 4
     assert "fxgraph cannot be read" in ran.err
     assert 40 < ran.result["entries"] < 70

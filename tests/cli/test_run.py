@@ -69,6 +69,7 @@ def test_json_and_a_report(tk: Tk, recorded: Path, tmp_path: Path) -> None:
              *tracing(recorded, "same"))  # fmt: skip
     own, *lines = ran.out.splitlines()
     graph, last = map(json.loads, lines)
+    assert graph.pop("schema") == last["schema"] == "torchkeeper/run/1"
     assert own == "the program"
     assert (graph["outcome"], graph["where"], graph["why"]) == ("hit", "local", "")
     result = last["result"]

@@ -56,7 +56,7 @@ def _of_command(ran: Ran, in_use: bool) -> list[str]:
     """Whether it did what it should, or said plainly why not; ``in_use``: by a PyTorch."""
     found = []
     left = {one["code"] for one in ran.result.get("left", [])}
-    if "Traceback" in ran.said or ran.code not in (0, 1):
+    if "Traceback" in ran.said or ran.code not in (0, 1, 4):
         found.append(f"failed: {ran}")
     elif not left <= _LEFT.get(ran.what, set()):
         found.append(f"left {left}: {ran.argv}")

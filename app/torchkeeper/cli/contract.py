@@ -140,7 +140,8 @@ def table() -> str:
         by.setdefault(numbers, []).append(f"`{command}`")
     ends = [f"{', '.join(names)} can end with {' and '.join(map(str, numbers))}, too."
             for numbers, names in by.items()]  # fmt: skip
-    return "\n".join([rows[0], "|---|---|---|", *rows[1:], "", *ends, "", _RUN, ""])
+    said = [textwrap.fill(text, 100, break_on_hyphens=False) for text in (*ends, _RUN)]
+    return "\n".join([rows[0], "|---|---|---|", *rows[1:], "", "\n\n".join(said), ""])
 
 
 #: What “torchkeeper help” prints besides the help of commands.

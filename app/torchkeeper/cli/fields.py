@@ -6,8 +6,9 @@ the tests compare it with what is printed. No command loads it.
 from __future__ import annotations
 
 import collections.abc
+import textwrap
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.shapes import EntryRow, Fault, Sized
@@ -24,6 +25,9 @@ from torchkeeper.stores.shapes import Orphans, ReceiptRow, Users
 from torchkeeper.verdict.probed import Env, GraphTold
 from torchkeeper.warm.shapes import VerifiedGraph
 
+#: Types by the names of fields, or by their own.
+_Types = MutableMapping[str, Any]
+
 
 class Line(NamedTuple):
     """A kind of line. what: when it is printed. of: the types whose fields it has. more: other
@@ -39,11 +43,11 @@ class Line(NamedTuple):
     inside: str = ""
     optional: tuple[str, ...] = ()
 
-    def fields(self) -> dict[str, object]:
+    def fields(self) -> Mapping[str, Any]:
         """The type of each field."""
-        found: dict[str, object] = {}
+        found: _Types = {}
         for one in self.of:
-            found |= typing.get_type_hints(one)
+            found.update(typing.get_type_hints(one))
         return {name: kind for name, kind in {**found, **self.more}.items()
                 if name not in self.without}  # fmt: skip
 
@@ -237,11 +241,9 @@ _SCALARS = {str: "text", bool: "true or false", int: "whole number", float: "num
 _SCHEMA = contract.schema_of("ls")
 _HEAD = f"""# JSON
 
-With `--json` a command prints one object a line. `schema` is the first field of each: `{
-    contract.schema_of("ls")
-}`, for example, with the name of the command and a version, which grows
-when a field goes or means something else. New fields may come at any time: ignore what you do not
-know.
+With `--json` a command prints one object a line. The first field of each is `schema`, such as
+`{_SCHEMA}`: the name of the command and a version, which grows when a field goes or
+means something else. New fields may come at any time: ignore what you do not know.
 
 What ends a command early is on the last line, as `error`, and the [exit status](scripts.md) tells
 of what kind it is. With `?` marks what may be missing. Sizes are bytes and times seconds,
@@ -249,7 +251,7 @@ of what kind it is. With `?` marks what may be missing. Sizes are bytes and time
 """
 
 
-def _said(kind: Any, types: dict[str, object]) -> str:
+def _said(kind: Any, types: _Types) -> str:
     """A type in words; those with fields are put into ``types``, by their names."""
     if kind in _SCALARS:
         return _SCALARS[kind]
@@ -265,33 +267,38 @@ def _said(kind: Any, types: dict[str, object]) -> str:
         return "list"
     if typing.is_typeddict(kind):
         types[kind.__name__] = kind
-        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+        return str(kind.__name__)
     return "object"
 
 
-def _row(fields: Mapping[str, Any], always: frozenset[str], types: dict[str, object]) -> str:
+def _row(fields: Mapping[str, Any], always: frozenset[str], types: _Types) -> str:
     return ", ".join(f"`{name}`{'' if name in always else '?'} {_said(kind, types)}"
                      for name, kind in fields.items())  # fmt: skip
 
 
+def _item(text: str) -> str:
+    """An item of a list, in Markdown."""
+    return textwrap.fill(f"- {text}", 100, subsequent_indent="  ", break_on_hyphens=False)
+
+
 def page() -> str:
     """The page of the manual, in Markdown."""
-    types: dict[str, object] = {}
+    types: _Types = {}
     said = [_HEAD]
     for command, lines in (*PRINTED.items(), ("any command", (ERROR,))):
         said += [f"## {command}", ""]
         for line in lines:
             inside = f", in `{line.inside}`" if line.inside else ""
             what = line.what[0].upper() + line.what[1:]
-            said += [f"- {what}{inside}: {_row(line.fields(), line.always(), types)}"]
+            said += [_item(f"{what}{inside}: {_row(line.fields(), line.always(), types)}")]
         said += [""]
-    said += ["# Types", ""]
-    told = dict[str, object]()
+    said += ["## Types of fields", ""]
+    told: _Types = {}
     while left := [name for name in sorted(types) if name not in told]:
         for name in left:
             told[name] = types[name]
             _row(typing.get_type_hints(types[name]), frozenset(), types)
     for name, kind in sorted(told.items()):
-        always = frozenset(getattr(kind, "__required_keys__", ()))
-        said += [f"## {name}", "", _row(typing.get_type_hints(kind), always, types), ""]
-    return "\n".join(said)
+        always = frozenset(kind.__required_keys__)
+        said += [_item(f"{name}: {_row(typing.get_type_hints(kind), always, types)}")]
+    return "\n".join([*said, ""])
