@@ -13,7 +13,9 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from tests import fields
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.words import say
 from torchkeeper.client.words.described import FILTER_WORDS, KINDS, VARIABLES
@@ -80,9 +82,22 @@ def commands() -> Iterator[str]:
     yield from _table(("Command", "What it does"), rows)
 
 
+def statuses() -> Iterator[str]:
+    """The exit statuses, and which command ends how."""
+    yield from _table(("Status", "Name", "Meaning"), contract.rows())
+    by: dict[tuple[int, ...], list[str]] = {}
+    for command, numbers in contract.BEYOND.items():
+        by.setdefault(numbers, []).append(f"`{command}`")
+    ends = [f"{', '.join(names)} can end with {' and '.join(map(str, numbers))}, too."
+            for numbers, names in by.items()]  # fmt: skip
+    for text in (*ends, contract.RUN):
+        yield "\n" + textwrap.fill(text, _WIDE, break_on_hyphens=False)
+
+
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "settings": settings, "verdicts": verdicts, "kinds": kinds, "filters": filters,
-    "variables": variables, "commands": commands,
+    "variables": variables, "commands": commands, "statuses": statuses,
+    "fields": lambda: iter([fields.page()]),
 }  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ran, Tk
-from torchkeeper.cli import contract, fields
-from torchkeeper.cli.fields import ERROR, PRINTED, Line
+from tests.fields import ERROR, PRINTED, Line
+from torchkeeper.cli import contract
 from torchkeeper.engine.protocol import misfit
 
 
@@ -38,8 +38,6 @@ def told(command: str, ran: Ran) -> Iterator[tuple[Line, dict[str, Any]]]:
         else:
             pytest.fail(f"{command}: {wrong}")
 
-
-MANUAL = Path(__file__).parents[2] / "resources/manual/json.md"
 
 #: Commands, in this order: {cache} is a cache of torch 2.9.1, {own} the same for us to change.
 COMMANDS = (
@@ -91,7 +89,3 @@ def test_what_ends_a_command_is_printed(tk: Tk) -> None:
         "why": "It was removed, or the path is mistyped.",
         "remedy": "Check the path; “torchkeeper places” lists the caches of this machine.",
     }
-
-
-def test_the_manual_has_the_fields() -> None:
-    assert MANUAL.read_text(encoding="utf-8") == fields.page()

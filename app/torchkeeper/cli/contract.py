@@ -64,13 +64,13 @@ SIGNAL = 128
 _SIGNAL = (
     "A signal has ended it: 130 is Ctrl-C, 143 SIGTERM. What was begun is taken back, or whole."
 )
-_RUN = (
+RUN = (
     "“torchkeeper run” ends as the program does; with 126 where it cannot be started, and 127 "
     "where it is not there."
 )
 
 #: What the commands can end with besides 0 to 3.
-_BEYOND: dict[str, tuple[int, ...]] = {
+BEYOND: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
         ("ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge", "undo",
          "recover", "ttl", "config list", "install-desktop"), (PARTLY,),
@@ -106,7 +106,7 @@ def schema_of(command: str) -> str:
 
 def beyond(command: str) -> str:
     """What the help of a command says of its statuses; "" of one with those of all only."""
-    if not (numbers := _BEYOND.get(command)):
+    if not (numbers := BEYOND.get(command)):
         return ""
     said = [_of_findings(n) if len(numbers) > 1 else "4 where something was left out"
             for n in numbers]  # fmt: skip
@@ -117,7 +117,7 @@ def _of_findings(status: int) -> str:
     return f"{status} for {'errors' if status == ERRORS else 'warnings'}"
 
 
-def _rows() -> list[tuple[str, str, str]]:
+def rows() -> list[tuple[str, str, str]]:
     """Each status as it is shown, with its name and meaning."""
     rows = [(str(one.number), one.name, one.meaning) for one in EXITS]
     return [*rows, (f"{SIGNAL}+n", "signal", _SIGNAL)]
@@ -126,22 +126,10 @@ def _rows() -> list[tuple[str, str, str]]:
 def lines() -> list[str]:
     """The statuses as ``torchkeeper help exit-status`` prints them."""
     said = ["Exit status:", ""]
-    for shown, name, meaning in _rows():
+    for shown, name, meaning in rows():
         first = f"  {shown:<6} {name + ':':<12} "
         said += textwrap.wrap(first + meaning, 80, subsequent_indent=" " * len(first))
-    return [*said, "", *textwrap.wrap(_RUN, 80)]
-
-
-def table() -> str:
-    """The statuses as a table of the manual, in Markdown, and who else ends how."""
-    rows = [f"| {' | '.join(row)} |" for row in (("Status", "Name", "Meaning"), *_rows())]
-    by: dict[tuple[int, ...], list[str]] = {}
-    for command, numbers in _BEYOND.items():
-        by.setdefault(numbers, []).append(f"`{command}`")
-    ends = [f"{', '.join(names)} can end with {' and '.join(map(str, numbers))}, too."
-            for numbers, names in by.items()]  # fmt: skip
-    said = [textwrap.fill(text, 100, break_on_hyphens=False) for text in (*ends, _RUN)]
-    return "\n".join([rows[0], "|---|---|---|", *rows[1:], "", "\n\n".join(said), ""])
+    return [*said, "", *textwrap.wrap(RUN, 80)]
 
 
 #: What “torchkeeper help” prints besides the help of commands.

@@ -12,7 +12,6 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.shapes import EntryRow, Fault, Sized
-from torchkeeper.cli import contract
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
@@ -238,17 +237,6 @@ ERROR = Line("what ended it", (), dict.fromkeys(("code", "what", "why", "remedy"
 
 _SCALARS = {str: "text", bool: "true or false", int: "whole number", float: "number",
             type(None): "null", object: "anything"}  # fmt: skip
-_SCHEMA = contract.schema_of("ls")
-_HEAD = f"""# JSON
-
-With `--json` a command prints one object a line. The first field of each is `schema`, such as
-`{_SCHEMA}`: the name of the command and a version, which grows when a field goes or
-means something else. New fields may come at any time: ignore what you do not know.
-
-What ends a command early is on the last line, as `error`, and the [exit status](scripts.md) tells
-of what kind it is. With `?` marks what may be missing. Sizes are bytes and times seconds,
-`mtime` and the like since 1970.
-"""
 
 
 def _said(kind: Any, types: _Types) -> str:
@@ -282,9 +270,9 @@ def _item(text: str) -> str:
 
 
 def page() -> str:
-    """The page of the manual, in Markdown."""
+    """The lines of each command in Markdown, and behind them the types of their fields."""
     types: _Types = {}
-    said = [_HEAD]
+    said: list[str] = []
     for command, lines in (*PRINTED.items(), ("any command", (ERROR,))):
         said += [f"## {command}", ""]
         for line in lines:
@@ -301,4 +289,4 @@ def page() -> str:
     for name, kind in sorted(told.items()):
         always = frozenset(kind.__required_keys__)
         said += [_item(f"{name}: {_row(typing.get_type_hints(kind), always, types)}")]
-    return "\n".join([*said, ""])
+    return "\n".join(said)
