@@ -131,6 +131,15 @@ def test_standard_input_that_is_closed(temporary: Path) -> None:
     assert not list(temporary.iterdir())
 
 
+def test_standard_output_that_is_closed_would_lose_the_bundle(
+    kept_291: Path, temporary: Path
+) -> None:
+    done = _sh('tk export "$A" -o - --allow-secrets >&-', A=kept_291)
+    assert done.returncode == 2
+    assert "Standard output is closed." in done.stderr
+    assert not list(temporary.iterdir())
+
+
 def test_standard_output_has_room_for_one_thing(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     assert tk("export", kept_291, "-o", "-", "--json").code == 2
     assert tk("import", "-", "-", "--into", tmp_path / "new", "--trust").code == 2

@@ -93,6 +93,9 @@ def going(args: argparse.Namespace) -> Iterator[str]:
     if not args.dry_run and screen.terminal(sys.stdout):
         raise output.misuse("Standard output is a terminal.", "A bundle is no text.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
+    if sys.__stdout__ is None:
+        raise output.misuse("Standard output is closed.", "The bundle would be lost.",
+                            "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
     with temporary.folder("stdout") as folder:
         there = os.path.join(folder, "standard-output")
         if args.dry_run:
