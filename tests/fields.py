@@ -15,11 +15,12 @@ from torchkeeper.artifacts.shapes import EntryRow, Fault, Sized
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
+from torchkeeper.client.signers import Signer
 from torchkeeper.engine.messages import bundles, compiling, dead, doctor, entries, places, verdicts
 from torchkeeper.engine.messages.bundles import Counts, SignatureResult, Space
 from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
 from torchkeeper.settings.known import Setting
-from torchkeeper.settings.shapes import FindingTold
+from torchkeeper.settings.shapes import FindingTold, ProcessTold
 from torchkeeper.stores.shapes import Orphans, ReceiptRow, Users
 from torchkeeper.verdict.probed import Env, GraphTold
 from torchkeeper.warm.shapes import VerifiedGraph
@@ -69,6 +70,10 @@ _JUDGED: Mapping[str, Any] = {"verdicts": dict[str, int] | None, "made_by": dict
            "judged_by": dict[str, str] | None}  # fmt: skip
 
 _OBJECT = dict[str, object]
+_COMPARED: Mapping[str, Any] = {
+    "exists": int, "entries": int, "bytes": int, "files": int, "new": Counts, "there": Counts,
+    "differs": Counts, "into": str, "compared": list[_OBJECT], "left": _LEFT, **_JUDGED,
+}  # fmt: skip
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
@@ -133,7 +138,10 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line("each recipe", (), {"file": str, "problem": str | None, "faults": list[_OBJECT]}),
         _result(recipes=int, wrong=int),
     ),
-    "recipe list": (Line("each recipe", (), {"path": str, "exists": bool}),),
+    **dict.fromkeys(
+        ("recipe list", "recipe add", "recipe remove"),
+        (Line("each recipe", (), {"path": str, "exists": bool}),),
+    ),
     "recipe new": (_result(written=list[str], there=list[str]),),
     "verify": (
         Line("each graph", (VerifiedGraph,)),
@@ -165,9 +173,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(bundles.ImportResult, left=_LEFT, env=str | None),
         Line("with --dry-run: each entry", (EntryRow,),
              {"outcome": str | None, "into_path": str | None}),
-        _result(entries.CompareResult, what="with --dry-run: the last",
-                exists=int, entries=int, bytes=int, files=int, new=Counts, there=Counts,
-                differs=Counts, into=str, compared=list[_OBJECT], left=_LEFT, **_JUDGED),
+        _result(entries.CompareResult, what="with --dry-run: the last", **_COMPARED),
+        Line("of what was not signed: what would be done, before it is", (entries.CompareResult,),
+             _COMPARED, inside="compared"),
     ),
     "inspect": (
         Line("each entry", (EntryRow,)),
@@ -175,6 +183,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     ),
     "sign": (_result(file=str, signature=SignatureResult),),
     "signers list": (_result(signers=list[_OBJECT], required=bool, file=str),),
+    "signers add": (_result(Signer),),
+    "signers remove": (_result(removed=list[_OBJECT], still=list[_OBJECT]),),
     "signers require": (_result(required=bool),),
     "purge": (
         Line("with --dry-run: each entry that goes", (dead.PlanPurgeRow,)),
@@ -226,9 +236,22 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "config set": (
         _result(profile=str, settings=dict[str, str], new=bool, findings=list[_OBJECT]),
     ),
+    "config import": (
+        _result(profile=str, file=str, settings=dict[str, str], left=_LEFT_OUT,
+                findings=list[_OBJECT]),
+    ),
+    "config processes": (
+        Line("each process", (ProcessTold,)),
+        _result(count=int, not_loaded=int, hidden=int, sees=str),
+    ),
     "config copy": (_result(profile=str, of=str, file=str),),
     "config rename": (_result(profile=str, was=str),),
     "config remove": (_result(removed=list[str]),),
+    "install-desktop": (
+        _result(root=str, dry_run=bool, command=list[str], written=list[str],
+                unchanged=list[str], removed=list[str], left=dict[str, str], pictures=bool,
+                ran=list[str], missing=list[str], failed=dict[str, str]),
+    ),
 }  # fmt: skip
 #: What ends a command early, on its last line.
 ERROR = Line("what ended it", (), dict.fromkeys(("code", "what", "why", "remedy"), str),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,10 @@ COMMANDS = (
     "config set p TORCHINDUCTOR_FX_GRAPH_CACHE=maybe", "config list", "config show p",
     "config check p", "config settings", "config export p --format sh", "config copy p q",
     "config rename q r", "config remove r", "recipe new callable {tmp}/m.toml",
-    "recipe check {tmp}/m.toml", "recipe list", "signers list", "signers require off",
+    "recipe check {tmp}/m.toml", "recipe list", "recipe add {tmp}/m.toml",
+    "recipe remove {tmp}/m.toml", "signers add me {tmp}/key.pub", "signers list",
+    "signers remove me", "signers require off", "config import {tmp}/vars.env --name v",
+    "config processes", "install-desktop --prefix {tmp}/share --dry-run",
 )  # fmt: skip
 
 
@@ -62,6 +66,10 @@ def test_what_is_printed_is_what_is_documented(
     tk: Tk, kept_291: Path, fixture_cache: Path, tmp_path: Path
 ) -> None:
     env = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True
+    )
+    (tmp_path / "vars.env").write_text("TORCHINDUCTOR_FX_GRAPH_CACHE=1\nHOME_OF=me\n")
     printed: set[tuple[str, str]] = set()
     for words in COMMANDS:
         typed = [word.format(cache=kept_291, own=fixture_cache, tmp=tmp_path)
