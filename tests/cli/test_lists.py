@@ -43,7 +43,7 @@ def test_what_cannot_be_looked_at_hides_nothing_of_the_others(
 ) -> None:
     whole = tk(command, kept_291, "--json")
     ran = tk(command, kept_291, "/nowhere", "--json")
-    assert ran.code == 1
+    assert ran.code == 4
     assert len(ran.objects) == len(whole.objects)
     assert "There is no folder /nowhere" in ran.err
     none = tk(command, "/nowhere", "/neither")
@@ -132,7 +132,7 @@ def test_verbose_names_each_entry_that_is_left(tk: Tk, fixture_cache: Path, tmp_
     said = [tk(*words, *more).err.count("\nleft: ") for more in ((), ("-v",))]
     assert said[1] >= said[0] + 2
     quiet = tk(*words, "-q")
-    assert quiet.code == 1 and "left: " in quiet.err
+    assert quiet.code == 4 and "left: " in quiet.err
 
 
 def test_names_are_whole_on_a_narrow_terminal(tk: Tk, kept_291: Path) -> None:

@@ -54,6 +54,7 @@ inputs = [{ shape = [4, 64] }]
 #: What stands for what in a line; the first that fits counts.
 STAND_INS = (
     (r"redis://\w+", "{server}"),
+    (r"\bpackaging/manpage\.py\b", str(ROOT / "packaging/manpage.py")),
     (r"\bimport FILE\b", "import serve.env"),
     (r"\bKEY\.pub\b", "id_ed25519.pub"),
     (r"~/\.ssh/id_ed25519\b", "id_ed25519"),
@@ -81,6 +82,7 @@ ELSEWHERE = {
     "sudo": "the system is not to be changed",
     "apt-get": "the system is not to be changed",
     "pip": "there is no network", "pipx": "there is no network", "uv": "there is no network",
+    "eval": "it is for the start-up files of bash and zsh: tests/cli/test_completion.py",
     "packaging/run": "installs for minutes: tests/test_packaging.py",
     "packaging/test": "runs these tests",
 }  # fmt: skip

@@ -298,7 +298,10 @@ def test_copies_what_the_command_line_prints_and_takes(
     command = [sys.executable, "-m", "torchkeeper"]
     ls = [*command, "ls", "--json", str(place)]
     printed = subprocess.run(ls, capture_output=True, text=True, check=True)
-    assert sorted(clipboard.text().splitlines()) == sorted(printed.stdout.splitlines())
+    rows = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert {row.pop("schema") for row in rows} == {"torchkeeper/ls/1"}
+    copied = [json.loads(line) for line in clipboard.text().splitlines()]
+    assert sorted(copied, key=lambda row: row["path"]) == sorted(rows, key=lambda row: row["path"])
     window.table.selectRow(0)
     settle(qtbot)
     window.actions_["copy-command"].trigger()

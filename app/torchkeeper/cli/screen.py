@@ -7,16 +7,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
 
 
-@dataclass
 class Screen:
     """What was asked of the output of this command. quiet: nothing but errors and the answer.
     verbose: all of what is otherwise an example, or the beginning. columns: of tables, by their
@@ -24,14 +22,20 @@ class Screen:
     up. limit: the most rows.
     """
 
-    quiet: bool = False
-    verbose: bool = False
-    columns: Sequence[str] = ()
-    header: bool = True
-    limit: int | None = None
-    #: Whether a pager may be started, and one that was.
-    pages: bool = False
-    pager: subprocess.Popen[str] | None = None
+    def __init__(
+        self,
+        quiet: bool = False,
+        verbose: bool = False,
+        columns: Sequence[str] = (),
+        header: bool = True,
+        limit: int | None = None,
+        pages: bool = False,
+    ) -> None:
+        self.quiet, self.verbose = quiet, verbose
+        self.columns, self.header, self.limit = columns, header, limit
+        #: Whether a pager may be started, and one that was.
+        self.pages = pages
+        self.pager: subprocess.Popen[str] | None = None
 
 
 #: Of the command that is running.
@@ -93,6 +97,10 @@ def _started() -> subprocess.Popen[str] | None:
     """The pager: PAGER, else less, which stays only for more than a screen, as git starts it; None
     where there is none.
     """
+    import shlex  # only here, as the next: “--version” takes less than they take to load
+    import shutil
+    import subprocess
+
     command = shlex.split(os.environ.get("PAGER", "less"))
     if _dumb() or not command or command == ["cat"] or not shutil.which(command[0]):
         return None
