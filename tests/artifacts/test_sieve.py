@@ -176,6 +176,13 @@ def test_it_is_found_in_what_is_hardly_text(
     assert set(fast(data, [300_000 + short, 1 << 20])) >= there
 
 
+@pytest.mark.parametrize("text", [pickle.dumps({"password": "hunter2-x"}), b"a://b:cd3@e"])
+def test_what_is_short_and_far_from_any_text_is_found(text: bytes) -> None:
+    data = bytes(400_000) + text + bytes(400_000)
+    found = fast(data, [1 << 20])
+    assert [one for one in found if isinstance(one, Leak)], found
+
+
 def test_what_is_far_from_all_else_is_found_as_it_is_among_it() -> None:
     """Where little is found only what is near it is looked at."""
     chance = Random(5)

@@ -162,3 +162,43 @@ def test_more_than_the_disk_has_room_for_is_refused(tmp_path: Path) -> None:
     assert "There is no room for what comes on standard input." in done.stderr
     assert str(small) in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_bundle_that_is_read_slowly_arrives_whole(
+    tk: Tk, kept_291: Path, tmp_path: Path, unbuffered: str
+) -> None:
+    """With PYTHONUNBUFFERED a write may take a part only."""
+    script = """import os, sys, time
+os.set_blocking(0, True)
+time.sleep(1)
+size = 0
+while some := os.read(0, 100):
+    size += len(some)
+    if size == 100:
+        time.sleep(1)
+print(size)
+"""
+    reader = tmp_path / "reader.py"
+    reader.write_text(script)
+    done = _sh(f'tk export "$A" -o - --allow-secrets --quiet | {_TK.split(maxsplit=1)[0]} "$R"',
+               A=kept_291, R=reader, PYTHONUNBUFFERED=unbuffered)  # fmt: skip
+    tk("export", kept_291, "-o", tmp_path / "b", "--allow-secrets")
+    assert (done.returncode, int(done.stdout)) == (0, (tmp_path / "b").stat().st_size)
+    half = _sh('tk export "$A" -o - --allow-secrets --quiet | head -c 10 | wc -c',
+               A=kept_291, PYTHONUNBUFFERED=unbuffered)  # fmt: skip
+    assert half.returncode == 1
+    assert "not read to its end" in half.stderr
+
+
+def test_a_temporary_folder_that_others_can_rename_is_refused(
+    kept_291: Path, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    for script in ('tk export "$A" -o - --allow-secrets | cat', "echo x | tk inspect -"):
+        done = _sh(script, A=kept_291, TMPDIR=shared)
+        assert done.returncode == 1
+        assert "Others can rename" in done.stderr
+    assert not list(shared.iterdir())

@@ -88,13 +88,8 @@ class Sieve:
 #: How far after a fixed text a match may end, and how far before it it may begin, in bytes.
 AHEAD, BEHIND = 2 * MAX_VALUE, 512
 
-#: Without Hyperscan, where less than this part of what is searched is text, only what is near a run
-#: of letters is: one byte of so many is asked, so many letters make a run, so many bytes are near.
-_MOSTLY, _EACH, _RUN = 0.5, 61, b"\1" * 12
-#: What is smaller is searched in any case.
+#: Bytes of streams that are searched together, and below which one is.
 SMALL = 256 << 10
-_NEAR = 4 << 10
-_PRINTABLE = bytes(byte in b"\t\n\r" or 32 <= byte < 127 for byte in range(256))
 #: Bytes of a fixed text, at most.
 _LONGEST = 64
 
@@ -141,16 +136,12 @@ class Scanner:
             yield number, self._tried(where, parts[number])
 
     def _search(self, start: int, end: int) -> Iterator[Leak | Fact]:
-        if self._sieve.fast:
-            parts: Iterable[tuple[int, int]] = ((start, end),)
-        else:
-            parts = _texts(self._part(0, self._size), start, end)
-        for first, behind in parts:
-            with memoryview(self._window)[: self._size] as window:
-                where = self._sieve.find(window, first, behind)
-            few = len(where) * AHEAD < self._size
-            for found in self._tried(where, None if few else self._part(0, self._size)):
-                yield _moved(found, self._at)
+        with memoryview(self._window)[: self._size] as window:
+            where = self._sieve.find(window, start, end)
+        # Where there are few, copying what is near each costs less than copying all.
+        few = len(where) * AHEAD < self._size
+        for found in self._tried(where, None if few else self._part(0, self._size)):
+            yield _moved(found, self._at)
 
     def _part(self, start: int, end: int) -> bytes:
         with memoryview(self._window) as window:
@@ -185,33 +176,6 @@ class Scanner:
             data[max(at - 1, 0) : at].isalnum() or data[end : end + 1].isalnum()
         ):
             yield Fact(self._own[text], shown(data[at:end]), at)
-
-
-def _texts(window: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a window that may hold texts, in order and apart: all of it, or some. A secret
-    has a run of letters in it, or a name beside it, or whatever has its name does.
-    """
-    shift = max(start - _NEAR, 0)
-    some = window[start:end:_EACH].translate(_PRINTABLE)
-    if end - start < SMALL or some.count(1) >= _MOSTLY * len(some):
-        yield start, end
-        return
-    marks = window[shift : end + _NEAR].translate(_PRINTABLE)
-    first = last = start
-    run = marks.find(_RUN)
-    while run >= 0:
-        stop = marks.find(0, run)
-        stop = len(marks) if stop < 0 else stop
-        begin = run + shift - _NEAR
-        if begin > last:
-            # Apart from what is near the runs before it.
-            if first < last:
-                yield first, last
-            first = min(begin, end)
-        last = min(stop + shift + _NEAR, end)
-        run = marks.find(_RUN, stop)
-    if first < last:
-        yield first, last
 
 
 def _moved(found: Leak | Fact, by: int) -> Leak | Fact:

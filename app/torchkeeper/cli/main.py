@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import gc
 import importlib
+import io
 import os
 import signal
 import sys
@@ -151,6 +152,13 @@ def run(argv: list[str]) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(getattr(getattr(sys, name), "buffer", None), io.RawIOBase):
+            # With PYTHONUNBUFFERED a write that a full disk or a pipe takes a part of would pass for
+            # whole (io.TextIOWrapper over io.FileIO).
+            stream = getattr(sys, name)
+            whole = io.BufferedWriter(stream.detach())
+            wrapped = io.TextIOWrapper(whole, stream.encoding, line_buffering=True)
+            setattr(sys, name, wrapped)
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
@@ -225,6 +233,9 @@ def joined(argv: list[str]) -> list[str]:
             joined[-1] += f"={argument}"
         else:
             joined.append(argument)
+        if joined[-1].startswith("--") and joined[-1].endswith("=--"):
+            option = joined[-1].removesuffix("=--")  # argparse would take it for nothing
+            raise output.misuse(f"What {option} asks for is missing.", "It is followed by “--”.")
     return joined
 
 

@@ -101,13 +101,15 @@ def _started() -> subprocess.Popen[str] | None:
     import shutil
     import subprocess
 
-    command = shlex.split(os.environ.get("PAGER", "less"))
-    if _dumb() or not command or command == ["cat"] or not shutil.which(command[0]):
-        return None
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, text=True, encoding=sys.stdout.encoding,
-        errors="backslashreplace", env={"LESS": "FRX", "LV": "-c", **os.environ},
-    )  # fmt: skip
+    with contextlib.suppress(ValueError, OSError):  # it is no command, or no program
+        command = shlex.split(os.environ.get("PAGER", "less"))
+        if _dumb() or not command or command == ["cat"] or not shutil.which(command[0]):
+            return None
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, text=True, encoding=sys.stdout.encoding,
+            errors="backslashreplace", env={"LESS": "FRX", "LV": "-c", **os.environ},
+        )  # fmt: skip
+    return None
 
 
 @contextlib.contextmanager
@@ -121,8 +123,13 @@ def paged() -> Iterator[None]:
             with contextlib.suppress(BrokenPipeError):
                 pager.stdin.close()
             while pager.poll() is None:
-                with contextlib.suppress(KeyboardInterrupt):  # which is for the pager
+                try:
                     pager.wait()
+                except KeyboardInterrupt as interrupt:
+                    if type(interrupt) is not KeyboardInterrupt:  # a signal that ends us
+                        pager.terminate()
+                        raise
+                    # Ctrl-C is for the pager.
 
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1;31"}

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -39,11 +40,26 @@ def coming(files: Sequence[str]) -> Iterator[list[str]]:
             "Standard input is a terminal.", "A bundle comes from a pipe, or a file.",
             "Send it there: torchkeeper export PLACE -o - | torchkeeper import - --into PLACE.",
         )  # fmt: skip
-    with temporary.folder("stdin") as folder:
+    with _private("stdin") as folder:
         there = os.path.join(folder, "standard-input")
         with failing_as("place-unwritable", place=folder):
             _take(there)
         yield [there if one == STREAM else one for one in files]
+
+
+@contextlib.contextmanager
+def _private(use: str) -> Iterator[str]:
+    """A temporary folder that nobody can put another in place of. Raises UserError."""
+    with temporary.folder(use) as folder:
+        above = os.path.dirname(folder)
+        about = os.stat(above)
+        if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
+            raise UserError(
+                "There is no private place for what goes through the pipe.",
+                f"Others can rename what lies in {printable(above)}.",
+                "Set TMPDIR to a folder of your own, or have its owner set the sticky bit.",
+            )
+        yield folder
 
 
 def _take(path: str) -> None:
@@ -96,7 +112,7 @@ def going(args: argparse.Namespace) -> Iterator[str]:
     if sys.__stdout__ is None:
         raise output.misuse("Standard output is closed.", "The bundle would be lost.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
-    with temporary.folder("stdout") as folder:
+    with _private("stdout") as folder:
         there = os.path.join(folder, "standard-output")
         if args.dry_run:
             yield there

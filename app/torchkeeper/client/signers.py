@@ -12,6 +12,7 @@ import fnmatch
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -206,8 +207,18 @@ def forget(signer: Signer) -> None:
 def required() -> bool:
     """Whether only bundles by these signers may be imported. Raises UserError."""
     if os.environ.get(VARIABLE):
-        with failing_as("signers-unreadable", file=signers_file()):
-            whole.read(signers_file(), _MOST_SIGNERS)
+        file = signers_file()
+        with failing_as("signers-unreadable", file=file):
+            about = os.stat(file)
+            if stat.S_ISREG(about.st_mode):
+                whole.read(file, _MOST_SIGNERS)
+        why = ""
+        if not stat.S_ISREG(about.st_mode):
+            why = tr("it is no file")
+        elif about.st_uid not in (0, os.getuid()) or about.st_mode & 0o022:
+            why = tr("others can change it")
+        if why:
+            raise user_error("signers-unreadable", {"file": file, "why": why})
         return True
     return _REQUIRED in whole.load(_POLICY, "signers-unreadable", "settings")
 

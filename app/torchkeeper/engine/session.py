@@ -42,7 +42,10 @@ class Session:
     reader: Reader = field(default_factory=Reader)
     details: detail.Details = field(default_factory=detail.Details)
     plans: dict[int, object] = field(default_factory=dict)
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    #: Of plans: no other engine gives the same, so that none carries out another's.
+    numbers: Iterator[int] = field(
+        default_factory=lambda: itertools.count(int.from_bytes(os.urandom(6), "big"))
+    )
     held: list[tuple[str, str]] = field(default_factory=list)
     #: Passwords by place, for as long as the engine runs.
     secrets: dict[str, str] = field(default_factory=dict, repr=False)

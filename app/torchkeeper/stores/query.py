@@ -147,6 +147,9 @@ def _is_read(entries: Sequence[Entry]) -> Iterable[bool]:
 def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
     if not match:
         word = token.strip('"').lower()
+        if not word.strip("-"):
+            # What a script left empty would match everything.
+            raise Problem("bad-filter", token=token, why="a word is missing")
         return lambda entries: [
             word in e.key.lower() or (e.name is not None and word in e.name.lower())
             for e in entries

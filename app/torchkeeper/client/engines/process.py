@@ -127,6 +127,7 @@ class Engine:
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
     ) -> None:
         self.python = python or sys.executable
+        self._of = os.getpid()
         more = dict(env or {})
         # Our own looks only at files and needs no package. Another's is not isolated: that would
         # hide the user site and PYTHONPATH, where clusters keep torch.
@@ -199,7 +200,16 @@ class Engine:
         return self._stdout.fileno()
 
     def send(self, op: str, params: Mapping[str, object] | None = None) -> int:
-        """Send a request; its id. Only ``receive`` notices a dead engine. Raises UserError."""
+        """Send a request; its id. Only ``receive`` notices a dead engine. Raises UserError, also in
+        a process that was forked from the one that started it: each would get the other's answers.
+        """
+        if self._of != os.getpid():
+            raise UserError(
+                tr("This process has no engine of its own."),
+                tr("It was forked from the process that started one."),
+                tr("Open the place again in this process."),
+                code="engine-forked",
+            )
         self._next_id += 1
         self._asked[self._next_id] = op
         self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
@@ -379,7 +389,7 @@ class Engine:
 
     def _signal(self, number: int) -> None:
         # The group may outlive its leader, so it is signalled even after the leader has ended.
-        if not self._ended:
+        if not self._ended and self._of == os.getpid():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
@@ -394,8 +404,10 @@ class Engine:
         self._process.wait(max(end - time.monotonic(), 0))
 
     def close_and_wait(self) -> None:
-        """End the engine: ask, SIGTERM, SIGKILL, each after GRACE seconds. Safe to call twice."""
-        if self._ended:
+        """End the engine: ask, SIGTERM, SIGKILL, each after GRACE seconds. Safe to call twice. In a
+        process that was forked from the one that started it nothing happens.
+        """
+        if self._ended or self._of != os.getpid():
             return
         self.end_input()
         for step in (self.terminate, self.kill, self.kill):
