@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests import fields
+from tests.described import FILTER_WORDS, KINDS, VARIABLES
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.words import say
-from torchkeeper.client.words.described import FILTER_WORDS, KINDS, VARIABLES
 from torchkeeper.gui.pages import ideas
 from torchkeeper.settings.known import GROUPS, SETTINGS, Setting, default
 

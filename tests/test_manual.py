@@ -12,10 +12,10 @@ import pytest
 
 import torchkeeper
 from tests import manual as making
+from tests.described import FILTER_WORDS, KINDS, VARIABLES
 from torchkeeper.artifacts.entry import COUNTED_APART, VERDICTS
 from torchkeeper.artifacts.entry import KINDS as EVERY_KIND
 from torchkeeper.client import manual
-from torchkeeper.client.words.described import FILTER_WORDS, KINDS, VARIABLES
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.stores import query
 
@@ -24,6 +24,7 @@ PAGES = [*sorted(making.MANUAL.glob("*.md")), *(ROOT / name for name in manual.D
 #: What our own processes tell each other; nobody sets it.
 AMONG_US = {
     "TORCHKEEPER_INDEX", "_TORCHKEEPER_RECORD", "_TORCHKEEPER_RECORD_HERE",
+    "COMP_LINE", "COMP_POINT",  # from a shell that completes a line
 }  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def test_every_variable_that_is_read_is_described() -> None:
     assert {"TORCHKEEPER_TORCH_PYTHON", "TORCHKEEPER_REDIS_PASSWORD", "NO_COLOR"} <= read.keys()
     unknown = {name: where for name, where in read.items()
                if name not in known | AMONG_US and name not in BY_NAME}  # fmt: skip
-    assert unknown == {}, "describe them in client/words/described.py (VARIABLES)"
+    assert unknown == {}, "describe them in tests/described.py (VARIABLES)"
 
 
 def variables_of(node: ast.AST) -> list[str]:

@@ -285,7 +285,7 @@ class Place:
         undo``. On a server there is nothing to undo.
         """
         if not self._scheme.has_trash or (receipt is not None and receipt.id is None):
-            why = "What was purged from a server, or at once, is gone for good."
+            why = "Nothing was moved to the trash: from a server, or at once, it is gone for good."
             raise misuse("There is nothing to undo.", why, "Fill it again with a copy, or warm it.")
         answer = self._ask(protocol.UNDO, receipt=receipt and receipt.id, rows=False)
         return _placed(self.name, answer)

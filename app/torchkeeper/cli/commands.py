@@ -8,6 +8,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
+#: Which interpreter is asked where none is named (``client.engines.interpreters.chosen``).
+DEFAULT_ENV = (
+    "by default TORCHKEEPER_TORCH_PYTHON, else the app's own, or the active environment's if only "
+    "that has a torch"
+)
+
 
 class Command(NamedTuple):
     """where: its module in this package and function there, as ``module:function``; one without a

@@ -14,6 +14,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, 
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, listing, looking, output, screen
 from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.engines.process import Engine
@@ -60,7 +61,7 @@ def add_explain(command: argparse.ArgumentParser) -> None:
                        "program left in the folder that TORCH_TRACE named: hits, misses, and how "
                        "these differ from what PLACE holds now, if one is given")  # fmt: skip
     add("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose torch is asked; "
-        f"{interpreters.DEFAULT}")  # fmt: skip
+        f"{DEFAULT_ENV}")  # fmt: skip
 
 
 def explain(args: argparse.Namespace) -> int:
@@ -354,7 +355,7 @@ def check(args: argparse.Namespace) -> int:
         place_told = {"place": place} if of else {}
         output.result(args, {**result, **place_told}, of + verdicts.summary(answer))
     for error in failed:
-        output.complain(error)
+        output.report(args, error)
     if bad:
         said = ", ".join(_STATES[word] if word == "empty" else
                          f"{count:,} {_STATES.get(word, word)}"

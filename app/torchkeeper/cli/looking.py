@@ -14,8 +14,8 @@ from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, Problem, measured
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import contract, listing, output, screen
 from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client.engines import interpreters
-from torchkeeper.client.engines.interpreters import DEFAULT
 from torchkeeper.client.engines.probes import know, known
 from torchkeeper.client.engines.process import Engine, early
 from torchkeeper.client.kept import protected
@@ -137,7 +137,7 @@ def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> No
     if several:
         command.add_argument("--env", metavar="PYTHON", action="append", default=[],
                              help="the interpreter whose torch is asked for verdicts; may be "
-                             f"given several times; {DEFAULT}, "
+                             f"given several times; {DEFAULT_ENV}, "
                              "and for --stale all that are known")  # fmt: skip
         return
     add_env(command)
@@ -147,7 +147,7 @@ def add_env(command: argparse.ArgumentParser) -> None:
     """--env, whose verdicts are wanted, or whose names of built objects."""
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked, "
                          "for verdicts and for the names of built objects; "
-                         f"{DEFAULT}")  # fmt: skip
+                         f"{DEFAULT_ENV}")  # fmt: skip
 
 
 #: The names of the columns of places, as its --columns takes them.
@@ -279,7 +279,7 @@ def ls(args: argparse.Namespace) -> int:
     for totals in found.values():
         output.note_owners(totals.get("owners"))
     for error in failed:
-        output.complain(error)
+        output.report(args, error)
     return contract.partly(True, failed or asker.unreadable)
 
 
@@ -359,7 +359,7 @@ def _du_all(args: argparse.Namespace, places: Sequence[str]) -> int:
     for place, answer in () if args.json else answers.items():
         _du_words(answer, printable(place) if several else "The place")
     for error in failed:
-        output.complain(error)
+        output.report(args, error)
     return contract.partly(True, failed or asker.unreadable)
 
 
@@ -469,7 +469,7 @@ def _du_of(args: argparse.Namespace, places: Sequence[str]) -> int:
         head = [*(["PLACE"] if several else []), "KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
         output.table(head, cells, frozenset(range(len(head) - 4, len(head))))
     for error in failed:
-        output.complain(error)
+        output.report(args, error)
     return contract.partly(True, failed or asker.unreadable)
 
 

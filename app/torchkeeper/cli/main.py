@@ -153,12 +153,13 @@ def run(argv: list[str]) -> int:
         if getattr(sys, name) is None:  # it was closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(getattr(getattr(sys, name), "buffer", None), io.RawIOBase):
-            # With PYTHONUNBUFFERED a write that a full disk or a pipe takes a part of would pass for
-            # whole (io.TextIOWrapper over io.FileIO).
+            # With PYTHONUNBUFFERED a write of which a full disk or a pipe takes a part would pass
+            # for whole (io.TextIOWrapper over io.FileIO).
             stream = getattr(sys, name)
             whole = io.BufferedWriter(stream.detach())
             wrapped = io.TextIOWrapper(whole, stream.encoding, line_buffering=True)
             setattr(sys, name, wrapped)
+            setattr(sys, f"__{name}__", wrapped)  # whence shutil has the width of a terminal
         reconfigure = getattr(getattr(sys, name), "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
@@ -325,7 +326,8 @@ def parser_of(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
     about = "See, warm, bundle and purge torch.compile caches. Without a command, opens the "
     about += "window; with files, opens it on them."
-    more = "“torchkeeper help COMMAND” says more of one, with examples."
+    more = "“torchkeeper help COMMAND” says more of one, with examples; “torchkeeper help topics” "
+    more += "lists the pages of the manual."
     parser = Parser(
         prog="torchkeeper", usage="%(prog)s [OPTION] [FILE ...] | COMMAND ...",
         description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{FILTER_HELP}",

@@ -43,8 +43,8 @@ def add_json(command: argparse.ArgumentParser) -> None:
 def add_common(command: argparse.ArgumentParser) -> None:
     """How much a command says."""
     how = command.add_mutually_exclusive_group()
-    how.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors and the "
-                     "answer, and not how far it is")  # fmt: skip
+    how.add_argument("-q", "--quiet", action="store_true", help="print what is listed and what is "
+                     "wrong, and nothing else")  # fmt: skip
     how.add_argument("-v", "--verbose", action="store_true", help="say all that is otherwise cut: "
                      "each entry that is left out, each secret, the whole of a log")  # fmt: skip
 
@@ -157,7 +157,7 @@ def result(args: argparse.Namespace, values: Mapping[str, object], said: str) ->
     """The end of a command: ``{"result": …}`` with --json, else a sentence."""
     if args.json:
         emit({"result": values})
-    else:
+    elif not screen.now.quiet:  # cron would send a mail of it
         closing(said)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import contract, looking, output, screen
 from torchkeeper.cli.asking import Asker
+from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.removing import How, know_all
 from torchkeeper.cli.removing import measure as read_as
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.asking import LOCKED
-from torchkeeper.client.engines.interpreters import DEFAULT
 from torchkeeper.client.engines.probes import Everywhere, environment, everywhere
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals
@@ -44,7 +44,7 @@ def add_overview(command: argparse.ArgumentParser) -> None:
     add("places", metavar="PLACE", nargs="*", type=looking.place, help="cache folders, bundles or "
         "redis:// servers; by default all that “torchkeeper places” finds")  # fmt: skip
     add("--env", metavar="PYTHON", help="the interpreter whose torch is asked what is usable, and "
-        f"what is stale; {DEFAULT}, and for what is stale all that are known")  # fmt: skip
+        f"what is stale; {DEFAULT_ENV}, and for what is stale all that are known")  # fmt: skip
     add("--older", metavar="AGE", type=read_as(query.seconds_in), help="what was not used for so "
         f"long counts as unused, by default {dead.DAYS}d")  # fmt: skip
     add("--keep", metavar="SIZE", type=read_as(query.bytes_in), help="how much each place may "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import looking, output, screen
 from torchkeeper.cli.asking import Asker, asking, say_finding
+from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.words import causes, found, outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -33,7 +34,7 @@ _INTO = (
 def add_prepare(command: argparse.ArgumentParser) -> None:
     command.description = f"Prepare an environment for CPU programs. {preparing.WHY}"
     command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
-                         f"programs; {interpreters.DEFAULT}")  # fmt: skip
+                         f"programs; {DEFAULT_ENV}")  # fmt: skip
     command.add_argument("--into", metavar="PLACE", type=looking.path, help=_INTO)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.cli import applying, contract, looking, output, signing
 from torchkeeper.cli.asking import asking, say_finding
 from torchkeeper.cli.bundles import trusts
+from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client import carrying, temporary
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.kept import verified
@@ -40,7 +41,7 @@ def add_verify(command: argparse.ArgumentParser) -> None:
         "a recipe, a folder of such, or “builtin”; may be given several times; without it, the "
         "built-in recipe")  # fmt: skip
     add("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
-        f"{interpreters.DEFAULT}")  # fmt: skip
+        f"{DEFAULT_ENV}")  # fmt: skip
     add("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
     add("--threads", metavar="N", type=int, help="the number of threads that programs will have "
         "there (OMP_NUM_THREADS); by default that of this machine")  # fmt: skip

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, contract, leaving, looking, output
 from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
 from torchkeeper.client.engines import interpreters, probes
@@ -96,7 +97,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
 
 def add_ways(command: argparse.ArgumentParser) -> None:
     command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch compiles; "
-                         f"{interpreters.DEFAULT}")  # fmt: skip
+                         f"{DEFAULT_ENV}")  # fmt: skip
     command.add_argument("--device", metavar="NAME", help="cpu, cuda, …, where a recipe names "
                          "none; by default the best one")  # fmt: skip
     command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "

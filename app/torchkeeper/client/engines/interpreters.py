@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 
 #: Names the interpreter whose torch is used unless another is chosen.
 VARIABLE = "TORCHKEEPER_TORCH_PYTHON"
-#: What help says of ``chosen``.
-DEFAULT = (
-    f"by default {VARIABLE}, else the app's own, or the active environment's if only that has "
-)
-DEFAULT += "a torch"
 _LIST = "interpreters"
 #: What an environment is called in the folder of a project.
 _OF_PROJECT = (".venv", "venv", "env")

@@ -104,7 +104,8 @@ VARIABLES = {
     },
     "Terminal and desktop": {
         "TERM": "Nothing is bold or coloured where it is dumb.",
-        "NO_COLOR": "Nothing of the manual is coloured where it is set.",
+        "NO_COLOR": "Nothing is coloured where it is set.",
+        "PAGER": "What shows a list that is longer than the screen; else less.",
         "DISPLAY": "The screen of X11.",
         "WAYLAND_DISPLAY": "The screen of Wayland.",
         "QT_QPA_PLATFORM": "How Qt shows windows; offscreen needs no screen.",
