@@ -17,9 +17,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 440,
-    "lines": 104_700,
-    "lines of code": 77_000,
+    "files": 437,
+    "lines": 104_230,
+    "lines of code": 76_500,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
