@@ -152,10 +152,11 @@ def run(argv: list[str]) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed by whoever started us
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-        elif isinstance(getattr(getattr(sys, name), "buffer", None), io.RawIOBase):
+        stream = getattr(sys, name)
+        own = stream is getattr(sys, f"__{name}__")
+        if own and isinstance(getattr(stream, "buffer", None), io.RawIOBase):
             # With PYTHONUNBUFFERED a write of which a full disk or a pipe takes a part would pass
             # for whole (io.TextIOWrapper over io.FileIO).
-            stream = getattr(sys, name)
             whole = io.BufferedWriter(stream.detach())
             wrapped = io.TextIOWrapper(whole, stream.encoding, line_buffering=True)
             setattr(sys, name, wrapped)
