@@ -42,9 +42,9 @@ class Session:
     reader: Reader = field(default_factory=Reader)
     details: detail.Details = field(default_factory=detail.Details)
     plans: dict[int, object] = field(default_factory=dict)
-    #: Of plans: no other engine gives the same, so that none carries out another's.
+    #: Of plans: hardly another engine gives the same, so that none carries out another's. 30 bits.
     numbers: Iterator[int] = field(
-        default_factory=lambda: itertools.count(int.from_bytes(os.urandom(6), "big"))
+        default_factory=lambda: itertools.count(int.from_bytes(os.urandom(4), "big") >> 2)
     )
     held: list[tuple[str, str]] = field(default_factory=list)
     #: Passwords by place, for as long as the engine runs.
