@@ -92,6 +92,7 @@ def test_a_bundle_of_another_torch_fails(
                for line in ran.stdout.splitlines())  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_bundle_of_this_torch_passes(example: Scripts, filled: Path, torch_python: str) -> None:
     with torchkeeper.open(filled) as place:
@@ -178,6 +179,7 @@ inputs = [{ shape = [4] }]
 SMALL = "def halved(x):\n    return x.sin() / 2\n"
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_recipes_are_warmed(example: Scripts, torch_python: str, header_folder: Path) -> None:
     recipes = example.folder / "recipes"
