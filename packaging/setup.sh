@@ -143,7 +143,7 @@ except m.PackageNotFoundError: print("of unknown version")
 fingerprint() {
     {
         cat "$root/pyproject.toml" "$root/packaging/"{setup.sh,needs.py,constraints.txt}
-        grep __version__ "$root/app/torchkeeper/__init__.py"
+        cat "$root/app/torchkeeper/artifacts/version.py"
         "$python" -VV
         printf '%s\n' "$root"
     } | cksum

@@ -18,8 +18,8 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 437,
-    "lines": 104_230,
+    "files": 438,
+    "lines": 104_240,
     "lines of code": 76_500,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
@@ -99,8 +99,6 @@ def imports(trees: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 within = {f"{node.module}.{alias.name}" for alias in node.names}
                 named |= {one if one in modules else node.module for one in within}
-        # The package names what scripts import for type checkers only: loading it loads nothing.
-        named = named if name != "torchkeeper" else set()
         found[name] = {one for one in named if one in modules and one != name}
     return found
 

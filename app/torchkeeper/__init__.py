@@ -8,7 +8,7 @@ Nothing is imported here before one of the names is asked for: this file travels
 interpreters with the packages from ``artifacts`` to ``engine``, and every command begins with it.
 """
 
-__version__ = "0.1.0"
+from torchkeeper.artifacts.version import VERSION as __version__  # noqa: N811 - the usual name
 
 __all__ = [
     "Cell", "Entries", "Entry", "Error", "Exported", "Place", "Placed", "Plan", "Progress",

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-import torchkeeper
 from torchkeeper.artifacts.masking import without_logins
+from torchkeeper.artifacts.version import VERSION
 from torchkeeper.cli import contract, output, screen
 from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
@@ -334,7 +334,7 @@ def parser_of(chosen: str) -> Parser:
         description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{FILTER_HELP}",
         formatter_class=Blocks,
     )  # fmt: skip
-    version = f"torchkeeper {torchkeeper.__version__}"
+    version = f"torchkeeper {VERSION}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
                         "one that is open opens the files")  # fmt: skip

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import torchkeeper
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.artifacts.version import VERSION
 from torchkeeper.engine import home, protocol
 from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import Session
@@ -123,7 +123,7 @@ def main() -> None:
     hello = {
         "type": "hello",
         "protocol": protocol.PROTOCOL,
-        "version": torchkeeper.__version__,
+        "version": VERSION,
         "executable": sys.executable,
         "python": sys.version.split()[0],
         "operations": sorted(TABLE),

@@ -22,7 +22,7 @@ from PySide6.QtCore import (
 )
 from PySide6.QtWidgets import QApplication, QWidget
 
-import torchkeeper
+from torchkeeper.artifacts.version import VERSION
 from torchkeeper.client import handover
 from torchkeeper.client.engines.process import Ahead
 from torchkeeper.client.handover import Seat
@@ -96,7 +96,7 @@ def application(*, dressed: bool = True) -> QApplication:
     app.setApplicationName(NAME)
     app.setApplicationDisplayName("Torchkeeper")
     app.setOrganizationName(NAME)
-    app.setApplicationVersion(torchkeeper.__version__)
+    app.setApplicationVersion(VERSION)
     app.setDesktopFileName(NAME)
     say.use_names(True)
     if Look.current is None:

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-import torchkeeper
+from torchkeeper.artifacts.version import SOURCE
 
 PROC = "/proc"
 #: Characters of a name.
@@ -43,10 +43,9 @@ DELETED = b" (deleted)"
 
 def begin(module: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
     """Start the ``main`` of a module of ours, which talks by pipes. Raises OSError."""
-    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     boot = f"import sys; sys.path.insert(0, sys.argv[1]); from {module} import main; main()"
     # Isolated and without site: it starts in 0.1 s and sees no installed package.
-    command = [sys.executable, "-I", "-S", "-B", "-c", boot, source]
+    command = [sys.executable, "-I", "-S", "-B", "-c", boot, SOURCE]
     pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(
         command, _PIPED, stdin=pipe, stdout=pipe, stderr=nowhere, cwd="/", env=env

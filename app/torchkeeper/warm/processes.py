@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-import torchkeeper
+from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.stores import atomic
 from torchkeeper.warm import sweep
 
@@ -286,9 +286,8 @@ class After(TypedDict, total=False):
 def calling(module: str) -> list[str]:
     """The command that has this interpreter call ``main`` of a module, such as "warm.job"."""
     # The folder or the zip that this very code came from.
-    source = os.path.dirname(os.path.dirname(os.path.abspath(torchkeeper.__file__)))
     path = "import sys; sys.path.insert(0, sys.argv.pop(1))"
-    return [sys.executable, "-c", f"{path}; from torchkeeper.{module} import main; main()", source]
+    return [sys.executable, "-c", f"{path}; from torchkeeper.{module} import main; main()", SOURCE]
 
 
 def start(what: After) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-import torchkeeper
+from torchkeeper.artifacts.version import PACKAGE, SOURCE
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.kept import whole
 from torchkeeper.client.temporary import Ended, Interrupts
@@ -72,7 +72,7 @@ def archive() -> Path:
     import marshal
     import zipfile
 
-    root = Path(torchkeeper.__file__).resolve().parent
+    root = Path(PACKAGE).resolve()
     found = (file for package in PACKAGES for file in sorted((root / package).rglob("*.py")))
     files = [root / "__init__.py", *found]
     sources = [(f"torchkeeper/{x.relative_to(root).as_posix()}", x.read_bytes()) for x in files]
@@ -133,7 +133,7 @@ class Engine:
         # hide the user site and PYTHONPATH, where clusters keep torch.
         if python is None:
             more.setdefault(protocol.INDEX, os.path.join(whole.cache_folder(), "index.sqlite"))
-            source, alone = Path(torchkeeper.__file__).resolve().parent.parent, ["-I", "-S"]
+            source, alone = Path(SOURCE).resolve(), ["-I", "-S"]
         else:
             interpreters.starting(python)
             source, alone = archive(), []

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
-import torchkeeper
+from torchkeeper.artifacts.version import VERSION
 from torchkeeper.gui import actions, theme
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.widgets import forms
@@ -62,7 +62,7 @@ class AboutDialog(Dialog):
         self.setWindowTitle(self.tr("About Torchkeeper"))
         picture = forms.label("")
         picture.setPixmap(theme.app_icon().pixmap(64, 64))
-        version = self.tr("Version {} · Qt {}").format(torchkeeper.__version__, qVersion())
+        version = self.tr("Version {} · Qt {}").format(VERSION, qVersion())
         what = self.tr("See, warm, bundle and purge torch.compile caches.")
         texts = forms.column(forms.label("Torchkeeper", "title"), gap=4)
         licence = forms.label(self.tr("Licence: Apache-2.0"), "muted")

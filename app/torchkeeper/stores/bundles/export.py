@@ -16,12 +16,12 @@ from functools import partial
 from io import BufferedRandom
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-import torchkeeper
 from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.builds import Build, MadeIn
 from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile
 from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.version import VERSION
 from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles.parts import MAY_BE_BIG, Makers, Members, Record
 from torchkeeper.stores.describe import Described, Singly
@@ -278,7 +278,7 @@ def _manifest(
     taken: Iterable[Described], listed: Iterable[Listed], record: Record, digest: str | None
 ) -> manifest.Manifest:
     """The manifest of these. digest: of the mega-cache, None without one."""
-    made_by = f"torchkeeper {torchkeeper.__version__}"
+    made_by = f"torchkeeper {VERSION}"
     made_in = common_origin(one.facts.get("made_in") for one in taken)
     return manifest.Manifest(made_by, made_in, tuple(listed), record.native, digest)
 
