@@ -203,7 +203,7 @@ def test_each_node_of_slurm_has_the_cache_before_its_ranks_start(
     )
     job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "4", "SLURM_SUBMIT_DIR": str(tmp_path),
            "TMPDIR": str(tmp_path)}  # fmt: skip
-    ran = stage.run(f"sh -eu {EXAMPLES / 'slurm.sbatch'}", job)
+    ran = stage.run(shlex.join(["sh", "-eu", str(EXAMPLES / "slurm.sbatch")]), job)
     assert (ran.code, ran.err) == (0, "")
     assert int(ran.out.splitlines()[-1]) == len(list(kept_291.glob("fxgraph/*/*/*"))) > 0
     assert (tmp_path / "cache-7").is_dir()

@@ -54,7 +54,7 @@ inputs = [{ shape = [4, 64] }]
 #: What stands for what in a line; the first that fits counts.
 STAND_INS = (
     (r"redis://\w+", "{server}"),
-    (r"\bpackaging/manpage\.py\b", str(ROOT / "packaging/manpage.py")),
+    (r"\bpackaging/manpage\.py\b", shlex.quote(str(ROOT / "packaging/manpage.py"))),
     (r"\bimport FILE\b", "import serve.env"),
     (r"\bKEY\.pub\b", "id_ed25519.pub"),
     (r"~/\.ssh/id_ed25519\b", "id_ed25519"),
