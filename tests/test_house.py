@@ -284,6 +284,7 @@ def test_a_finding_has_the_figures_that_its_words_name() -> None:
     assert looked_at > 20
 
 
+@pytest.mark.slow
 def test_nothing_takes_a_strangers_text_for_html() -> None:
     gui = APP / "gui"
     found = [past for path in sorted(gui.rglob("*.py"))

@@ -78,6 +78,7 @@ def test_a_list_and_its_sums(example: Scripts, usual: Path) -> None:
     assert sum(int(line.split()[2]) for line in kinds) == entries.size
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_bundle_of_another_torch_fails(
     example: Scripts, clean_291: Path, torch_python: str
@@ -121,6 +122,7 @@ def shelf() -> Iterator[tuple[str, dict[str, bytes]]]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_an_export_arrives_where_it_is_uploaded(
     example: Scripts, kept_291: Path, shelf: tuple[str, dict[str, bytes]]
 ) -> None:
@@ -138,6 +140,7 @@ def test_an_export_arrives_where_it_is_uploaded(
         bundle.copy(example.folder / "again.torchcache")  # which refuses secrets
 
 
+@pytest.mark.slow
 def test_an_import_tells_what_it_has_left(example: Scripts, clean_291: Path) -> None:
     with torchkeeper.open(clean_291) as place:
         place.export(example.folder / "model.torchcache")

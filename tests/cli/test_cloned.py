@@ -72,6 +72,7 @@ def test_an_interpreter_on_the_list_is_started(tk: Tk, clone: Path, tmp_path: Pa
     assert (clone / "ran").exists()
 
 
+@pytest.mark.slow
 @sampled(
     "command",
     [

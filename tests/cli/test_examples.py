@@ -128,6 +128,7 @@ def test_an_init_container_takes_what_is_signed_and_nothing_else(
     assert len(list(cache.glob("fxgraph/*/*/*"))) == len(list(kept_291.glob("fxgraph/*/*/*"))) > 0
 
 
+@pytest.mark.slow
 def test_cron_is_told_nothing_when_all_is_well(
     stage: Stage, kept_291: Path, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_systemd_takes_the_units(stage: Stage, tmp_path: Path) -> None:
     subprocess.run(["systemd-analyze", "calendar", when], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_each_node_of_slurm_has_the_cache_before_its_ranks_start(
     tk: Tk, stage: Stage, kept_291: Path, tmp_path: Path
 ) -> None:

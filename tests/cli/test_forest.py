@@ -77,6 +77,7 @@ def test_nothing_of_a_project_goes_with_a_cache(
     assert left | links >= set(mine)
 
 
+@pytest.mark.slow
 def test_a_folder_of_projects_is_no_cache(
     tk: Tk, kept_291: Path, tmp_path: Path, bare_python: str
 ) -> None:

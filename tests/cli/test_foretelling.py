@@ -70,6 +70,7 @@ def test_export_dry_run_of_nothing(tk: Tk, kept_291: Path, tmp_path: Path) -> No
     assert (ran.code, ran.out) == (1, "There is nothing to export.\n")
 
 
+@pytest.mark.slow
 def test_import_dry_run_foretells_and_changes_nothing(
     tk: Tk, bundle: Path, fixture_cache: Path, tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def test_columns_are_those_that_are_asked_for(tk: Tk, kept_291: Path) -> None:
     assert {"stale", "unknown", "usable", "conditional", "-"} >= set(verdicts) > {"-"}
 
 
+@pytest.mark.slow
 def test_every_column_that_is_offered_can_be_printed(tk: Tk, kept_291: Path) -> None:
     from torchkeeper.cli import listing
 
@@ -180,6 +181,7 @@ def _pager(tmp_path: Path, what: str) -> dict[str, str]:
     return {"PAGER": str(script)}
 
 
+@pytest.mark.slow
 def test_a_long_list_goes_through_the_pager(tk: Tk, kept_291: Path, tmp_path: Path) -> None:
     got = tmp_path / "got"
     env = _pager(tmp_path, f'tee {got}; echo "LESS=$LESS"')

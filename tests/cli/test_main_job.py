@@ -124,6 +124,7 @@ def test_the_mega_cache_in_a_bundle_hits_in_stock_torch(
     assert counters["aot_misses"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_kernels_hit_after_import(tk: Tk, kernels: Path, tmp_path: Path, torch_python: str) -> None:
     bundle, target = tmp_path / "k.torchcache", tmp_path / "target"

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.pace import LONG
+from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.terminals import on_terminal
 
@@ -52,6 +53,7 @@ def test_a_pipe_carries_a_cache(tk: Tk, kept_291: Path, tmp_path: Path, temporar
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 def test_what_goes_to_standard_output_is_what_a_file_would_be(
     tk: Tk, kept_291: Path, tmp_path: Path, temporary: Path
 ) -> None:
@@ -78,7 +80,7 @@ def test_a_pipe_is_trusted_only_when_that_is_said(
     assert not list(temporary.iterdir())
 
 
-@pytest.mark.parametrize("size", [0, 1, 1000, -1])
+@sampled("size", [-1, 0, 1, 1000], most=1)
 def test_a_stream_that_is_cut_short_brings_nothing(
     tk: Tk, kept_291: Path, tmp_path: Path, temporary: Path, size: int
 ) -> None:
@@ -104,6 +106,7 @@ def test_an_export_that_fails_sends_nothing(
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 def test_who_reads_half_has_no_bundle(kept_291: Path, temporary: Path) -> None:
     done = _sh('tk export "$A" -o - --allow-secrets | head -c 1000 >/dev/null', A=kept_291)
     assert done.returncode == 1
@@ -131,6 +134,7 @@ def test_standard_input_that_is_closed(temporary: Path) -> None:
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.slow
 def test_standard_output_that_is_closed_would_lose_the_bundle(
     kept_291: Path, temporary: Path
 ) -> None:
@@ -164,6 +168,7 @@ def test_more_than_the_disk_has_room_for_is_refused(tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_bundle_that_is_read_slowly_arrives_whole(
     tk: Tk, kept_291: Path, tmp_path: Path, unbuffered: str
@@ -191,6 +196,7 @@ print(size)
     assert "not read to its end" in half.stderr
 
 
+@pytest.mark.slow
 def test_a_temporary_folder_that_others_can_rename_is_refused(
     kept_291: Path, tmp_path: Path
 ) -> None:

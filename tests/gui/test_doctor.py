@@ -159,6 +159,7 @@ def test_at_the_first_visit_the_keyboard_goes_to_what_stops_it_and_then_to_what_
     assert window.focusWidget() is page.again
 
 
+@pytest.mark.slow
 def test_all_that_can_be_fixed_at_once(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

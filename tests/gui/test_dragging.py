@@ -115,6 +115,7 @@ def test_a_bundle_is_offered_when_it_is_ready(
     assert scratch() == []
 
 
+@pytest.mark.slow
 def test_what_is_dropped_nowhere_is_removed(
     qtbot: QtBot,
     open_window: OpenWindow,
@@ -132,6 +133,7 @@ def test_what_is_dropped_nowhere_is_removed(
     assert window.error_bar.error is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("escape", [False, True])
 def test_letting_go_too_soon_cancels_without_a_trace(
     qtbot: QtBot,

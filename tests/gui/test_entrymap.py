@@ -185,6 +185,7 @@ def test_enter_on_an_entry_goes_to_its_row(beside: Beside) -> None:
     assert beside.top.focusWidget() is beside.table
 
 
+@pytest.mark.slow
 def test_very_many_entries_take_no_long_slice(qtbot: QtBot) -> None:
     count = 40_000
     beside = Beside(qtbot, 0)

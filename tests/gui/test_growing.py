@@ -39,6 +39,7 @@ def layouts(dialog: Dialog) -> int:
     return counter.count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["clean-up", "add-server"])
 def test_one_that_is_scrolled_is_at_rest(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, action: str

@@ -257,6 +257,7 @@ def test_a_token_that_is_none_is_left_out() -> None:
         assert handover.parse(line) == Handed(["/a"])
 
 
+@pytest.mark.slow
 @RAISES
 def test_enemies_at_the_door_change_nothing(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, seat: Seat

@@ -109,6 +109,7 @@ def test_what_a_program_must_do_can_be_pasted() -> None:
     assert must(a("graph", "1", "2")) == ""
 
 
+@pytest.mark.slow
 def test_what_would_leave_is_looked_for_once_and_never_shown(
     qtbot: QtBot, open_window: OpenWindow, leaking: Path, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_bomb_is_broken_and_the_rest_goes_on(name: str, arena: Arena) -> None:
     assert found[1]["problem"] in UNREADABLE
 
 
+@pytest.mark.slow
 @sampled("name", pickles.BOMBS, most=9)
 def test_a_bomb_does_a_plain_reader_no_harm(name: str, arena: Arena) -> None:
     with memory_bounded():

@@ -201,6 +201,7 @@ def test_recipes_over_the_wire(arena: Arena) -> None:
         arena.held(lambda data=data: look(data))  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", tomls.ODD, ids=lambda text: repr(text[:20]))
 def test_odd_toml(text: str, arena: Arena) -> None:
     with memory_bounded():

@@ -99,6 +99,7 @@ def test_no_password_is_shown(text: str) -> None:
         assert MARK not in shown(name, text)
 
 
+@pytest.mark.slow
 @given(secrets(), st.sampled_from((URL, *HOSTS)), st.booleans())
 @settings(max_examples=150)
 def test_no_password_is_in_a_finding_or_a_profile_as_it_is_shown(

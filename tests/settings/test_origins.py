@@ -101,6 +101,7 @@ def test_a_variable_that_forces_wins_over_code(changed: Settled) -> None:
     assert by_name(changed)[AOT] == Origin(AOT, "0", "variable", AOT)
 
 
+@pytest.mark.slow
 def test_another_variable_for_the_same(changed: Settled) -> None:
     one = by_name(changed)[JOB]
     assert (one.value, one.by, one.variable) == ("1", "variable", "TORCH_COMPILE_STICKY_PGO_KEY")

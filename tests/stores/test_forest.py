@@ -6,6 +6,8 @@ import itertools
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.forest import plant, projects
 from torchkeeper.artifacts import layout, proofs
 from torchkeeper.artifacts.report import Report
@@ -15,6 +17,7 @@ from torchkeeper.stores.items import File, group
 PROJECTS = 2_400
 
 
+@pytest.mark.slow
 def test_no_name_in_two_thousand_projects_is_a_known_writers() -> None:
     """But those that may be either, of which their first bytes tell, or what lies beside them."""
     taken: list[tuple[str, str]] = []

@@ -201,6 +201,7 @@ BUMPED = """if True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize(("writer", "reader"), [(THEIRS, OURS), (OURS, THEIRS)])
 def test_the_other_sides_stale_versions_go(
@@ -322,6 +323,7 @@ def hostile(command: str) -> bytes:
 NESTED_KEY = b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns."
 
 
+@pytest.mark.slow
 def test_a_hostile_value_is_an_error(cache: OnDiskCache[Any, Any], tmp_path: Path) -> None:
     assert cache.insert("k", "v")
     path, proof = cache._fpath_from_key("k"), tmp_path / "proof"
@@ -344,6 +346,7 @@ def test_a_hostile_value_is_an_error(cache: OnDiskCache[Any, Any], tmp_path: Pat
     assert proof.exists()  # it would have
 
 
+@pytest.mark.slow
 def test_a_hostile_variable_or_file_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -398,6 +401,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     assert run(sys.executable, tmp_path / "tmp", code) == "OSError None True\n"
 
 
+@pytest.mark.slow
 def test_a_reader_of_another_version_does_not_take_a_newer_file(
     cache: OnDiskCache[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,7 @@ def compare(
     return counts
 
 
+@pytest.mark.slow
 def test_a_program_as_it_is_under_changes_of_its_environment(
     torch: Torch, server: Server, engine: Engine, tmp_path: Path
 ) -> None:

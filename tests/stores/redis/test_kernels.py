@@ -164,6 +164,7 @@ def test_a_large_value_is_read_when_it_is_looked_at(server: Server) -> None:
     assert len(entry["sha256"]) == 64
 
 
+@pytest.mark.slow
 def test_a_large_value_arrives_whole_in_every_place(server: Server, tmp_path: Path) -> None:
     """One that is fetched in pieces; it goes on for long after the end of the pickle."""
     key = next(key for key in dump() if "fx-graph" in key)
