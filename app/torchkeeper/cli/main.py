@@ -341,9 +341,7 @@ def parser_of(chosen: str) -> Parser:
                                      prog="torchkeeper")  # fmt: skip
     # Where one is chosen the others are not shown, and to make them takes as long as all the rest.
     alone = chosen in COMMANDS and chosen != "help"
-    for name, one in COMMANDS.items():
-        if alone and name != chosen:
-            continue
+    for name, one in {chosen: COMMANDS[chosen]}.items() if alone else COMMANDS.items():
         command = commands.add_parser(
             name, description=one.about[0].upper() + one.about[1:] + ".", formatter_class=Blocks,
             epilog="\n\n".join(filter(None, [FILTER_HELP if one.filtered else "",

@@ -106,13 +106,10 @@ def _content(path: str) -> str:
 def kept(known_by: Identity) -> Env | None:
     from torchkeeper.verdict.probed import Env
 
-    cache = _cache()
     try:
-        found: Any = cache.get(known_by)
-    except ValueError:  # a CacheError
-        # Nothing overwrites it, so it goes.
-        with contextlib.suppress(OSError):
-            cache._fpath_from_key(known_by).unlink()
+        found: Any = _cache().get(known_by)
+    except ValueError:  # a CacheError: nothing overwrites it, so it goes
+        forget(known_by)
         return None
     except OSError:
         return None
