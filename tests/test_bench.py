@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import disk, kept, memory, streaming
+from tests.bench import disk, kept, memory, start, streaming
 from tests.bench.listing import kernels
 from tests.bench.measure import Figure
 
@@ -89,3 +89,13 @@ def test_every_command_is_within_its_memory(tmp_path: Path, torch_python: str) -
     figures = memory.figures(tmp_path, torch_python, 100, 20)
     assert len({figure.what for figure in figures}) == 13
     assert all(0 < figure.ours < memory.MOST for figure in figures)
+
+
+@pytest.mark.slow
+def test_every_command_starts(tmp_path: Path) -> None:
+    figures = start.figures(tmp_path, times=1)
+    assert len({figure.what for figure in figures}) == len(figures) == 13
+    assert {figure.what for figure in figures if figure.most} == {
+        "--version",
+        "ls of 1,000 entries",
+    }

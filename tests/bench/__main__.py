@@ -21,6 +21,7 @@ from tests.bench import (
     measure,
     memory,
     servers,
+    start,
     streaming,
     table,
     treemap,
@@ -49,6 +50,7 @@ def main() -> int:
             listing.kernels(place, listing.KERNELS, python)
         # The table as late as it can be: its rows stay in this process.
         benches: dict[str, Callable[[], Sequence[Figure]]] = {
+            "start": lambda: start.figures(scratch),
             "window": lambda: window.figures(scratch, place),
             "listing": lambda: listing.figures(scratch, place),
             "disk": lambda: disk.figures(scratch, place),

@@ -23,6 +23,7 @@ MANUAL = ROOT / "resources/manual/speed.md"
 HEADING = "## Measured\n"
 #: What each bench measures, below app/torchkeeper.
 MEASURES = {
+    "start": ("cli", "client", "engine", "stores", "artifacts", "verdict"),
     "window": ("gui", "client", "engine", "stores", "artifacts"),
     "listing": ("cli", "client", "engine", "stores", "artifacts"),
     "disk": ("cli", "client", "engine", "stores", "artifacts"),

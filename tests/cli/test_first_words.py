@@ -31,25 +31,39 @@ def test_help_is_what_the_option_says(tk: Tk) -> None:
         assert said.out.startswith(f"usage: torchkeeper {' '.join(words)} ")
 
 
-def test_the_version_is_told_without_loading_what_commands_need() -> None:
+def test_the_version_is_told_without_loading_what_commands_need(tk: Tk) -> None:
     """Installers and prompts ask for it: most of the time that it takes is Python's own."""
     ask = """if True:
         import sys
-        from torchkeeper.cli import main
-        try:
-            main.run(["--version"])
-        except SystemExit:
-            print(*sys.modules)
+        from torchkeeper import __main__
+        python = set(sys.modules)
+        sys.argv[1:] = ["--version"]
+        assert __main__.main() == 0
+        print(*set(sys.modules) - python)
     """
     done = subprocess.run(
         [sys.executable, "-c", ask], capture_output=True, text=True, check=True, timeout=LONG
     )
     version, loaded = done.stdout.splitlines()
     assert version == f"torchkeeper {torchkeeper.__version__}"
-    ours = {name for name in loaded.split() if name.startswith("torchkeeper.")}
+    assert loaded == ""
+    assert tk("--version", "ls").out == f"{version}\n", "with other words, too"
+
+
+def test_what_every_command_begins_with_is_little() -> None:
+    ask = """if True:
+        import sys
+        from torchkeeper.cli import main
+        print(*sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", ask], capture_output=True, text=True, check=True, timeout=LONG
+    )
+    loaded = set(done.stdout.split())
+    ours = {name for name in loaded if name.startswith("torchkeeper.")}
     assert {name for name in ours if name.startswith("torchkeeper.client.engines")} == set()
     assert not {"torchkeeper.stores", "torchkeeper.engine", "torchkeeper.gui"} & ours
-    assert not {"difflib", "tempfile", "subprocess", "dataclasses"} & set(loaded.split())
+    assert not {"difflib", "tempfile", "subprocess", "dataclasses", "textwrap"} & loaded
 
 
 def test_help_with_what_is_no_command_guesses(tk: Tk) -> None:

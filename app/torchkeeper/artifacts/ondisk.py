@@ -10,8 +10,6 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts import inert
-
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
 
@@ -29,6 +27,8 @@ def facts(data: bytes) -> Facts:
     """name: the type of the value; prefix: of the version, hexadecimal; version where known. Raises
     as ``inert.load`` does, and ValueError for a file without a prefix.
     """
+    from torchkeeper.artifacts import inert  # only here: names alone are told without
+
     prefix, value = data[:_PREFIX], data[_PREFIX:]
     if not value:
         raise ValueError("no value after the version")

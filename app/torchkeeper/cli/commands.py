@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -240,6 +239,8 @@ class Blocks(argparse.HelpFormatter):
 
 def in_groups() -> str:
     """All commands in their groups, as the help has them, in the width of the terminal."""
+    import textwrap  # only here: few commands wrap lines
+
     wide = max(map(len, COMMANDS))
     room = shutil.get_terminal_size().columns - 2
     blocks = []

@@ -4,7 +4,6 @@ manual (``resources/manual/scripts.md``) and the tests.
 
 from __future__ import annotations
 
-import textwrap
 from typing import Literal, NamedTuple
 
 #: How a command has ended, by the name of its status.
@@ -125,6 +124,8 @@ def rows() -> list[tuple[str, str, str]]:
 
 def lines() -> list[str]:
     """The statuses as ``torchkeeper help exit-status`` prints them."""
+    import textwrap  # only here: few commands wrap lines
+
     said = ["Exit status:", ""]
     for shown, name, meaning in rows():
         first = f"  {shown:<6} {name + ':':<12} "

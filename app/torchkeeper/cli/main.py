@@ -334,17 +334,14 @@ def parser_of(chosen: str) -> Parser:
         description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{FILTER_HELP}",
         formatter_class=Blocks,
     )  # fmt: skip
-    version = f"torchkeeper {VERSION}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=f"torchkeeper {VERSION}")
     parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
                         "one that is open opens the files")  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True, help=argparse.SUPPRESS,
                                      prog="torchkeeper")  # fmt: skip
     # Where one is chosen the others are not shown, and to make them takes as long as all the rest.
-    alone = chosen == "--version" or (chosen in COMMANDS and chosen != "help")
-    for name, one in COMMANDS.items():
-        if alone and name != chosen:
-            continue
+    alone = chosen in COMMANDS and chosen != "help"
+    for name, one in {chosen: COMMANDS[chosen]}.items() if alone else COMMANDS.items():
         command = commands.add_parser(
             name, description=one.about[0].upper() + one.about[1:] + ".", formatter_class=Blocks,
             epilog="\n\n".join(filter(None, [FILTER_HELP if one.filtered else "",

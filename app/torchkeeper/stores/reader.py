@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from torchkeeper.artifacts.manifest import origin
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
 from torchkeeper.stores.items import File, Item, Source, batches
@@ -350,5 +349,7 @@ def _checked(answer: Mapping[str, object]) -> Facts:
         for pair in (value if isinstance(value, list) else [])
         if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
     ]
+    from torchkeeper.artifacts.manifest import origin  # only here: what is known is not read
+
     checked["made_in"] = origin(checked.get("made_in"))
     return cast("Facts", checked)

@@ -21,9 +21,8 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import UserError, user_error
@@ -62,8 +61,7 @@ _CONFIG = 64 << 10
 heeding: list[Callable[[str, list[Writer]], None]] = []
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """A Python on this machine and why it is offered."""
 
     python: str
@@ -117,7 +115,7 @@ def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
         if at is None:
             found.append(Interpreter(python, tr("added"), added=True, starts=True))
         elif not found[at].starts:
-            found[at] = replace(found[at], added=True, starts=True)
+            found[at] = found[at]._replace(added=True, starts=True)
     for prefix in dict.fromkeys(_usual()):
         python = os.path.join(prefix, "bin", "python")
         if (

@@ -12,7 +12,6 @@ import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,11 +24,11 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import misfit
 from torchkeeper.stores import query
-from torchkeeper.stores.generic import CacheError, OnDiskCache
-from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.verdicts import KnowParams
+    from torchkeeper.stores.generic import OnDiskCache
+    from torchkeeper.verdict.probed import Env
 
 
 #: Seconds after which what was found is removed: its key never comes again, or is found anew.
@@ -54,14 +53,13 @@ _OF_SESSION = (
 Identity = tuple[Any, ...]
 
 
-class _Probes(OnDiskCache[Identity, dict[Any, Any]]):
-    @cached_property
-    def base_dir(self) -> Path:
-        return Path(whole.cache_folder(), "cache", self.name)
+def _cache() -> OnDiskCache[Identity, dict[Any, Any]]:
+    # Only here: most commands ask no interpreter, and this takes longer to load than all of those.
+    from torchkeeper.stores.generic import OnDiskCache
 
-
-def _cache() -> _Probes:
-    return _Probes("interpreters")
+    cache = OnDiskCache[Identity, dict[Any, Any]]("interpreters")
+    cache.base_dir = Path(whole.cache_folder(), "cache", cache.name)
+    return cache
 
 
 def identity(python: str) -> Identity:
@@ -106,13 +104,12 @@ def _content(path: str) -> str:
 
 
 def kept(known_by: Identity) -> Env | None:
-    cache = _cache()
+    from torchkeeper.verdict.probed import Env
+
     try:
-        found: Any = cache.get(known_by)
-    except CacheError:
-        # Nothing overwrites it, so it goes.
-        with contextlib.suppress(OSError):
-            cache._fpath_from_key(known_by).unlink()
+        found: Any = _cache().get(known_by)
+    except ValueError:  # a CacheError: nothing overwrites it, so it goes
+        forget(known_by)
         return None
     except OSError:
         return None
@@ -130,7 +127,7 @@ def keep(known_by: Identity, facts: Env) -> None:
     if not facts.get("torch"):
         return
     cache = _cache()
-    with contextlib.suppress(CacheError, OSError):
+    with contextlib.suppress(ValueError, OSError):  # a CacheError, too
         cache.insert(known_by, dict(facts))
         for file in cache.base_dir.iterdir():
             if file.is_file() and file.stat().st_mtime < time.time() - KEPT_FOR:

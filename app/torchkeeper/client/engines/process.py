@@ -17,7 +17,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -438,12 +437,12 @@ class Engine:
 early: list[Engine] = []
 
 
-@dataclass
 class Ahead:
     """An engine that is asked before anybody is there who could hear: answers wait in its pipe."""
 
-    engine: Engine
-    _asked: list[tuple[int, str, Mapping[str, object]]] = field(default_factory=list)
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._asked: list[tuple[int, str, Mapping[str, object]]] = []
 
     def ask(self, op: str, params: Mapping[str, object]) -> None:
         self._asked.append((self.engine.send(op, params), op, dict(params)))
