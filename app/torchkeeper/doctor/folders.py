@@ -27,7 +27,7 @@ from torchkeeper.stores.folders import journal, owners
 from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.locks import in_use, is_local, writers
-from torchkeeper.stores.items import File, Item, allocated
+from torchkeeper.stores.items import File, Item, allocated, files_of, on_disk
 from torchkeeper.stores.needs import OLD
 from torchkeeper.stores.preconditions import space, strange_in
 from torchkeeper.stores.shapes import Owned
@@ -202,7 +202,8 @@ def _within(root: str, path: str) -> bool:
 def duplicates(look: MachineLook) -> Iterator[Finding]:
     """Pairs of this user's folders that have the same entries."""
     folders = [*look.folders, *(look.others or ())]
-    known = [(one, _contents(one, look)) for one in folders if one.items and _mine(one)]
+    mine_ = [one for one in folders if one.items and _mine(one)]
+    known = [(one, _contents(one, look)) for one in mine_] if len(mine_) > 1 else []
     for number, (one, mine) in enumerate(known):
         for other, theirs in known[number + 1 :]:
             look.report.check()
@@ -245,8 +246,7 @@ def future(look: FolderLook) -> list[File]:
     """The files of the cache that are from the future."""
     limit = int((time.time() + AHEAD) * 1e9)
     known = (item for item in look.items if item.kind != "unknown")
-    files = {file.path: file for item in known for file in item.files}
-    return [file for file in files.values() if file.mtime_ns is not None and file.mtime_ns > limit]
+    return [file for file in files_of(known) if file[2] is not None and file[2] > limit]
 
 
 def clock(look: FolderLook) -> Iterator[Finding]:
@@ -287,11 +287,11 @@ _SOON = 60.0
 def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
     """Locks and temporary files that nobody needs or writes any more."""
     scratch = [item for item in look.items if item.kind == "lock"]
+    locks, temporary = list[Item](), list[Item]()
+    if not scratch or strange_in(look.items).most:
+        return locks, temporary  # nothing goes from a folder that is no cache
     others = [item for item in look.items if item.kind != "lock"]
     keys = {item.key for item in others} | {file.name for item in others for file in item.files}
-    locks, temporary = list[Item](), list[Item]()
-    if strange_in(look.items).most:
-        return locks, temporary  # nothing goes from a folder that is no cache
     now, local = time.time(), False
     with contextlib.suppress(OSError):
         local = is_local(os.stat(look.root).st_dev)
@@ -320,8 +320,8 @@ def leftovers(look: FolderLook) -> Iterator[Finding]:
     locks, temporary = dead(look)
     if items := [*locks, *temporary]:
         about = {
-            "locks": len(locks), "files": sum(len(item.files) for item in temporary),
-            "size_bytes": allocated(file for item in items for file in item.files),
+            "locks": len(locks), "files": sum(item.count for item in temporary),
+            "size_bytes": on_disk(items).bytes,
             "path": items[0].path,
         }  # fmt: skip
         severity = "warning" if temporary else "advice"

@@ -49,14 +49,41 @@ class File(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
+class OnDisk:
+    """Counts files and their bytes on the disk, hard links once. One bit is kept of each: a big
+    folder has a million, and file systems give them numbers that are near each other.
+    """
+
+    def __init__(self) -> None:
+        self.files = self.bytes = 0
+        self._seen: dict[int, int] = {}
+        self._paths: set[str] = set()
+
+    def __contains__(self, inode: tuple[int, int]) -> bool:
+        number = inode[0] << 64 | inode[1]
+        return bool(self._seen.get(number >> 6, 0) >> (number & 63) & 1)
+
+    def add(self, files: Iterable[File]) -> None:
+        seen = self._seen
+        for file in files:
+            self.files += 1
+            if inode := file[4]:
+                number = inode[0] << 64 | inode[1]
+                block, bit = number >> 6, 1 << (number & 63)
+                bits = seen.get(block, 0)
+                if not bits & bit:
+                    seen[block] = bits | bit
+                    self.bytes += file[3]
+            elif file[0] not in self._paths:
+                self._paths.add(file[0])
+                self.bytes += file[3]
+
+
 def allocated(files: Iterable[File]) -> int:
     """Bytes on the disk of some files, hard links once."""
-    found: dict[int | str, int] = {}
-    for file in files:
-        of = file.inode
-        # One number takes a third of the memory that two do.
-        found[of[0] << 64 | of[1] if of else file.path] = file.allocated
-    return sum(found.values())
+    found = OnDisk()
+    found.add(files)
+    return found.bytes
 
 
 def file_of(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
@@ -96,6 +123,11 @@ class Item:
         return sum([file[1] for file in self.files])
 
     @property
+    def folders(self) -> set[str]:
+        """The folders that its files are in."""
+        return {file[0].rpartition("/")[0] for file in self.files}
+
+    @property
     def list_path(self) -> str:
         """The path of the list that it is an item of, if it is of one."""
         return self.path.partition(MARK)[0]
@@ -129,6 +161,35 @@ class Packed(Item):
     @property
     def count(self) -> int:
         return len(self._names)
+
+    @property
+    def folders(self) -> set[str]:
+        return {self.path}
+
+
+def packed(items: Iterable[Item]) -> Iterator[Item]:
+    """The items of a folder, so small that all of them can be held."""
+    return (Packed(item) if item.kind == "triton" else item for item in items)
+
+
+def files_of(items: Iterable[Item]) -> Iterator[File]:
+    """Each file of some items; one that lists several of them once."""
+    seen = set[str]()
+    for item in items:
+        if not item.about:
+            yield from item.files
+            continue
+        for file in item.files:
+            if file[0] not in seen:
+                seen.add(file[0])
+                yield file
+
+
+def on_disk(items: Iterable[Item]) -> OnDisk:
+    """What some items are, each file once."""
+    found = OnDisk()
+    found.add(files_of(items))
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -31,7 +32,20 @@ from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.walking import Root, file_at
-from torchkeeper.stores.items import File, Item, allocated, files_in, group, is_group, taken_apart
+from torchkeeper.stores.items import (
+    File,
+    Item,
+    OnDisk,
+    files_in,
+    files_of,
+    in_order,
+    is_group,
+    kernel_items,
+    located,
+    on_disk,
+    packed,
+    taken_apart,
+)
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount, Tally
@@ -41,6 +55,8 @@ if TYPE_CHECKING:
 _RECEIPT = "receipt.json"
 #: Of a receipt: a folder has a list of three numbers.
 _MOST_FOLDERS, _MOST_NUMBERS = 500_000, 2_000_000
+#: Folders of which it is said at once.
+_AT_ONCE = 1000
 FILES = "files"
 #: What the name of a receipt begins with that is being removed.
 _REMOVING = "removing-"
@@ -81,12 +97,7 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
     """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
     Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
-    folders: dict[str, list[int]] = {}
-    for folder in folders_above(paths):
-        with contextlib.suppress(OSError):
-            found = os.lstat(os.path.join(root, folder))
-            mode = stat.S_IMODE(found.st_mode)
-            folders[folder] = [mode, found.st_atime_ns, found.st_mtime_ns]
+    folders, own = folders_above(paths) - {""}, _looks(root, [""])
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -98,11 +109,19 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
                 raise Problem("trash-foreign", place=root, file=os.path.join(root, TRASH))
             inside.make_folder(f"{TRASH}/{name}")
             inside.make_folder(f"{TRASH}/{name}/{FILES}")
-            receipt = {"version": 1, "made": time.time(), "folders": folders}
+            receipt = {"version": 1, "made": time.time(), "folders": own}
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
             with os.fdopen(handle, "w", encoding="ascii") as out:
-                out.write(json.dumps(receipt))  # of many, ten times as fast as dump
+                text = json.dumps(receipt)
+                out.write(text[:-2])
+                # Some at a time: of many, all at once take much memory, and each alone takes long.
+                coming, apart = iter(folders), ", " if own else ""
+                while some := list(itertools.islice(coming, _AT_ONCE)):
+                    if said := json.dumps(_looks(root, some))[1:-1]:
+                        out.write(apart + said)
+                        apart = ", "
+                out.write(text[-2:])
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -113,10 +132,25 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
     return bin_
 
 
+def _looks(root: str, folders: Iterable[str]) -> dict[str, list[int]]:
+    """Mode and times of folders, as ``Folders`` has them; without those that are not there."""
+    found: dict[str, list[int]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            at = os.lstat(os.path.join(root, folder))
+            found[folder] = [stat.S_IMODE(at.st_mode), at.st_atime_ns, at.st_mtime_ns]
+    return found
+
+
 def folders_above(paths: Iterable[str]) -> set[str]:
     """The folders that some files are in, and those above them; the place itself is ""."""
+    return with_above({path.rpartition("/")[0] for path in paths})
+
+
+def with_above(folders: Iterable[str]) -> set[str]:
+    """Some folders, and those above them."""
     found = {""}
-    for folder in {path.rpartition("/")[0] for path in paths}:
+    for folder in folders:
         while folder not in found:
             found.add(folder)
             folder = folder.rpartition("/")[0]
@@ -210,43 +244,49 @@ def _in(inside: Inside) -> list[str]:
         os.close(handle)
 
 
-def trashed(bin_: str, report: Report | None = None) -> list[File]:
-    """The files of one receipt, by the paths they had. ``report`` hears how many were looked at."""
+def trashed(bin_: str, report: Report | None = None) -> list[Item]:
+    """What one receipt holds, as the entries that they were, by the paths they had. ``report``
+    hears how many files were looked at.
+    """
     report = report or Report()
-    found: list[File] = []
+    items, rest, number = list[Item](), list[File](), 0
     base = f"{within(bin_)}/{FILES}"
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
         for above, _, names, handle in inside.walk(base):
             report.check()
-            report.progress(len(found), None, "files")
-            folder = f"{above}/"[len(base) + 1 :]
+            report.progress(number, None, "files")
+            folder, files = above[len(base) + 1 :], list[File]()
             for name in names:
-                try:
+                with contextlib.suppress(OSError):
                     at = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                except OSError:
-                    continue
-                found.append(file_at(folder + name, at))
-    return found
-
-
-def items_of(bin_: str, files: list[File]) -> list[Item]:
-    """The files of one receipt as the entries that they were."""
-    items = group(files, among(root_of(bin_)))
+                    files.append(file_at(f"{folder}/{name}" if folder else name, at))
+            number += len(files)
+            kernel = kernel_items(folder, files, lambda _: True)
+            items += packed(kernel or ())
+            rest += files if kernel is None else ()
+    items = in_order([*items, *located(rest, among(root_of(bin_)))])
     try:
         source = Root(os.path.join(bin_, FILES))
     except Problem:
         return items
-    return taken_apart(items, files_in(files), source)
+    return taken_apart(items, files_in(rest), source)
+
+
+def count(bin_: str) -> int:
+    """How many files a receipt holds."""
+    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
+        return sum(len(names) for _, _, names, _ in inside.walk(f"{within(bin_)}/{FILES}"))
+    return 0
 
 
 def in_trash(place: str) -> list[Receipt]:
     """What lies in the trash of a place, oldest first."""
     found = []
     for bin_ in folders_of(Root(place).root):
-        files = trashed(bin_)
-        counts = tally(item.kind for item in items_of(bin_, files))
+        items = trashed(bin_)
+        counts, size = tally(item.kind for item in items), on_disk(items)
         name, when = os.path.basename(bin_), made(said_by(bin_))
-        found.append(Receipt(name, when, counts, len(files), allocated(files)))
+        found.append(Receipt(name, when, counts, size.files, size.bytes))
     return found
 
 
@@ -274,14 +314,13 @@ def totals(place: str) -> Trash:
 
 def size(root: str, report: Report) -> Amount:
     """How much lies in the trash; bytes on the disk, as what goes."""
-    files: list[File] = []
-    kinds: list[str] = []
+    found, kinds = OnDisk(), list[str]()
     for bin_ in folders_of(root):
         report.check()
-        some = trashed(bin_)
-        kinds += [item.kind for item in items_of(bin_, some)]
-        files += some
-    return {**tally(kinds), "files": len(files), **measured(allocated(files), on_disk=True)}
+        items = trashed(bin_)
+        kinds += [item.kind for item in items]
+        found.add(files_of(items))
+    return {**tally(kinds), "files": found.files, **measured(found.bytes, on_disk=True)}
 
 
 def said_by(bin_: str) -> Mapping[str, object]:
@@ -333,13 +372,14 @@ class Folders:
         else:
             self._have_mode(inside, folder, folder)
 
-    def move_back(self, inside: Inside, bin_: str, files: list[File], report: Report) -> set[str]:
-        """Put folders of files of a receipt back by one rename each, the outermost that have
+    def move_back(self, inside: Inside, bin_: str, items: list[Item], report: Report) -> set[str]:
+        """Put folders of entries of a receipt back by one rename each, the outermost that have
         nothing in their place; returns those that are back, with all that are in them. ``report``
         hears of them as of the files that are about in as many.
         """
         back: set[str] = set()
-        found = sorted(folders_above(file[0] for file in files) - {""})
+        files = sum(item.count for item in items)
+        found = sorted(with_above(x for item in items for x in item.folders) - {""})
         # One that its owner may not change cannot be moved once it has its mode.
         if any(mode & 0o700 != 0o700 for mode, _, _ in self.said.values()):
             return back
@@ -347,7 +387,7 @@ class Folders:
             for folder in found:
                 self._have_mode(inside, within(bin_, folder), folder)
             for number, folder in enumerate(found):
-                report.progress(len(files) * number // len(found), len(files), "files")
+                report.progress(files * number // len(found), files, "files")
                 if folder.rpartition("/")[0] in back or self._moved_back(inside, bin_, folder):
                     back.add(folder)
         return back
@@ -508,7 +548,7 @@ class Purged:
 
 
 def restore(
-    root: str, bin_: str, files: list[File], report: Report, left: Left, told: Back | None = None
+    root: str, bin_: str, items: list[Item], report: Report, left: Left, told: Back | None = None
 ) -> tuple[Purged, bool]:
     """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
     be goes to ``left``, what is back to ``told``. Of a receipt that is empty then nothing stays.
@@ -517,40 +557,52 @@ def restore(
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
-    items, full = items_of(bin_, files), False
+    total, full, back = sum(item.count for item in items), False, OnDisk()
     with Inside(root) as inside:
-        whole = folders.move_back(inside, bin_, files, report)
-        back = [file for file in files if file[0].rpartition("/")[0] in whole]
-        paths = {file[0] for file in back}
-        rest = items if len(back) < len(files) else []
-        rest = [item for item in rest if not all(file[0] in paths for file in item.files)]
-        number = len(paths)
+        whole = folders.move_back(inside, bin_, items, report)
+        # Of entries that have not come whole with their folders: which of their files are back.
+        paths, rest, touched = set[str](), list[Item](), set[str]()
+        for item in items:
+            if not item.about and item.folders <= whole:
+                back.add(item.files)
+                touched |= item.folders
+                continue
+            came = [file for file in item.files if file[0].rpartition("/")[0] in whole]
+            back.add(file for file in came if file[0] not in paths)
+            paths.update([file[0] for file in came])
+            rest.append(item)
+        number = back.files
         # Lists last: PyTorch takes none of one of which a library is missing.
         for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):
+            if _has_all(item, paths):
+                continue
             try:
-                back += _restore_item(inside, bin_, item, folders, paths, left)
+                back.add(_restore_item(inside, bin_, item, folders, paths, left))
             except OSError as e:
                 if no_room(e):
                     full = True
                     break
                 left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
-            number += len(item.files)
-            report.progress(number, len(files), "files")
-        touched = folders_above(paths)
-        if not trashed(bin_):
+            number += item.count
+            report.progress(number, total, "files")
+        touched = with_above(touched | folders_above(paths))
+        if not count(bin_):
             # Also of what one that was cut off has put back.
             touched = {"", *folders.restore_times(inside, touched | folders.said.keys())}
             discard(bin_)
-        if paths or not files:
+        if back.files or paths or not items:
             folders.restore_times(inside, touched)
-    if len(paths) < len(files):
-        items = [item for item in items if all(file[0] in paths for file in item.files)]
+    stays = {id(item) for item in rest if not _has_all(item, paths)}
+    items = [item for item in items if id(item) not in stays]
     done.count(item.kind for item in items)
-    done.files = len(back)
-    done.bytes = allocated(back)
+    done.files, done.bytes = back.files, back.bytes
     if told is not None:
         told(items)
     return done, full
+
+
+def _has_all(item: Item, paths: set[str]) -> bool:
+    return all(file[0] in paths for file in item.files)
 
 
 def _restore_item(
