@@ -335,9 +335,9 @@ def _judge(
     session: Session, store: Store, look: Look, params: Select | SuggestParams, report: Report
 ) -> None:
     if envs := _environments(session, params):
-        from torchkeeper.engine.verdicts import told
+        from torchkeeper.engine.verdicts import judged
 
-        told(session.reader, store, look.dead.found, envs, report)
+        list(judged(session.reader, store, [look.dead.found], envs, report))
         look.judged = tuple(params.get("envs") or ())
 
 
