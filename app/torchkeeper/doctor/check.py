@@ -14,7 +14,7 @@ from torchkeeper.doctor.shapes import Toolchain
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.items import Item, on_disk
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.redis.server import Server
 from torchkeeper.verdict.judging import Verdict
 from torchkeeper.verdict.probed import Env
@@ -41,14 +41,9 @@ class FolderLook:
     problem: Problem | None = None
 
     @functools.cached_property
-    def bytes(self) -> int:
-        """What it takes on the disk, a file with several names once."""
-        return on_disk(self.items).bytes
-
-    @property
-    def files(self) -> int:
-        """How many files its entries have."""
-        return sum(item.count for item in self.items)
+    def size(self) -> OnDisk:
+        """What its entries take on the disk."""
+        return OnDisk(self.items)
 
 
 @dataclass

@@ -29,9 +29,9 @@ def check(session: Session, params: msg.CheckParams, report: Report) -> msg.Chec
     asked, envs = query.parse(params.get("filter") or ""), [params["env"]]
     counts, told = _Counts(), _Told(report)
     with session.store(place_of(params["place"]), report) as store:
-        for judged in _judged(session, store, asked, envs, report):
+        for some in _judged(session, store, asked, envs, report):
             rows: list[msg.CheckRow | msg.SharedRow] = []
-            for entry, said in judged:
+            for entry, said in some:
                 if asked.tests and not asked.matches(entry):
                     continue
                 counts[entry.verdict, entry.torch] += 1
@@ -64,12 +64,10 @@ def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.Judg
 def _judged(
     session: Session, store: Store, asked: Query, envs: list[Env], report: Report
 ) -> Iterator[list[tuple[Entry, Verdict]]]:
-    """All entries of a place with what is said of each, as many at a time as a line may have."""
+    """All entries of a place with what is said of each, some at a time."""
     batches = store.timed(store.entries(session, report), asks_times(store, asked))
     for found, said in judged(session.reader, store, batches, envs, report):
-        every = zip((one.entry for one in found), said, strict=True)
-        while some := list(itertools.islice(every, protocol.MAX_ROWS)):
-            yield some
+        yield list(zip((one.entry for one in found), said, strict=True))
 
 
 #: How many entries have a verdict, and are of a version of torch.

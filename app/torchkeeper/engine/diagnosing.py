@@ -145,7 +145,7 @@ class _Doctor:
             look.verdicts += said if envs else ()
             for one in some:
                 if one.entry.kind == "triton":
-                    one.facts = {}  # nothing more is asked of them, and there may be very many
+                    one.facts = {}  # nobody asks for them, and there may be very many
             found += some
         look.dead = Dead(found, [None] * len(found), store.whole, allocated=True, now=time.time())
         return look

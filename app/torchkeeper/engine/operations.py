@@ -123,8 +123,7 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
             sums["broken"] += not apart and entry.broken
             sums["unread"] += not apart and entry.put_off
             sums["orphans"] += not apart and entry.orphan is not None
-        for start in range(0, len(entries), protocol.MAX_ROWS):
-            report.rows([e.to_json() for e in entries[start : start + protocol.MAX_ROWS]])
+        report.rows([entry.to_json() for entry in entries])
     # Files, bytes, and how many are broken, unread or orphans are of entries alone.
     none: msg.ListResult = {"trash": None}
     totals: msg.ListResult = {

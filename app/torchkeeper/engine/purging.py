@@ -29,7 +29,7 @@ from torchkeeper.stores.describe import Described, unread
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import Item, on_disk
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.preconditions import Strange, strange_in
 from torchkeeper.stores.store import Removal, Store
 from torchkeeper.verdict.probed import Env
@@ -155,7 +155,7 @@ def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
 
 def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg.EmptyTrashResult:
     """Remove what lies in the trash of a folder for good: the counts of a receipts.Purged."""
-    return trash.empty(path_of(params["place"]), report).amount
+    return trash.empty(path_of(params["place"]), report)
 
 
 def recover(_: Session, params: msg.RecoverParams, report: Report) -> msg.RecoverResult:
@@ -282,15 +282,15 @@ def check_is_cache(place: str, strange: Strange | None) -> None:
         )
 
 
-def by_reasons(going: list[tuple[Item, list[str]]], disk: bool) -> dict[str, Sized]:
+def by_reasons(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, Sized]:
     """How much goes for each reason; what has several counts for each."""
     found: dict[str, Sized] = {}
     for reason in REASONS:
         items = [item for item, why in going if reason in why]
-        size = on_disk(items).bytes if disk else sum(item.size for item in items)
+        size = OnDisk(items).bytes if on_disk else sum(item.size for item in items)
         if items:
             counts = tally(item.kind for item in items)
-            found[reason] = {**counts, **measured(size, on_disk=disk)}
+            found[reason] = {**counts, **measured(size, on_disk=on_disk)}
     return found
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import GRAPHS, factors_of
+from torchkeeper.engine.protocol import MAX_ROWS
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.needs import YOUNG
@@ -38,7 +39,7 @@ def judged(
     report: Report,
 ) -> Iterator[tuple[list[Described], list[Verdict]]]:  # fmt: skip
     """All entries of the open store, as they come, with their verdicts; of several environments the
-    best. What comes from the first one on that may depend on others comes at last, all in one.
+    best. What comes from the first one on that may depend on others comes at last.
     """
     alone = [_Judge({}, env, None, store.remote_cache) for env in envs]
     waiting = list[Described]()
@@ -47,7 +48,9 @@ def judged(
             waiting += batch
         else:
             yield batch, _best(batch, [judge.all(batch) for judge in alone])
-    yield waiting, _best(waiting, in_each(reader, store, waiting, envs, report))
+    said = _best(waiting, in_each(reader, store, waiting, envs, report))
+    for start in range(0, len(waiting), MAX_ROWS):
+        yield waiting[start : start + MAX_ROWS], said[start : start + MAX_ROWS]
 
 
 def _best(found: list[Described], every: Iterable[list[Verdict]]) -> list[Verdict]:

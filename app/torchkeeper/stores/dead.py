@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Entry, measured, tally
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.items import Item, on_disk
+from torchkeeper.stores.items import Item, OnDisk, amount_of
 from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
 from torchkeeper.stores.preconditions import strange_in
 
@@ -121,13 +121,12 @@ class Dead:
     def told(self, going: Iterable[int]) -> Amount:
         """How much some of them are: ``tally``, ``measured`` and files."""
         items = [self._item(n) for n in going]
-        counts = tally(item.kind for item in items)
         if not self._allocated:
+            counts = tally(item.kind for item in items)
             files = sum(item.count if item.kind == "triton" else 1 for item in items)
             size = sum(item.size for item in items)
             return {**counts, "files": files, **measured(size, on_disk=False)}
-        found = on_disk(items)
-        return {**counts, "files": found.files, **measured(found.bytes, on_disk=True)}
+        return amount_of(items)
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
@@ -230,27 +229,17 @@ class Dead:
 class _Room:
     """Bytes on the disk that some items take; a file with several names takes them once."""
 
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._names: Counter[object] = Counter()
-        self._seen: set[str] = set()
-        self.left = 0
-        for file in (file for item in items for file in item.files):
-            if file.path not in self._seen:
-                self._seen.add(file.path)
-                name = file.inode or file.path
-                if not self._names[name]:
-                    self.left += file.allocated
-                self._names[name] += 1
+    def __init__(self, items: list[Item]) -> None:
+        self.left = OnDisk(items).bytes
+        self._names = Counter(file.inode or file.path for item in items for file in item.files)
 
     def take(self, item: Item) -> None:
         """Count without this one."""
         for file in item.files:
-            if file.path in self._seen:
-                self._seen.remove(file.path)
-                name = file.inode or file.path
-                self._names[name] -= 1
-                if not self._names[name]:
-                    self.left -= file.allocated
+            name = file.inode or file.path
+            self._names[name] -= 1
+            if not self._names[name]:
+                self.left -= file.allocated
 
 
 class _Apparent(_Room):

@@ -9,19 +9,22 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
 from operator import attrgetter
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
-from torchkeeper.artifacts.entry import KINDS, Problem
+from torchkeeper.artifacts.entry import KINDS, Problem, measured, tally
 from torchkeeper.artifacts.layout import Located, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.walk_process import NUMBERS
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Amount
 
 CHUNK = 1 << 20
 
@@ -50,40 +53,36 @@ class File(NamedTuple):
 
 
 class OnDisk:
-    """Counts files and their bytes on the disk, hard links once. One bit is kept of each: a big
-    folder has a million, and file systems give them numbers that are near each other.
+    """Counts the files of some items, each once, and their bytes on the disk, hard links once. One
+    bit is kept of each: a big folder has a million, with numbers that are near each other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, items: Iterable[Item] = ()) -> None:
         self.files = self.bytes = 0
         self._seen: dict[int, int] = {}
         self._paths: set[str] = set()
+        self.add(files_of(items))
 
     def __contains__(self, inode: tuple[int, int]) -> bool:
         number = inode[0] << 64 | inode[1]
         return bool(self._seen.get(number >> 6, 0) >> (number & 63) & 1)
 
     def add(self, files: Iterable[File]) -> None:
-        seen = self._seen
         for file in files:
             self.files += 1
-            if inode := file[4]:
-                number = inode[0] << 64 | inode[1]
-                block, bit = number >> 6, 1 << (number & 63)
-                bits = seen.get(block, 0)
-                if not bits & bit:
-                    seen[block] = bits | bit
-                    self.bytes += file[3]
-            elif file[0] not in self._paths:
-                self._paths.add(file[0])
+            if self.is_new(file):
                 self.bytes += file[3]
 
-
-def allocated(files: Iterable[File]) -> int:
-    """Bytes on the disk of some files, hard links once."""
-    found = OnDisk()
-    found.add(files)
-    return found.bytes
+    def is_new(self, file: File) -> bool:
+        """Whether it is met for the first time, by whatever name."""
+        if inode := file[4]:
+            number = inode[0] << 64 | inode[1]
+            bits, bit = self._seen.get(number >> 6, 0), 1 << (number & 63)
+            self._seen[number >> 6] = bits | bit
+            return not bits & bit
+        new = file[0] not in self._paths
+        self._paths.add(file[0])
+        return new
 
 
 def file_of(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
@@ -174,22 +173,20 @@ def packed(items: Iterable[Item]) -> Iterator[Item]:
 
 def files_of(items: Iterable[Item]) -> Iterator[File]:
     """Each file of some items; one that lists several of them once."""
-    seen = set[str]()
+    seen = set[object]()
     for item in items:
-        if not item.about:
-            yield from item.files
-            continue
         for file in item.files:
-            if file[0] not in seen:
-                seen.add(file[0])
+            if not item.about:
+                yield file
+            elif (file[0], file[4]) not in seen:
+                seen.add((file[0], file[4]))
                 yield file
 
 
-def on_disk(items: Iterable[Item]) -> OnDisk:
-    """What some items are, each file once."""
-    found = OnDisk()
-    found.add(files_of(items))
-    return found
+def amount_of(items: Collection[Item]) -> Amount:
+    """How much some items are, on the disk."""
+    counts, size = tally(item.kind for item in items), OnDisk(items)
+    return {**counts, "files": size.files, **measured(size.bytes, on_disk=True)}
 
 
 @functools.lru_cache(maxsize=1024)

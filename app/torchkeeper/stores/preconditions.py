@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.atomic import no_room
-from torchkeeper.stores.items import Item, on_disk
+from torchkeeper.stores.items import Item, OnDisk
 
 
 class Strange(NamedTuple):
@@ -35,8 +35,8 @@ class Strange(NamedTuple):
 def strange_in(items: Iterable[Item]) -> Strange:
     """What is strange among all items of a folder; where nothing is, the others are not counted."""
     every = list(items)
-    unknown = on_disk(item for item in every if item.kind == "unknown")
-    total = on_disk(every if unknown.files else ())
+    unknown = OnDisk(item for item in every if item.kind == "unknown")
+    total = OnDisk(every if unknown.files else ())
     return Strange(unknown.bytes, total.bytes, unknown.files, total.files)
 
 

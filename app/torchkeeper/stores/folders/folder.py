@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.beside import WHOLE
-from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured, tally
+from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.triton import is_common
@@ -21,7 +21,7 @@ from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.walking import Proving, Root, Walk, file_at
 from torchkeeper.stores.items import (
-    allocated,
+    amount_of,
     files_in,
     group,
     in_order,
@@ -219,14 +219,9 @@ class Folder(Root, Store):
         )
         living = Living(lambda: whole)
         found = [item for item, known in kept if living.orphan(item, known.facts if known else {})]
-        files = [file for item in found for file in item.files]
-        return {
-            **tally(item.kind for item in found),
-            "files": len(files),
-            **measured(sum(item.size for item in found), on_disk=False),
-            "disk_bytes": allocated(files),
-            "whole": whole,
-        }
+        size, amount = sum(item.size for item in found), amount_of(found)
+        return {**amount, **measured(size, on_disk=False), "disk_bytes": amount["bytes"],
+                "whole": whole}  # fmt: skip
 
     def removal(self, insisted: bool) -> Removal:
         """To its trash; what processes use stays, unless insisted."""

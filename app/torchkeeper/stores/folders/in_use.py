@@ -33,7 +33,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
-from torchkeeper.stores.items import Item, OnDisk, on_disk
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.processes import DELETED, PROC, TORCH, TRITON, VLLM, mounts
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class OtherMounts:
         if pid not in self._foreign:
             self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
-                self._files = on_disk(self._items)
+                self._files = OnDisk(self._items)
                 names = {f[0].rpartition("/")[2] for i in self._items for f in i.files}
                 self._names = set(map(os.fsencode, names))
                 self._above = set(_line(self._root))

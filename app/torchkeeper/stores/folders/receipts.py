@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import json
 import os
 import re
@@ -36,13 +35,12 @@ from torchkeeper.stores.items import (
     File,
     Item,
     OnDisk,
+    amount_of,
     files_in,
-    files_of,
     in_order,
     is_group,
     kernel_items,
     located,
-    on_disk,
     packed,
     taken_apart,
 )
@@ -55,8 +53,6 @@ if TYPE_CHECKING:
 _RECEIPT = "receipt.json"
 #: Of a receipt: a folder has a list of three numbers.
 _MOST_FOLDERS, _MOST_NUMBERS = 500_000, 2_000_000
-#: Folders of which it is said at once.
-_AT_ONCE = 1000
 FILES = "files"
 #: What the name of a receipt begins with that is being removed.
 _REMOVING = "removing-"
@@ -97,7 +93,7 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
     """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
     Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
-    folders, own = folders_above(paths) - {""}, _looks(root, [""])
+    folders, own = folders_above(paths) - {""}, _look(root, "")
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -109,19 +105,16 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
                 raise Problem("trash-foreign", place=root, file=os.path.join(root, TRASH))
             inside.make_folder(f"{TRASH}/{name}")
             inside.make_folder(f"{TRASH}/{name}/{FILES}")
-            receipt = {"version": 1, "made": time.time(), "folders": own}
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
             with os.fdopen(handle, "w", encoding="ascii") as out:
-                text = json.dumps(receipt)
-                out.write(text[:-2])
-                # Some at a time: of many, all at once take much memory, and each alone takes long.
-                coming, apart = iter(folders), ", " if own else ""
-                while some := list(itertools.islice(coming, _AT_ONCE)):
-                    if said := json.dumps(_looks(root, some))[1:-1]:
-                        out.write(apart + said)
-                        apart = ", "
-                out.write(text[-2:])
+                out.write(f'{{"version": 1, "made": {time.time()}, "folders": {{{own}')
+                # One after the other: all at once would take much memory.
+                for folder in folders:
+                    if said := _look(root, folder):
+                        out.write(f", {said}" if own else said)
+                        own = said
+                out.write("}}")
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -132,14 +125,13 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
     return bin_
 
 
-def _looks(root: str, folders: Iterable[str]) -> dict[str, list[int]]:
-    """Mode and times of folders, as ``Folders`` has them; without those that are not there."""
-    found: dict[str, list[int]] = {}
-    for folder in folders:
-        with contextlib.suppress(OSError):
-            at = os.lstat(os.path.join(root, folder))
-            found[folder] = [stat.S_IMODE(at.st_mode), at.st_atime_ns, at.st_mtime_ns]
-    return found
+def _look(root: str, folder: str) -> str:
+    """Mode and times of a folder, as a receipt has them; "" of what is not there."""
+    with contextlib.suppress(OSError):
+        found = os.lstat(os.path.join(root, folder))
+        mode = stat.S_IMODE(found.st_mode)
+        return f"{json.dumps(folder)}: [{mode}, {found.st_atime_ns}, {found.st_mtime_ns}]"
+    return ""
 
 
 def folders_above(paths: Iterable[str]) -> set[str]:
@@ -284,7 +276,7 @@ def in_trash(place: str) -> list[Receipt]:
     found = []
     for bin_ in folders_of(Root(place).root):
         items = trashed(bin_)
-        counts, size = tally(item.kind for item in items), on_disk(items)
+        counts, size = tally(item.kind for item in items), OnDisk(items)
         name, when = os.path.basename(bin_), made(said_by(bin_))
         found.append(Receipt(name, when, counts, size.files, size.bytes))
     return found
@@ -314,13 +306,7 @@ def totals(place: str) -> Trash:
 
 def size(root: str, report: Report) -> Amount:
     """How much lies in the trash; bytes on the disk, as what goes."""
-    found, kinds = OnDisk(), list[str]()
-    for bin_ in folders_of(root):
-        report.check()
-        items = trashed(bin_)
-        kinds += [item.kind for item in items]
-        found.add(files_of(items))
-    return {**tally(kinds), "files": found.files, **measured(found.bytes, on_disk=True)}
+    return amount_of([item for bin_ in folders_of(root) for item in trashed(bin_, report)])
 
 
 def said_by(bin_: str) -> Mapping[str, object]:

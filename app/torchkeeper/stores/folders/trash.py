@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
@@ -27,7 +27,7 @@ from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Left, OnDisk, is_group, on_disk
+from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, is_group
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ class Plan:
     root: str
     items: list[Item]
     insisted: bool = False
-
-    @property
-    def size(self) -> OnDisk:
-        """How much goes; a file that lists several entries, or has several links, counts once."""
-        return on_disk(self.items)
 
 
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
@@ -101,8 +96,7 @@ class FolderRemoval(Removal):
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
-        counts, size = tally(one.kind for one in self._plan.items), self._plan.size
-        return {**counts, "files": size.files, **measured(size.bytes, on_disk=True)}
+        return amount_of(self._plan.items)
 
     def in_use(self) -> Users:
         return self._in_use
@@ -410,12 +404,11 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
     return done
 
 
-def empty(place: str, report: Report) -> Purged:
-    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
-    something stays; it cannot be put back then.
+def empty(place: str, report: Report) -> Amount:
+    """Remove everything in the trash for good; how much that was. Raises
+    Problem("trash-unremovable", why=…) if something stays; it cannot be put back then.
     """
-    root = Root(place).root
-    done = Purged()
+    root, items = Root(place).root, list[Item]()
     with changing(root, report):
         bins = receipts.folders_of(root)
         try:
@@ -426,17 +419,13 @@ def empty(place: str, report: Report) -> Purged:
             for number, bin_ in enumerate(bins):
                 report.check()
                 report.progress(number, len(bins), "entries")
-                items = receipts.trashed(bin_)
-                size = on_disk(items)
+                items += receipts.trashed(bin_)
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
-                done.count(item.kind for item in items)
-                done.files += size.files
-                done.bytes += size.bytes
             if (why := receipts.clear(root)) is not None:
                 raise Problem("trash-unremovable", place=place, why=why)
         finally:
             if journal:
                 journal.close()
     report.progress(len(bins), len(bins), "entries")
-    return done
+    return amount_of(items)
