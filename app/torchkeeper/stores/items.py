@@ -335,14 +335,19 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
     folders: dict[str, list[File]] = {}
     for file in files:
         folders.setdefault(file[0].rpartition("/")[0], []).append(file)
+    return grouped(folders.items(), above, proven)[0]
+
+
+def grouped(
+    folders: Iterable[tuple[str, list[File]]], above: str, proven: Proven = lambda _: True
+) -> tuple[list[Item], list[File]]:
+    """As ``group`` of the files of some folders; and those of the files that are no kernel's."""
     items, rest = list[Item](), list[File]()
-    for folder, some in folders.items():
-        kernel = kernel_items(folder, some, proven)
-        if kernel is None:
-            rest += some
-        else:
-            items += kernel
-    return in_order([*items, *located(rest, above, proven)])
+    for folder, files in folders:
+        kernel = kernel_items(folder, files, proven)
+        items += packed(kernel or ())
+        rest += files if kernel is None else ()
+    return in_order([*items, *located(rest, above, proven)]), rest
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:

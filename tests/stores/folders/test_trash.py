@@ -491,7 +491,8 @@ def test_files_that_went_one_by_one_come_back_as_folders(
     files = [path for path in fixture_cache.rglob("*") if path.is_file()]
     paths = [str(path.relative_to(fixture_cache)) for path in files]
     name = receipts.new_name()
-    bin_ = Path(receipts.make(str(fixture_cache), name, paths))
+    folders = [path.rpartition("/")[0] for path in paths]
+    bin_ = Path(receipts.make(str(fixture_cache), name, folders))
     for path in paths:
         (bin_ / "files" / path).parent.mkdir(parents=True, exist_ok=True)
         (fixture_cache / path).rename(bin_ / "files" / path)

@@ -128,11 +128,8 @@ class Folder(Root, Store):
 
     def _files_below(self, folder: str) -> list[File]:
         """All files below a folder; none where a link leads there."""
-        found = self._files_in(folder)
-        for above, names, _ in os.walk(os.path.join(self.root, folder)):
-            for name in names:
-                found += self._files_in(os.path.relpath(os.path.join(above, name), self.root))
-        return found
+        folders = [above for above, _, _ in os.walk(os.path.join(self.root, folder))]
+        return [file for x in folders for file in self._files_in(os.path.relpath(x, self.root))]
 
     def _links(self, parts: list[str]) -> bool:
         return any(

@@ -69,8 +69,7 @@ class Index:
     def __init__(self, place: str, file: str | None = None, glimpsing: bool = False) -> None:
         self.glimpsed: list[Entry] = []
         self._place, self._glimpsing = place, glimpsing
-        #: Of each its facts are not parsed before somebody asks: as text they take half as much.
-        self._known: dict[tuple[str, str], tuple[int, str | None, str | None, str, int]] = {}
+        self._known: dict[tuple[str, str], Known] = {}
         self._looks: dict[tuple[str, str], tuple[int, Entry]] = {}
         self._new: list[tuple[Item, Known, str | None]] = []
         self._db: sqlite3.Connection | None = None
@@ -108,14 +107,15 @@ class Index:
         asked = f"SELECT {columns} FROM entries WHERE place = ?"  # noqa: S608
         cursor = self._db.execute(asked, (_key(self._place),))
         while rows := cursor.fetchmany(_AT_ONCE):
-            listed = [row for row in rows if row[6][:1] == "["]
             # One parse of many is several times as fast as one parse each.
-            parsed: list[Any] = json.loads("[" + ",".join(row[6] for row in listed) + "]")
-            for row, one in zip(listed, parsed, strict=True):
-                self._looks[row[0], row[1]] = row[5], entry_of(one)
-            for kind, path, mark, sha256, problem, look, facts in rows:
-                if facts[:1] != "[":
-                    self._known[sys.intern(kind), path] = mark, sha256, problem, facts, look
+            parsed: list[Any] = json.loads("[" + ",".join(row[6] for row in rows) + "]")
+            for (kind, path, mark, sha256, problem, look, _), one in zip(rows, parsed, strict=True):
+                if isinstance(one, list):
+                    self._looks[kind, path] = look, entry_of(one)
+                elif isinstance(one, dict):
+                    self._known[kind, path] = Known(mark, sha256, problem, cast("Facts", one), look)
+                else:
+                    raise ValueError("facts are not an object")
 
     def glimpse(self, path: str, look: int) -> bool:
         """Whether the kernel in a folder is known by how that looks. It is ``glimpsed`` then."""
@@ -136,13 +136,7 @@ class Index:
         """
         self._opened()
         known = self._known.pop((item.kind, _key(item.path)), None)
-        if known is None or known[0] != signature(item):
-            return None
-        mark, sha256, problem, text, look = known
-        with contextlib.suppress(ValueError, RecursionError):
-            if isinstance(facts := json.loads(text), dict):
-                return Known(mark, sha256, problem, cast("Facts", facts), look)
-        return None
+        return known if known and known.signature == signature(item) else None
 
     def add(self, item: Item, entry: Entry, problem: str | None, facts: Facts) -> None:
         """Keep what was read of an item, and what came of that. problem: of its files."""

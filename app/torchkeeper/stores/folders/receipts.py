@@ -18,7 +18,7 @@ import secrets
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -37,11 +37,8 @@ from torchkeeper.stores.items import (
     OnDisk,
     amount_of,
     files_in,
-    in_order,
+    grouped,
     is_group,
-    kernel_items,
-    located,
-    packed,
     taken_apart,
 )
 
@@ -89,11 +86,12 @@ def at(root: str, name: object) -> str | None:
     return os.path.join(root, TRASH, str(name)) if named else None
 
 
-def make(root: str, name: str, paths: Iterable[str]) -> str:
-    """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
-    Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
+def make(root: str, name: str, above: Iterable[str]) -> str:
+    """Make the receipt of a purge of files in some folders, before anything is moved; returns its
+    folder. Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" |
+    "place-unwritable").
     """
-    folders, own = folders_above(paths) - {""}, _look(root, "")
+    folders, own = with_above(above) - {""}, _look(root, "")
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -134,13 +132,8 @@ def _look(root: str, folder: str) -> str:
     return ""
 
 
-def folders_above(paths: Iterable[str]) -> set[str]:
-    """The folders that some files are in, and those above them; the place itself is ""."""
-    return with_above({path.rpartition("/")[0] for path in paths})
-
-
 def with_above(folders: Iterable[str]) -> set[str]:
-    """Some folders, and those above them."""
+    """Some folders, and those above them; the place itself is ""."""
     found = {""}
     for folder in folders:
         while folder not in found:
@@ -240,9 +233,17 @@ def trashed(bin_: str, report: Report | None = None) -> list[Item]:
     """What one receipt holds, as the entries that they were, by the paths they had. ``report``
     hears how many files were looked at.
     """
-    report = report or Report()
-    items, rest, number = list[Item](), list[File](), 0
-    base = f"{within(bin_)}/{FILES}"
+    items, rest = grouped(_lying(bin_, report or Report()), among(root_of(bin_)))
+    try:
+        source = Root(os.path.join(bin_, FILES))
+    except Problem:
+        return items
+    return taken_apart(items, files_in(rest), source)
+
+
+def _lying(bin_: str, report: Report) -> Iterator[tuple[str, list[File]]]:
+    """The folders of one receipt, and the files in each."""
+    base, number = f"{within(bin_)}/{FILES}", 0
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
         for above, _, names, handle in inside.walk(base):
             report.check()
@@ -253,15 +254,7 @@ def trashed(bin_: str, report: Report | None = None) -> list[Item]:
                     at = os.stat(name, dir_fd=handle, follow_symlinks=False)
                     files.append(file_at(f"{folder}/{name}" if folder else name, at))
             number += len(files)
-            kernel = kernel_items(folder, files, lambda _: True)
-            items += packed(kernel or ())
-            rest += files if kernel is None else ()
-    items = in_order([*items, *located(rest, among(root_of(bin_)))])
-    try:
-        source = Root(os.path.join(bin_, FILES))
-    except Problem:
-        return items
-    return taken_apart(items, files_in(rest), source)
+            yield folder, files
 
 
 def count(bin_: str) -> int:
@@ -511,12 +504,6 @@ class Purged:
     bytes: int = 0
     receipt: str | None = None
 
-    def count(self, kinds: Iterable[str]) -> None:
-        """As many more, of these kinds."""
-        more = tally(kinds)
-        for name in COUNTS:
-            self.counts[name] += more[name]
-
     @property
     def entries(self) -> int:
         return self.counts["entries"]
@@ -571,7 +558,7 @@ def restore(
                 left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
             number += item.count
             report.progress(number, total, "files")
-        touched = with_above(touched | folders_above(paths))
+        touched = with_above(touched.union(path.rpartition("/")[0] for path in paths))
         if not count(bin_):
             # Also of what one that was cut off has put back.
             touched = {"", *folders.restore_times(inside, touched | folders.said.keys())}
@@ -580,8 +567,8 @@ def restore(
             folders.restore_times(inside, touched)
     stays = {id(item) for item in rest if not _has_all(item, paths)}
     items = [item for item in items if id(item) not in stays]
-    done.count(item.kind for item in items)
-    done.files, done.bytes = back.files, back.bytes
+    done.counts, done.files = tally(item.kind for item in items), back.files
+    done.bytes = back.bytes
     if told is not None:
         told(items)
     return done, full

@@ -158,7 +158,7 @@ class _Purging:
                 # What two of a list have in common has gone with the first of them.
                 if len(gone) == len(files) or paths.issuperset([file.path for file in files]):
                     self._kinds.append(item.kind)
-        self.done.count(self._kinds)
+        self.done.counts = tally(self._kinds)
         self.done.files, self.done.bytes = self._taken.files, self._taken.bytes
 
     def _take(self, item: Item, files: list[File], folder: str) -> list[File] | None:
@@ -331,8 +331,8 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     try:
         if journal is None:
             raise Problem("trash-full", place=plan.root)
-        paths = (f"{folder}/" for item in plan.items for folder in item.folders)
-        return journal, receipts.make(plan.root, name, paths)
+        folders = (folder for item in plan.items for folder in item.folders)
+        return journal, receipts.make(plan.root, name, folders)
     except BaseException as e:
         if journal:
             journal.close()
