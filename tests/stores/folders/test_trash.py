@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.snapshots import snapshot
+from tests.stores.folders.test_looks import kernel
 from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -135,9 +137,9 @@ def test_emptying(fixture_cache: Path) -> None:
     totals = receipts.in_trash(str(fixture_cache))
     assert sum(receipt.counts["entries"] for receipt in totals) == done.entries
     gone = trash.empty(str(fixture_cache), Report())
-    assert (gone["entries"], gone["files"], gone["bytes"]) == (done.entries, done.files, done.bytes)
+    assert (gone.entries, gone.files, gone.bytes) == (done.entries, done.files, done.bytes)
     assert list(fixture_cache.iterdir()) == []
-    assert trash.empty(str(fixture_cache), Report())["files"] == 0
+    assert trash.empty(str(fixture_cache), Report()).files == 0
 
 
 def test_cancel_between_entries_can_be_undone(fixture_cache: Path) -> None:
@@ -657,3 +659,22 @@ def test_how_far_an_undo_is_with_whole_folders_is_said(triton_cache: Path) -> No
     assert looked == sorted(looked) and looked[-1] > 0
     assert len(heard) >= len(planned.items)
     assert heard == sorted(heard) and {total for _, total in heard} == {OnDisk(planned.items).files}
+
+
+def test_of_each_file_that_goes_and_comes_back_little_is_held(tmp_path: Path) -> None:
+    for number in range(600):
+        key = f"{'A' * 49}{number:03}".translate(str.maketrans("0123456789", "ABCDEFGHIJ"))
+        kernel(tmp_path / key, "add")
+        for ending in ("cubin", "llir", "ptx", "ttgir", "ttir"):
+            (tmp_path / key / f"add.{ending}").touch()
+    files = sum(path.is_file() for path in tmp_path.rglob("*"))
+    peaks = list[float]()
+    for act in ("purge", "undo"):
+        tracemalloc.start()
+        try:
+            done = purge(tmp_path) if act == "purge" else undo(tmp_path)[0]
+            assert done.files == files
+            peaks.append(tracemalloc.get_traced_memory()[1] / files)
+        finally:
+            tracemalloc.stop()
+    assert max(peaks) < 250, peaks  # an object of a file takes that with its path

@@ -308,9 +308,10 @@ def said_by(bin_: str) -> Mapping[str, object]:
         with Inside(root_of(bin_)) as inside:
             handle = inside.opened(f"{within(bin_)}/{_RECEIPT}", os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 return {}
-            data = stream.read(64 << 20)
+            data = stream.read(min(status.st_size, 64 << 20))
         # A stranger's may be a bomb, all brackets: each takes a hundred bytes of memory.
         if data.count(b"[") + data.count(b"{") > _MOST_FOLDERS or data.count(b",") > _MOST_NUMBERS:
             return {}

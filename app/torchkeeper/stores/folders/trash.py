@@ -404,9 +404,9 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
     return done
 
 
-def empty(place: str, report: Report) -> Amount:
-    """Remove everything in the trash for good; how much that was. Raises
-    Problem("trash-unremovable", why=…) if something stays; it cannot be put back then.
+def empty(place: str, report: Report) -> Purged:
+    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
+    something stays; it cannot be put back then.
     """
     root, items = Root(place).root, list[Item]()
     with changing(root, report):
@@ -428,4 +428,5 @@ def empty(place: str, report: Report) -> Amount:
             if journal:
                 journal.close()
     report.progress(len(bins), len(bins), "entries")
-    return amount_of(items)
+    size = OnDisk(items)
+    return Purged(tally(item.kind for item in items), size.files, size.bytes)
