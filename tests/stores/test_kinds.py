@@ -30,7 +30,7 @@ from torchkeeper.stores.folders import receipts, trash
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.locks import in_use
 from torchkeeper.stores.folders.receipts import parted
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.reader import Reader
 
 
@@ -220,7 +220,7 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
     assert len(chosen(other_cache, filter="add.Tensor kind:aoti_eager")) == 1
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
     done = trash.purge(plan, False, Report(), never)
-    assert (done.entries, done.files) == (1, plan.files)
+    assert (done.entries, done.files) == (1, OnDisk(plan.items).files)
     assert json.loads(conf.read_text()) == [first]
     assert not (conf.parent / second["kernel_path"]).exists()
     left = entries(other_cache, "aoti_eager")
@@ -232,7 +232,7 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
     (receipt,) = receipts.in_trash(str(other_cache))
     assert receipt.counts["entries"] == 1
     back = trash.undo(str(other_cache), Report(), never)
-    assert (back.entries, back.files) == (1, plan.files)
+    assert (back.entries, back.files) == (1, OnDisk(plan.items).files)
     assert snapshot(other_cache, times=False) == before
 
 
@@ -244,9 +244,13 @@ def test_the_first_of_a_list_goes_without_it(other_cache: Path) -> None:
     assert conf.name in [file.name for file in one.item.files]
     items = parted(str(other_cache), [one.item])
     plan = trash.Plan(str(other_cache), items)
-    assert plan.files == len(one.item.files) - 1
+    assert OnDisk(plan.items).files == len(one.item.files) - 1
     done = trash.purge(plan, True, Report(), never)
-    assert (done.entries, done.files, done.bytes) == (1, plan.files, plan.allocated)
+    assert (done.entries, done.files, done.bytes) == (
+        1,
+        OnDisk(plan.items).files,
+        OnDisk(plan.items).bytes,
+    )
     assert json.loads(conf.read_text()) == [second]
     assert not (conf.parent / first["kernel_path"]).exists()
     again: list[str] = []
@@ -314,19 +318,19 @@ def test_a_purge_counts_as_its_plan_did(other_cache: Path, turned: bool) -> None
     taken = chosen(other_cache, filter="kind:aoti_eager")
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
     paths = {file.path for item in plan.items for file in item.files}
-    assert (len(plan.items), plan.files) == (3, len(paths))
+    assert (len(plan.items), OnDisk(plan.items).files) == (3, len(paths))
     done = trash.purge(plan, False, Report(), never)
-    assert (done.entries, done.files) == (3, plan.files)
+    assert (done.entries, done.files) == (3, OnDisk(plan.items).files)
     assert not [path for path in paths if (other_cache / path).exists()]
     (receipt,) = receipts.in_trash(str(other_cache))
-    assert (receipt.counts["entries"], receipt.files) == (3, plan.files)
+    assert (receipt.counts["entries"], receipt.files) == (3, OnDisk(plan.items).files)
     back = trash.undo(str(other_cache), Report(), never)
-    assert (back.entries, back.files) == (3, plan.files)
+    assert (back.entries, back.files) == (3, OnDisk(plan.items).files)
     assert snapshot(other_cache) == before
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
     trash.purge(plan, False, Report(), never)
     gone = trash.empty(str(other_cache), Report())
-    assert (gone.entries, gone.files) == (3, plan.files)
+    assert (gone.entries, gone.files) == (3, OnDisk(plan.items).files)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from torchkeeper.doctor.shapes import Toolchain
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.folders.folder import Folder
-from torchkeeper.stores.items import Item, allocated
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.redis.server import Server
 from torchkeeper.verdict.judging import Verdict
 from torchkeeper.verdict.probed import Env
@@ -39,15 +40,10 @@ class FolderLook:
     trash: int = 0
     problem: Problem | None = None
 
-    @property
-    def bytes(self) -> int:
-        """What it takes on the disk, a file with several names once."""
-        return allocated(file for item in self.items for file in item.files)
-
-    @property
-    def files(self) -> int:
-        """How many files its entries have."""
-        return sum(len(item.files) for item in self.items)
+    @functools.cached_property
+    def size(self) -> OnDisk:
+        """What its entries take on the disk."""
+        return OnDisk(self.items)
 
 
 @dataclass

@@ -27,7 +27,7 @@ from torchkeeper.stores.folders import journal, owners
 from torchkeeper.stores.folders.in_use import users
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.locks import in_use, is_local, writers
-from torchkeeper.stores.items import File, Item, allocated
+from torchkeeper.stores.items import File, Item, OnDisk, files_of
 from torchkeeper.stores.needs import OLD
 from torchkeeper.stores.preconditions import space, strange_in
 from torchkeeper.stores.shapes import Owned
@@ -52,7 +52,7 @@ def file_system(look: FolderLook) -> Iterator[Finding]:
     if "noexec" in mount.options:
         yield Finding("folder-noexec", "error", _FOLDER, look.place, about)
     if mount.memory:
-        size, memory = look.bytes, _memory()
+        size, memory = look.size.bytes, _memory()
         much = memory is not None and size > _MUCH_MEMORY * memory
         more = {**about, "size_bytes": size, "memory_bytes": memory}
         severity = "warning" if much else "advice"
@@ -79,7 +79,7 @@ def _memory() -> int | None:
 
 def room(look: FolderLook) -> Iterator[Finding]:
     """Bytes and files that may still be written there."""
-    free, total = space(look.root).free, look.bytes
+    free, total = space(look.root).free, look.size.bytes
     writable = look.mount is None or "ro" not in look.mount.options
     if free is not None and writable:
         about = {"free_bytes": free, "size_bytes": total}
@@ -89,10 +89,10 @@ def room(look: FolderLook) -> Iterator[Finding]:
             yield Finding("disk-nearly-full", "warning", _FOLDER, look.place, about)
     files = _files_free(look.root)
     if files is not None and writable:
-        counts = {"free": files, "files": look.files}
+        counts = {"free": files, "files": look.size.files}
         if files < _FULL_FILES:
             yield Finding("no-inodes", "error", _FOLDER, look.place, counts)
-        elif files < max(_LITTLE_FILES, int(_SHARE * look.files)):
+        elif files < max(_LITTLE_FILES, int(_SHARE * look.size.files)):
             yield Finding("few-inodes", "warning", _FOLDER, look.place, counts)
 
 
@@ -189,7 +189,7 @@ def unread(look: MachineLook) -> Iterator[Finding]:
         if users(one.root, look.report).processes:
             continue
         newest = max((file.mtime_ns or 0 for item in entries for file in item.files), default=0)
-        about = {"count": len(entries), "size_bytes": one.bytes, "newest": newest / 1e9}
+        about = {"count": len(entries), "size_bytes": one.size.bytes, "newest": newest / 1e9}
         yield Finding("folder-unread", "advice", _FOLDER, one.place, about)
 
 
@@ -202,7 +202,8 @@ def _within(root: str, path: str) -> bool:
 def duplicates(look: MachineLook) -> Iterator[Finding]:
     """Pairs of this user's folders that have the same entries."""
     folders = [*look.folders, *(look.others or ())]
-    known = [(one, _contents(one, look)) for one in folders if one.items and _mine(one)]
+    mine_ = [one for one in folders if one.items and _mine(one)]
+    known = [(one, _contents(one, look)) for one in mine_] if len(mine_) > 1 else []
     for number, (one, mine) in enumerate(known):
         for other, theirs in known[number + 1 :]:
             look.report.check()
@@ -224,7 +225,7 @@ def _contents(one: FolderLook, look: MachineLook) -> dict[str, int]:
     """Bytes on the disk of each entry, by what is in it, as far as nothing is to be read."""
     with contextlib.closing(Index(one.root, look.index)) as index:
         named = ((_content(item, index), item) for item in one.items)
-        return {name: allocated(item.files) for name, item in named if name}
+        return {name: OnDisk([item]).bytes for name, item in named if name}
 
 
 def _content(item: Item, index: Index) -> str | None:
@@ -245,8 +246,7 @@ def future(look: FolderLook) -> list[File]:
     """The files of the cache that are from the future."""
     limit = int((time.time() + AHEAD) * 1e9)
     known = (item for item in look.items if item.kind != "unknown")
-    files = {file.path: file for item in known for file in item.files}
-    return [file for file in files.values() if file.mtime_ns is not None and file.mtime_ns > limit]
+    return [file for file in files_of(known) if file[2] is not None and file[2] > limit]
 
 
 def clock(look: FolderLook) -> Iterator[Finding]:
@@ -287,11 +287,11 @@ _SOON = 60.0
 def dead(look: FolderLook) -> tuple[list[Item], list[Item]]:
     """Locks and temporary files that nobody needs or writes any more."""
     scratch = [item for item in look.items if item.kind == "lock"]
+    locks, temporary = list[Item](), list[Item]()
+    if not scratch or strange_in(look.items).most:
+        return locks, temporary  # nothing goes from a folder that is no cache
     others = [item for item in look.items if item.kind != "lock"]
     keys = {item.key for item in others} | {file.name for item in others for file in item.files}
-    locks, temporary = list[Item](), list[Item]()
-    if strange_in(look.items).most:
-        return locks, temporary  # nothing goes from a folder that is no cache
     now, local = time.time(), False
     with contextlib.suppress(OSError):
         local = is_local(os.stat(look.root).st_dev)
@@ -320,8 +320,8 @@ def leftovers(look: FolderLook) -> Iterator[Finding]:
     locks, temporary = dead(look)
     if items := [*locks, *temporary]:
         about = {
-            "locks": len(locks), "files": sum(len(item.files) for item in temporary),
-            "size_bytes": allocated(file for item in items for file in item.files),
+            "locks": len(locks), "files": sum(item.count for item in temporary),
+            "size_bytes": OnDisk(items).bytes,
             "path": items[0].path,
         }  # fmt: skip
         severity = "warning" if temporary else "advice"
@@ -416,6 +416,6 @@ def threads(look: FolderLook) -> Iterator[Finding]:
 
 def trash(look: FolderLook) -> Iterator[Finding]:
     """A trash that takes more than what is in use."""
-    if look.trash > _LARGE or look.trash > max(look.bytes, _CONSIDERABLE):
-        about = {"trash_bytes": look.trash, "size_bytes": look.bytes}
+    if look.trash > _LARGE or look.trash > max(look.size.bytes, _CONSIDERABLE):
+        about = {"trash_bytes": look.trash, "size_bytes": look.size.bytes}
         yield Finding("trash-large", "advice", (), look.place, about)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry
@@ -11,13 +13,12 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, asks_times, environments, place_of
 from torchkeeper.engine.verdicts import judged
 from torchkeeper.stores import query
-from torchkeeper.stores.describe import Described
 from torchkeeper.stores.query import Query
+from torchkeeper.stores.store import Store
 from torchkeeper.verdict.judging import Verdict
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
-    from torchkeeper.stores.shapes import Owned
     from torchkeeper.verdict.probed import Env, VerdictTold
 
 
@@ -27,21 +28,20 @@ def check(session: Session, params: msg.CheckParams, report: Report) -> msg.Chec
     """
     asked, envs = query.parse(params.get("filter") or ""), [params["env"]]
     counts, told = _Counts(), _Told(report)
-    judged, own = _judged(session, place_of(params["place"]), asked, envs, report)
-    for start in range(0, len(judged), protocol.MAX_ROWS):
-        rows: list[msg.CheckRow | msg.SharedRow] = []
-        for one, said in judged[start : start + protocol.MAX_ROWS]:
-            entry = one.entry._replace(verdict=said.verdict)
-            if asked.tests and not asked.matches(entry):
-                continue
-            counts[entry.verdict, entry.torch] += 1
-            if params.get("shared"):
-                rows.append({**entry.to_json(), "said": told.number(said)})
-            else:
-                rows.append({**entry.to_json(), **said.to_json()})
-        told.send()
-        report.rows(rows)
-    return {**_summed(counts, envs), "owners": own}
+    with session.store(place_of(params["place"]), report) as store:
+        for some in _judged(session, store, asked, envs, report):
+            rows: list[msg.CheckRow | msg.SharedRow] = []
+            for entry, said in some:
+                if asked.tests and not asked.matches(entry):
+                    continue
+                counts[entry.verdict, entry.torch] += 1
+                if params.get("shared"):
+                    rows.append({**entry.to_json(), "said": told.number(said)})
+                else:
+                    rows.append({**entry.to_json(), **said.to_json()})
+            told.send()
+            report.rows(rows)
+        return {**_summed(counts, envs), "owners": store.owners()}
 
 
 def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.JudgeResult:
@@ -51,24 +51,23 @@ def judge(session: Session, params: msg.JudgeParams, report: Report) -> msg.Judg
     """
     envs = environments(session, params["envs"], wanted=True)
     counts, told = _Counts(), _Told(report)
-    place = place_of(params["place"])
-    for one, said in _judged(session, place, query.parse(""), envs, report)[0]:
-        counts[said.verdict, one.entry.torch] += 1
-        if said.verdict is not None:
-            told.add(one.entry, said)
+    with session.store(place_of(params["place"]), report) as store:
+        every = _judged(session, store, query.parse(""), envs, report)
+        for entry, said in itertools.chain.from_iterable(every):
+            counts[said.verdict, entry.torch] += 1
+            if said.verdict is not None:
+                told.add(entry, said)
     told.send()
     return _summed(counts, envs)
 
 
 def _judged(
-    session: Session, place: str, asked: Query, envs: list[Env], report: Report
-) -> tuple[list[tuple[Described, Verdict]], list[Owned] | None]:
-    """All entries of a place with what is said of each, and who else may change them."""
-    with session.store(place, report) as store:
-        batches = store.timed(store.entries(session, report), asks_times(store, asked))
-        found = [one for batch in batches for one in batch]
-        said = judged(session.reader, store, found, envs, report)
-        return list(zip(found, said, strict=True)), store.owners()
+    session: Session, store: Store, asked: Query, envs: list[Env], report: Report
+) -> Iterator[list[tuple[Entry, Verdict]]]:
+    """All entries of a place with what is said of each, some at a time."""
+    batches = store.timed(store.entries(session, report), asks_times(store, asked))
+    for found, said in judged(session.reader, store, batches, envs, report):
+        yield list(zip((one.entry for one in found), said, strict=True))
 
 
 #: How many entries have a verdict, and are of a version of torch.

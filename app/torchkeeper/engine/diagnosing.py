@@ -18,6 +18,7 @@ from torchkeeper.engine.session import Session, place_of, tell_cut_off
 from torchkeeper.settings.servers import servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
+from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.names import scheme_of
@@ -136,14 +137,16 @@ class _Doctor:
         look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
         if brief:
             return look
-        batches = store.entries(self._session, self._report, look.items)
-        found = [one for batch in batches for one in batch]
-        if self._facts.get("torch"):
-            from torchkeeper.engine.verdicts import judged
+        from torchkeeper.engine.verdicts import judged
 
-            look.verdicts = judged(self._session.reader, store, found, [self._facts], self._report)
-            for one, said in zip(found, look.verdicts, strict=True):
-                one.entry = one.entry._replace(verdict=said.verdict)
+        batches, found = store.entries(self._session, self._report, look.items), list[Described]()
+        envs = [self._facts] if self._facts.get("torch") else []
+        for some, said in judged(self._session.reader, store, batches, envs, self._report):
+            look.verdicts += said if envs else ()
+            for one in some:
+                if one.entry.kind == "triton":
+                    one.facts = {}  # nobody asks for them, and there may be very many
+            found += some
         look.dead = Dead(found, [None] * len(found), store.whole, allocated=True, now=time.time())
         return look
 

@@ -12,7 +12,7 @@ its end by ``recover`` and by all that change it, as ``recovered`` (folders.guar
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ from torchkeeper.engine.session import (
 from torchkeeper.stores import places, query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import receipts
-from torchkeeper.stores.items import Item, Packed, allocated
+from torchkeeper.stores.items import Item, OnDisk, packed
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.needs import Name, Relatives
 
@@ -123,8 +123,7 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
             sums["broken"] += not apart and entry.broken
             sums["unread"] += not apart and entry.put_off
             sums["orphans"] += not apart and entry.orphan is not None
-        for start in range(0, len(entries), protocol.MAX_ROWS):
-            report.rows([e.to_json() for e in entries[start : start + protocol.MAX_ROWS]])
+        report.rows([entry.to_json() for entry in entries])
     # Files, bytes, and how many are broken, unread or orphans are of entries alone.
     none: msg.ListResult = {"trash": None}
     totals: msg.ListResult = {
@@ -155,12 +154,15 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
     store = session.store(place_of(params["place"]), report)
     items: list[Item] = []
     counts, files, sizes = Counter[str](), Counter[str](), Counter[str]()
+    disk, of = OnDisk(), defaultdict[str, OnDisk](OnDisk)
     for item in store.stream(report):
         counts[item.kind] += 1
         files[item.kind] += item.count
         sizes[item.kind] += item.size
         if store.on_disk:
-            items.append(Packed(item) if item.kind == "triton" else item)
+            disk.add(item.files)
+            of[item.kind].add(item.files)
+            items += packed([item])
     if store.on_disk:
         store.tell_unreadable(report)
     kinds: list[msg.DuKind] = [
@@ -172,14 +174,12 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
     ]  # fmt: skip
     if store.on_disk:
         for one in kinds:
-            of = (item for item in items if item.kind == one["kind"])
-            one["disk_bytes"] = allocated(file for item in of for file in item.files)
-    disk = allocated(file for item in items for file in item.files) if store.on_disk else None
+            one["disk_bytes"] = of[one["kind"]].bytes
     own = store.owners()
     trash_of, orphans = store.trash(), store.orphans(items, session.index)
     store.close()
     return {"kinds": kinds, "trash": trash_of, "orphans": orphans, "owners": own,
-            "disk_bytes": disk, **store.strays()}  # fmt: skip
+            "disk_bytes": disk.bytes if store.on_disk else None, **store.strays()}  # fmt: skip
 
 
 def show(session: Session, params: entries.ShowParams, report: Report) -> entries.ShowResult:

@@ -29,7 +29,7 @@ from torchkeeper.stores.describe import Described, unread
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import Item, allocated
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.preconditions import Strange, strange_in
 from torchkeeper.stores.store import Removal, Store
 from torchkeeper.verdict.probed import Env
@@ -287,8 +287,7 @@ def by_reasons(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, 
     found: dict[str, Sized] = {}
     for reason in REASONS:
         items = [item for item, why in going if reason in why]
-        files = (file for item in items for file in item.files)
-        size = allocated(files) if on_disk else sum(item.size for item in items)
+        size = OnDisk(items).bytes if on_disk else sum(item.size for item in items)
         if items:
             counts = tally(item.kind for item in items)
             found[reason] = {**counts, **measured(size, on_disk=on_disk)}
@@ -336,9 +335,9 @@ def _judge(
     session: Session, store: Store, look: Look, params: Select | SuggestParams, report: Report
 ) -> None:
     if envs := _environments(session, params):
-        from torchkeeper.engine.verdicts import told
+        from torchkeeper.engine.verdicts import judged
 
-        told(session.reader, store, look.dead.found, envs, report)
+        list(judged(session.reader, store, [look.dead.found], envs, report))
         look.judged = tuple(params.get("envs") or ())
 
 

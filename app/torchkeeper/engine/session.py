@@ -170,16 +170,15 @@ def with_verdicts(
     asked: Query,
     report: Report,
 ) -> Iterator[list[Described]]:
-    """All batches of a store; with verdicts in the environments that are named, then all in one:
-    one may depend on any other. Raises as ``environments``.
+    """All batches of a store; with verdicts in the environments that are named, as ``judged``.
+    Raises as ``environments``.
     """
     if not (envs := environments(session, names, query.VERDICT in asked.fields)):
         return iter(batches)
     # Loaded where it is needed: an engine that lists a folder shall start at once.
-    from torchkeeper.engine.verdicts import told
+    from torchkeeper.engine.verdicts import judged
 
-    every = [one for batch in batches for one in batch]
-    return iter([told(session.reader, store, every, envs, report)])
+    return (some for some, _ in judged(session.reader, store, batches, envs, report))
 
 
 def batches_of(

@@ -1,16 +1,18 @@
-"""Who can use the entries of a place: verdicts in environments that were probed before. All are
-judged at once, as graphs depend on the code they name, and AOTAutograd entries on their graphs.
+"""Who can use the entries of a place: verdicts in environments that were probed before. Graphs and
+code are judged at once, as graphs depend on the code they name, and AOTAutograd entries on their
+graphs.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import VERDICTS, WITHOUT_VERDICT
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.detail import GRAPHS, factors_of
+from torchkeeper.engine.protocol import MAX_ROWS
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import in_order
 from torchkeeper.stores.needs import YOUNG
@@ -27,34 +29,46 @@ _Factors = dict[str, list[tuple[str, str, str]]]
 _NONE = Verdict(None)
 #: Of a graph that was not seen and may be there all the same.
 _UNSEEN = judging.unknown("presence")
+#: Kinds of which the verdict of one may depend on another one.
+_JOINED = frozenset({*GRAPHS, "code"})
 _RANKS: dict[str | None, int] = {name: rank for rank, name in enumerate(VERDICTS)}
 
 
-def told(
-    reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
-) -> list[Described]:
-    """All entries of a place with their verdicts as ``judged``, if there is an environment."""
-    if envs:
-        verdicts = judged(reader, store, found, envs, report)
-        for one, said in zip(found, verdicts, strict=True):
-            one.entry = one.entry._replace(verdict=said.verdict)
-    return found
-
-
 def judged(
-    reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
-) -> list[Verdict]:
-    """The verdict of each of all entries of the open store; of several environments the best."""
+    reader: Reader, store: Store, batches: Iterable[list[Described]], envs: Sequence[Env],
+    report: Report,
+) -> Iterator[tuple[list[Described], list[Verdict]]]:  # fmt: skip
+    """All entries of the open store, as they come, with their verdicts; of several environments the
+    best. What comes from the first one on that may depend on others comes at last.
+    """
+    alone = [_Judge({}, env, None, store.remote_cache) for env in envs]
+    waiting = list[Described]()
+    for batch in batches:
+        if waiting or not _JOINED.isdisjoint([one.entry.kind for one in batch]):
+            waiting += batch
+        else:
+            yield batch, _best(batch, [judge.all(batch) for judge in alone])
+    said = _best(waiting, in_each(reader, store, waiting, envs, report))
+    for start in range(0, len(waiting), MAX_ROWS):
+        yield waiting[start : start + MAX_ROWS], said[start : start + MAX_ROWS]
+
+
+def _best(found: list[Described], every: Iterable[list[Verdict]]) -> list[Verdict]:
+    """Of the verdicts of entries in each environment the best; the entries have them then."""
     best: list[Verdict] | None = None
-    for said in in_each(reader, store, found, envs, report):
+    for said in every:
         best = said if best is None else list(map(better, best, said))
-    return [_NONE] * len(found) if best is None else best
+    if best is None:
+        return [_NONE] * len(found)
+    for one, said_of in zip(found, best, strict=True):
+        one.entry = one.entry._replace(verdict=said_of.verdict)
+    return best
 
 
 def in_each(
     reader: Reader, store: Store, found: list[Described], envs: Sequence[Env], report: Report
 ) -> Iterator[list[Verdict]]:
-    """The verdicts of the entries as ``judged``, in one environment after the other."""
+    """The verdicts of all entries of the open store, in one environment after the other."""
     factors = _factors(reader, store, found, report)
     # A scan of a server may miss what is written meanwhile, and a folder what cannot be read.
     sure = time.time() - YOUNG if store.whole and store.complete else None

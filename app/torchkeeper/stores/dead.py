@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from torchkeeper.artifacts.entry import Entry, measured, tally
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.describe import Described
-from torchkeeper.stores.items import Item, allocated
+from torchkeeper.stores.items import Item, OnDisk, amount_of
 from torchkeeper.stores.needs import OLD, YOUNG, Name, known_as, needed
 from torchkeeper.stores.preconditions import strange_in
 
@@ -76,13 +76,13 @@ class Dead:
         self.strange = strange_in(one.origin or one.item for one in found) if allocated else None
         self._needs: dict[int, set[int]] = {}
         self._needed_by: dict[int, set[int]] = {}
-        named: dict[Name, list[int]] = {}
+        holding = [(n, needed(x.facts)) for n, x in enumerate(found) if x.item.kind in _HOLDS]
+        named: dict[Name, list[int]] = {name: [] for _, names in holding for name in names}
         for number, one in enumerate(self.found):
-            for name in known_as(one.item, one.facts):
-                named.setdefault(name, []).append(number)
-        holding = [(n, one) for n, one in enumerate(found) if one.item.kind in _HOLDS]
-        for number, one in holding:
-            for other in (n for name in needed(one.facts) for n in named.get(name, ())):
+            for name in known_as(one.item, one.facts) & named.keys():
+                named[name].append(number)
+        for number, names in holding:
+            for other in (n for name in names for n in named[name]):
                 if other != number:
                     self._needs.setdefault(number, set()).add(other)
                     self._needed_by.setdefault(other, set()).add(number)
@@ -121,13 +121,12 @@ class Dead:
     def told(self, going: Iterable[int]) -> Amount:
         """How much some of them are: ``tally``, ``measured`` and files."""
         items = [self._item(n) for n in going]
-        counts = tally(item.kind for item in items)
         if not self._allocated:
-            files = sum(len(item.files) if item.kind == "triton" else 1 for item in items)
+            counts = tally(item.kind for item in items)
+            files = sum(item.count if item.kind == "triton" else 1 for item in items)
             size = sum(item.size for item in items)
             return {**counts, "files": files, **measured(size, on_disk=False)}
-        every = {file.path: file for item in items for file in item.files}
-        return {**counts, "files": len(every), **measured(allocated(every.values()), on_disk=True)}
+        return amount_of(items)
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
@@ -138,18 +137,18 @@ class Dead:
         one = self.found[number]
         return one.origin or one.item
 
-    def _last_uses(self, used: Sequence[float | None]) -> dict[int, float]:
+    def _last_uses(self, used: Sequence[float | None]) -> list[float]:
         """When each entry was last used, itself or by what needs it; ``inf`` where nobody knows."""
         own = [inf if time is None else time for time in used]
-        found: dict[int, float] = {}
+        found = list(own)
         # Those that were used last reach what they need first.
-        for number in sorted(range(len(own)), key=lambda number: -own[number]):
+        for number in sorted(self._needs, key=lambda number: -own[number]):
             waiting = [number]
             while waiting:
-                reached = waiting.pop()
-                if reached not in found:
-                    found[reached] = own[number]
-                    waiting += self._needs.get(reached, ())
+                for reached in self._needs.get(waiting.pop(), ()):
+                    if found[reached] < own[number]:
+                        found[reached] = own[number]
+                        waiting.append(reached)
         return found
 
     def _is_kept(self, number: int) -> bool:
@@ -230,27 +229,17 @@ class Dead:
 class _Room:
     """Bytes on the disk that some items take; a file with several names takes them once."""
 
-    def __init__(self, items: Iterable[Item]) -> None:
-        self._names: Counter[object] = Counter()
-        self._seen: set[str] = set()
-        self.left = 0
-        for file in (file for item in items for file in item.files):
-            if file.path not in self._seen:
-                self._seen.add(file.path)
-                name = file.inode or file.path
-                if not self._names[name]:
-                    self.left += file.allocated
-                self._names[name] += 1
+    def __init__(self, items: list[Item]) -> None:
+        self.left = OnDisk(items).bytes
+        self._names = Counter(file.inode or file.path for item in items for file in item.files)
 
     def take(self, item: Item) -> None:
         """Count without this one."""
         for file in item.files:
-            if file.path in self._seen:
-                self._seen.remove(file.path)
-                name = file.inode or file.path
-                self._names[name] -= 1
-                if not self._names[name]:
-                    self.left -= file.allocated
+            name = file.inode or file.path
+            self._names[name] -= 1
+            if not self._names[name]:
+                self.left -= file.allocated
 
 
 class _Apparent(_Room):

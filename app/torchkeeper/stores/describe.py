@@ -143,7 +143,8 @@ def unread(item: Item) -> Described:
         if not file.regular:
             problem = "value-wrong-type" if file.mode else "value-forbidden"
             break
-    entry = Entry(item.kind, item.key, None, item.size, len(files), path=item.path, problem=problem)
+    size = sum([file[1] for file in files])
+    entry = Entry(item.kind, item.key, None, size, len(files), path=item.path, problem=problem)
     return Described(entry, item, {})
 
 
@@ -220,15 +221,16 @@ class _Loaded:
 
 def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
-    if item.kind not in READ or not all(file.regular for file in item.files):
+    every = files = item.files
+    regular = all(file[6] for file in every)
+    if item.kind not in READ or not regular:
         # Links that torch makes are known by where they are; nothing is read through them.
-        odd = item.kind == "unknown" and not all(file.regular for file in item.files)
+        odd = item.kind == "unknown" and not regular
         return _Loaded(item, None, None, "not-a-file" if odd else None)
     parts: list[tuple[str, str]] = []
     contents: dict[str, bytes] = {}
     problem = None
     gone = 0
-    files = item.files
     if item.about:
         # Of a file that lists several, what it says of this one stands for it.
         name = aoti_eager.text_path(item.path).rpartition("/")[2]
@@ -258,13 +260,13 @@ def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> 
             problem = "payload-too-large"
         if name.endswith(".so") and not builds.complete(head, file.size):
             problem = "object-truncated"
-    if gone == len(item.files):
+    if gone == len(every):
         return None
     whole = len(parts) == len(files) + bool(item.about) and item.kind in PORTABLE
     sha256 = payload_digest(parts) if whole else None
     reading = None
     if contents or item.kind in ("code", "triton"):
-        reading = Reading(item.kind, [file.name for file in item.files], contents)
+        reading = Reading(item.kind, [file.name for file in every], contents)
     return _Loaded(item, sha256, reading, problem)
 
 
@@ -348,15 +350,16 @@ def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) 
     item = one.item
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
-    times = [file[2] for file in item.files if file[2] is not None]
+    files, problem = item.files, one.problem or facts.get("problem")
+    times = [file[2] for file in files if file[2] is not None]
     own, other = facts.get("device"), joined.device
-    plain = item.files[0].name if len(item.files) == 1 else item.key
+    plain = files[0].name if len(files) == 1 else item.key
     entry = Entry(
         kind=item.kind,
         key=item.key,
         name=joined.name or facts.get("name") or (plain if item.kind in COUNTED_APART else None),
-        size=item.size,
-        files=len(item.files),
+        size=sum([file[1] for file in files]),
+        files=len(files),
         mtime=max(times) / 1e9 if times else None,
         torch=facts.get("torch") or joined.torch or item.torch,
         # A module says "cuda" of AMD's GPUs, too, if no kernel of it tells; its graph knows more.
@@ -364,16 +367,15 @@ def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) 
         compile_s=facts.get("compile_s"),
         path=item.path,
         sha256=one.sha256,
-        problem=one.problem or facts.get("problem") or _misnamed(item, one.sha256),
+        problem=problem or _misnamed(item.kind, files[0].name, one.sha256),
         orphan=living.orphan(item, facts) if living else None,
     )
     return Described(entry, item, facts, unhashed=one.partly and one.sha256 is None)
 
 
-def _misnamed(item: Item, sha256: str | None) -> str | None:
+def _misnamed(kind: str, name: str, sha256: str | None) -> str | None:
     """A payload whose content is not what its name says was altered after it was written."""
-    name = item.files[0].name
-    if sha256 and is_named_by_content(item.kind, name) and name != payload_name(sha256):
+    if sha256 and is_named_by_content(kind, name) and name != payload_name(sha256):
         return "payload-name-mismatch"
     return None
 

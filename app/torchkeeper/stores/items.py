@@ -9,19 +9,22 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
 from operator import attrgetter
-from typing import BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
-from torchkeeper.artifacts.entry import KINDS, Problem
+from torchkeeper.artifacts.entry import KINDS, Problem, measured, tally
 from torchkeeper.artifacts.layout import Located, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.walk_process import NUMBERS
+
+if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Amount
 
 CHUNK = 1 << 20
 
@@ -49,14 +52,37 @@ class File(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
-def allocated(files: Iterable[File]) -> int:
-    """Bytes on the disk of some files, hard links once."""
-    found: dict[int | str, int] = {}
-    for file in files:
-        of = file.inode
-        # One number takes a third of the memory that two do.
-        found[of[0] << 64 | of[1] if of else file.path] = file.allocated
-    return sum(found.values())
+class OnDisk:
+    """Counts the files of some items, each once, and their bytes on the disk, hard links once. One
+    bit is kept of each: a big folder has a million, with numbers that are near each other.
+    """
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.files = self.bytes = 0
+        self._seen: dict[int, int] = {}
+        self._paths: set[str] = set()
+        self.add(files_of(items))
+
+    def __contains__(self, inode: tuple[int, int]) -> bool:
+        number = inode[0] << 64 | inode[1]
+        return bool(self._seen.get(number >> 6, 0) >> (number & 63) & 1)
+
+    def add(self, files: Iterable[File]) -> None:
+        for file in files:
+            self.files += 1
+            if self.is_new(file):
+                self.bytes += file[3]
+
+    def is_new(self, file: File) -> bool:
+        """Whether it is met for the first time, by whatever name."""
+        if inode := file[4]:
+            number = inode[0] << 64 | inode[1]
+            bits, bit = self._seen.get(number >> 6, 0), 1 << (number & 63)
+            self._seen[number >> 6] = bits | bit
+            return not bits & bit
+        new = file[0] not in self._paths
+        self._paths.add(file[0])
+        return new
 
 
 def file_of(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
@@ -96,6 +122,11 @@ class Item:
         return sum([file[1] for file in self.files])
 
     @property
+    def folders(self) -> set[str]:
+        """The folders that its files are in."""
+        return {file[0].rpartition("/")[0] for file in self.files}
+
+    @property
     def list_path(self) -> str:
         """The path of the list that it is an item of, if it is of one."""
         return self.path.partition(MARK)[0]
@@ -129,6 +160,33 @@ class Packed(Item):
     @property
     def count(self) -> int:
         return len(self._names)
+
+    @property
+    def folders(self) -> set[str]:
+        return {self.path}
+
+
+def packed(items: Iterable[Item]) -> Iterator[Item]:
+    """The items of a folder, so small that all of them can be held."""
+    return (Packed(item) if item.kind == "triton" else item for item in items)
+
+
+def files_of(items: Iterable[Item]) -> Iterator[File]:
+    """Each file of some items; one that lists several of them once."""
+    seen = set[object]()
+    for item in items:
+        for file in item.files:
+            if not item.about:
+                yield file
+            elif (file[0], file[4]) not in seen:
+                seen.add((file[0], file[4]))
+                yield file
+
+
+def amount_of(items: Collection[Item]) -> Amount:
+    """How much some items are, on the disk."""
+    counts, size = tally(item.kind for item in items), OnDisk(items)
+    return {**counts, "files": size.files, **measured(size.bytes, on_disk=True)}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -277,14 +335,19 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
     folders: dict[str, list[File]] = {}
     for file in files:
         folders.setdefault(file[0].rpartition("/")[0], []).append(file)
+    return grouped(folders.items(), above, proven)[0]
+
+
+def grouped(
+    folders: Iterable[tuple[str, list[File]]], above: str, proven: Proven = lambda _: True
+) -> tuple[list[Item], list[File]]:
+    """As ``group`` of the files of some folders; and those of the files that are no kernel's."""
     items, rest = list[Item](), list[File]()
-    for folder, some in folders.items():
-        kernel = kernel_items(folder, some, proven)
-        if kernel is None:
-            rest += some
-        else:
-            items += kernel
-    return in_order([*items, *located(rest, above, proven)])
+    for folder, files in folders:
+        kernel = kernel_items(folder, files, proven)
+        items += packed(kernel or ())
+        rest += files if kernel is None else ()
+    return in_order([*items, *located(rest, above, proven)]), rest
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.atomic import no_room
-from torchkeeper.stores.items import Item, allocated
+from torchkeeper.stores.items import Item, OnDisk
 
 
 class Strange(NamedTuple):
@@ -35,11 +35,9 @@ class Strange(NamedTuple):
 def strange_in(items: Iterable[Item]) -> Strange:
     """What is strange among all items of a folder; where nothing is, the others are not counted."""
     every = list(items)
-    unknown = [file for item in every if item.kind == "unknown" for file in item.files]
-    if not unknown:
-        return Strange(0, 0, 0, 0)
-    files = {file.path: file for item in every for file in item.files}
-    return Strange(allocated(unknown), allocated(files.values()), len(unknown), len(files))
+    unknown = OnDisk(item for item in every if item.kind == "unknown")
+    total = OnDisk(every if unknown.files else ())
+    return Strange(unknown.bytes, total.bytes, unknown.files, total.files)
 
 
 #: What a file takes is a multiple of this nearly everywhere.

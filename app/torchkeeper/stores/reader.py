@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
-from torchkeeper.stores.items import File, Item, Source, batches
+from torchkeeper.stores.items import File, Item, OnDisk, Source, batches
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -49,7 +49,7 @@ class Budget:
         self.left = BASE
         #: How many readers had to be ended here.
         self.deaths = 0
-        self._seen: set[tuple[int, int]] = set()
+        self._seen = OnDisk()
 
     @property
     def over(self) -> bool:
@@ -63,8 +63,7 @@ class Budget:
         for file in item.files:
             if file.inode is None:
                 self.brings(file.size)
-            elif file.inode not in self._seen:
-                self._seen.add(file.inode)
+            elif self._seen.is_new(file):
                 self.brings(held(file, source))
         self.left -= ENTRY
 

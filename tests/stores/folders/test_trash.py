@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.snapshots import snapshot
+from tests.stores.folders.test_looks import kernel
 from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -24,7 +26,7 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.receipts import Purged
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, OnDisk
 
 
 class Left:
@@ -84,13 +86,13 @@ def test_purges_are_undone_latest_first(fixture_cache: Path) -> None:
 
 def test_allocated_bytes_count_hard_links_once(fixture_cache: Path) -> None:
     path = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
-    single = plan(fixture_cache, "fxgraph").allocated
+    single = OnDisk(plan(fixture_cache, "fxgraph").items).bytes
     os.link(path, path.with_name("c" * 51))
     again = plan(fixture_cache, "fxgraph")
-    assert again.allocated == single
+    assert OnDisk(again.items).bytes == single
     expected = {f.stat().st_ino: f.stat().st_blocks * 512 for f in
                 (fixture_cache / "fxgraph").rglob("*") if f.is_file()}  # fmt: skip
-    assert again.allocated == sum(expected.values())
+    assert OnDisk(again.items).bytes == sum(expected.values())
 
 
 def test_what_changed_since_the_preview_stays(fixture_cache: Path) -> None:
@@ -404,7 +406,7 @@ def test_what_comes_into_a_folder_while_it_moves_stays(
     monkeypatch.setattr(Inside, "rename", meanwhile)
     left = Left()
     done = trash.purge(planned, False, Report(), left)
-    assert (done.files, left.codes) == (planned.files, [])
+    assert (done.files, left.codes) == (OnDisk(planned.items).files, [])
     new = {"new", "tmp.pid_1_a", "tmp.pid_1_a/k.json", *(["newer"] if anew else [])}
     assert {str(path.relative_to(here)) for path in here.rglob("*")} == new
     monkeypatch.undo()
@@ -435,12 +437,12 @@ def test_what_has_come_into_the_place_of_what_came_with_a_folder_stays(
 
     monkeypatch.setattr(Inside, "rename", meanwhile)
     done = trash.purge(planned, False, Report(), Left())
-    assert done.files == planned.files
+    assert done.files == OnDisk(planned.items).files
     assert (here / "new").read_text() == "new"
     assert again.read_text() == "written again"
     monkeypatch.undo()
     back, left = undo(triton_cache)
-    assert (back.files, left) == (planned.files - 1, ["path-taken"])
+    assert (back.files, left) == (OnDisk(planned.items).files - 1, ["path-taken"])
     assert (here / "new").read_text() == "new"
     [kept] = (triton_cache / TRASH).rglob("new")
     assert kept.read_text() == "old"
@@ -464,7 +466,7 @@ def test_what_has_come_in_place_of_a_folder_before_it_moves_stays(
 
     monkeypatch.setattr(Inside, "rename", meanwhile)
     done = trash.purge(planned, False, Report(), Left())
-    assert done.files == planned.files - len(planned.items[0].files)
+    assert done.files == OnDisk(planned.items).files - len(planned.items[0].files)
     assert len(list(here.iterdir())) == len(list(away.iterdir())) == len(planned.items[0].files)
 
 
@@ -474,7 +476,7 @@ def test_a_folder_in_which_something_else_is_stays(triton_cache: Path) -> None:
     (one / "mine").mkdir()
     (other / "thesis.txt").write_text("thesis")
     left = Left()
-    assert trash.purge(planned, False, Report(), left).files == planned.files
+    assert trash.purge(planned, False, Report(), left).files == OnDisk(planned.items).files
     assert [path.name for path in one.iterdir()] == ["mine"]
     assert [path.name for path in other.iterdir()] == ["thesis.txt"]
     undo(triton_cache)
@@ -491,7 +493,8 @@ def test_files_that_went_one_by_one_come_back_as_folders(
     files = [path for path in fixture_cache.rglob("*") if path.is_file()]
     paths = [str(path.relative_to(fixture_cache)) for path in files]
     name = receipts.new_name()
-    bin_ = Path(receipts.make(str(fixture_cache), name, paths))
+    folders = [path.rpartition("/")[0] for path in paths]
+    bin_ = Path(receipts.make(str(fixture_cache), name, folders))
     for path in paths:
         (bin_ / "files" / path).parent.mkdir(parents=True, exist_ok=True)
         (fixture_cache / path).rename(bin_ / "files" / path)
@@ -655,4 +658,23 @@ def test_how_far_an_undo_is_with_whole_folders_is_said(triton_cache: Path) -> No
     trash.undo(str(triton_cache), Hearing(), Left())
     assert looked == sorted(looked) and looked[-1] > 0
     assert len(heard) >= len(planned.items)
-    assert heard == sorted(heard) and {total for _, total in heard} == {planned.files}
+    assert heard == sorted(heard) and {total for _, total in heard} == {OnDisk(planned.items).files}
+
+
+def test_of_each_file_that_goes_and_comes_back_little_is_held(tmp_path: Path) -> None:
+    for number in range(600):
+        key = f"{'A' * 49}{number:03}".translate(str.maketrans("0123456789", "ABCDEFGHIJ"))
+        kernel(tmp_path / key, "add")
+        for ending in ("cubin", "llir", "ptx", "ttgir", "ttir"):
+            (tmp_path / key / f"add.{ending}").touch()
+    files = sum(path.is_file() for path in tmp_path.rglob("*"))
+    peaks = list[float]()
+    for act in ("purge", "undo"):
+        tracemalloc.start()
+        try:
+            done = purge(tmp_path) if act == "purge" else undo(tmp_path)[0]
+            assert done.files == files
+            peaks.append(tracemalloc.get_traced_memory()[1] / files)
+        finally:
+            tracemalloc.stop()
+    assert max(peaks) < 250, peaks  # an object of a file takes that with its path

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.beside import WHOLE
-from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured, tally
+from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured
 from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.triton import is_common
@@ -21,12 +21,13 @@ from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
 from torchkeeper.stores.folders.walking import Proving, Root, Walk, file_at
 from torchkeeper.stores.items import (
-    allocated,
+    amount_of,
     files_in,
     group,
     in_order,
     kernel_items,
     located,
+    packed,
     taken_apart,
 )
 from torchkeeper.stores.needs import Living
@@ -105,6 +106,9 @@ class Folder(Root, Store):
         self.total = count + len(items) + (len(index.glimpsed) if index else 0)
         yield from items
 
+    def items(self, report: Report) -> list[Item]:
+        return in_order(packed(self.stream(report)))
+
     def items_beside(self, path: str, report: Report) -> list[Item]:
         """The items in the folder of one path, or in the folder that the path is, unread. Raises
         Problem("name-refused") for a path that leads elsewhere.
@@ -124,11 +128,8 @@ class Folder(Root, Store):
 
     def _files_below(self, folder: str) -> list[File]:
         """All files below a folder; none where a link leads there."""
-        found = self._files_in(folder)
-        for above, names, _ in os.walk(os.path.join(self.root, folder)):
-            for name in names:
-                found += self._files_in(os.path.relpath(os.path.join(above, name), self.root))
-        return found
+        folders = [above for above, _, _ in os.walk(os.path.join(self.root, folder))]
+        return [file for x in folders for file in self._files_in(os.path.relpath(x, self.root))]
 
     def _links(self, parts: list[str]) -> bool:
         return any(
@@ -215,14 +216,9 @@ class Folder(Root, Store):
         )
         living = Living(lambda: whole)
         found = [item for item, known in kept if living.orphan(item, known.facts if known else {})]
-        files = [file for item in found for file in item.files]
-        return {
-            **tally(item.kind for item in found),
-            "files": len(files),
-            **measured(sum(item.size for item in found), on_disk=False),
-            "disk_bytes": allocated(files),
-            "whole": whole,
-        }
+        size, amount = sum(item.size for item in found), amount_of(found)
+        return {**amount, **measured(size, on_disk=False), "disk_bytes": amount["bytes"],
+                "whole": whole}  # fmt: skip
 
     def removal(self, insisted: bool) -> Removal:
         """To its trash; what processes use stays, unless insisted."""

@@ -184,7 +184,7 @@ def _ended(root: str, cut: CutOff, report: Report) -> _Ended:
         case "empty":
             names = about.get("receipts")
             bins = [receipts.at(root, name) for name in names] if isinstance(names, list) else []
-            count = sum(len(receipts.trashed(bin_)) for bin_ in bins if bin_)
+            count = sum(map(receipts.count, filter(None, bins)))
             for bin_ in filter(None, bins):
                 receipts.discard(bin_)
             receipts.clear(root)
@@ -229,7 +229,7 @@ def _purge(root: str, about: Mapping[str, object], done: bool) -> _Ended:
         return _NOTHING
     if not done:
         return _restore(root, bin_, about, "put-back")
-    count = len(receipts.trashed(bin_))
+    count = receipts.count(bin_)
     with Inside(root) as inside:
         receipts.Folders.of(receipts.said_by(bin_)).prune(inside)
     if about.get("now") or not count:
@@ -247,7 +247,7 @@ def _restore(root: str, bin_: str | None, about: Mapping[str, object], outcome: 
     _sweep(root, about.get("id"))
     # What is left is in the trash, where undo finds it.
     done, full = restore(root, bin_, receipts.trashed(bin_), Report(), lambda _item, _why: None)
-    stays = len(receipts.trashed(bin_))
+    stays = receipts.count(bin_)
     return _Ended("no-room" if full else outcome, done.entries, done.files, done.bytes, stays)
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
-from torchkeeper.stores.items import Item
+from torchkeeper.stores.items import Item, OnDisk
 from torchkeeper.stores.processes import DELETED, PROC, TORCH, TRITON, VLLM, mounts
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class OtherMounts:
         self._root, self._items = root, items
         self._mine = mounts("self")
         self._foreign: dict[int, bool] = {}
-        self._files: dict[_Identity, str] = {}
+        self._files = OnDisk()
         self._names: set[bytes] = set()
         self._above: set[_Identity] = set()
 
@@ -63,28 +63,30 @@ class OtherMounts:
         if pid not in self._foreign:
             self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
-                self._files = {f[4]: f[0] for item in self._items for f in item.files if f[4]}
-                names = {at.rpartition("/")[2] for at in self._files.values()}
+                self._files = OnDisk(self._items)
+                names = {f[0].rpartition("/")[2] for i in self._items for f in i.files}
                 self._names = set(map(os.fsencode, names))
                 self._above = set(_line(self._root))
         return self._foreign[pid]
 
     def opened(self, pid: int) -> set[str]:
         folder = f"{PROC}/{pid}/fd"
-        found = set()
-        for name in os.listdir(folder):
-            with contextlib.suppress(OSError):  # closed meanwhile, or something without a file
-                found.add(self._files.get(_identity(f"{folder}/{name}")))
-        return {path for path in found if path}
+        return self._among(f"{folder}/{name}" for name in os.listdir(folder))
 
     def mapped(self, pid: int, paths: set[bytes]) -> set[str]:
         """The files of the items among those that it has mapped, by the paths it knows."""
-        found = set()
+        mine = (path for path in paths if path.rpartition(b"/")[2] in self._names)
+        return self._among(f"{PROC}/{pid}/root{os.fsdecode(path)}" for path in mine)
+
+    def _among(self, paths: Iterable[str]) -> set[str]:
+        """The files of the items that some paths lead to."""
+        found = set[_Identity]()
         for path in paths:
-            if path.rpartition(b"/")[2] in self._names:
-                with contextlib.suppress(OSError):  # removed
-                    found.add(self._files.get(_identity(f"{PROC}/{pid}/root{os.fsdecode(path)}")))
-        return {path for path in found if path}
+            with contextlib.suppress(OSError):  # closed meanwhile, removed, or without a file
+                if (identity := _identity(path)) in self._files:
+                    found.add(identity)
+        items = self._items if found else ()
+        return {file[0] for item in items for file in item.files if file[4] in found}
 
     def overlaps(self, pid: int, path: str) -> bool:
         """Whether a folder that it knows by a whole path is this one, in it, or above it."""
@@ -160,7 +162,8 @@ class InUse:
     def told(self, items: list[Item]) -> shapes.InUse:
         """The same for the wire; ``entries`` of a process are those of ``items`` it has open."""
         used = frozenset[str]().union(*(user.paths for user in self.processes))
-        number = {f.path: n for n, i in enumerate(items) for f in i.files if f.path in used}
+        some = enumerate(items if used else ())
+        number = {f.path: n for n, item in some for f in item.files if f.path in used}
         users: list[shapes.Using] = [
             {"pid": user.pid, "name": user.name, "why": user.why, "holds_all": user.holds_all,
              "entries": len({number[path] for path in user.paths if path in number})}

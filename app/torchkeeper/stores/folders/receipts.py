@@ -18,7 +18,7 @@ import secrets
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
@@ -31,7 +31,16 @@ from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.walking import Root, file_at
-from torchkeeper.stores.items import File, Item, allocated, files_in, group, is_group, taken_apart
+from torchkeeper.stores.items import (
+    File,
+    Item,
+    OnDisk,
+    amount_of,
+    files_in,
+    grouped,
+    is_group,
+    taken_apart,
+)
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount, Tally
@@ -77,16 +86,12 @@ def at(root: str, name: object) -> str | None:
     return os.path.join(root, TRASH, str(name)) if named else None
 
 
-def make(root: str, name: str, paths: Iterable[str]) -> str:
-    """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
-    Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
+def make(root: str, name: str, above: Iterable[str]) -> str:
+    """Make the receipt of a purge of files in some folders, before anything is moved; returns its
+    folder. Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" |
+    "place-unwritable").
     """
-    folders: dict[str, list[int]] = {}
-    for folder in folders_above(paths):
-        with contextlib.suppress(OSError):
-            found = os.lstat(os.path.join(root, folder))
-            mode = stat.S_IMODE(found.st_mode)
-            folders[folder] = [mode, found.st_atime_ns, found.st_mtime_ns]
+    folders, own = with_above(above) - {""}, _look(root, "")
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -98,11 +103,16 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
                 raise Problem("trash-foreign", place=root, file=os.path.join(root, TRASH))
             inside.make_folder(f"{TRASH}/{name}")
             inside.make_folder(f"{TRASH}/{name}/{FILES}")
-            receipt = {"version": 1, "made": time.time(), "folders": folders}
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
             with os.fdopen(handle, "w", encoding="ascii") as out:
-                out.write(json.dumps(receipt))  # of many, ten times as fast as dump
+                out.write(f'{{"version": 1, "made": {time.time()}, "folders": {{{own}')
+                # One after the other: all at once would take much memory.
+                for folder in folders:
+                    if said := _look(root, folder):
+                        out.write(f", {said}" if own else said)
+                        own = said
+                out.write("}}")
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -113,10 +123,19 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
     return bin_
 
 
-def folders_above(paths: Iterable[str]) -> set[str]:
-    """The folders that some files are in, and those above them; the place itself is ""."""
+def _look(root: str, folder: str) -> str:
+    """Mode and times of a folder, as a receipt has them; "" of what is not there."""
+    with contextlib.suppress(OSError):
+        found = os.lstat(os.path.join(root, folder))
+        mode = stat.S_IMODE(found.st_mode)
+        return f"{json.dumps(folder)}: [{mode}, {found.st_atime_ns}, {found.st_mtime_ns}]"
+    return ""
+
+
+def with_above(folders: Iterable[str]) -> set[str]:
+    """Some folders, and those above them; the place itself is ""."""
     found = {""}
-    for folder in {path.rpartition("/")[0] for path in paths}:
+    for folder in folders:
         while folder not in found:
             found.add(folder)
             folder = folder.rpartition("/")[0]
@@ -210,43 +229,49 @@ def _in(inside: Inside) -> list[str]:
         os.close(handle)
 
 
-def trashed(bin_: str, report: Report | None = None) -> list[File]:
-    """The files of one receipt, by the paths they had. ``report`` hears how many were looked at."""
-    report = report or Report()
-    found: list[File] = []
-    base = f"{within(bin_)}/{FILES}"
-    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
-        for above, _, names, handle in inside.walk(base):
-            report.check()
-            report.progress(len(found), None, "files")
-            folder = f"{above}/"[len(base) + 1 :]
-            for name in names:
-                try:
-                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                except OSError:
-                    continue
-                found.append(file_at(folder + name, at))
-    return found
-
-
-def items_of(bin_: str, files: list[File]) -> list[Item]:
-    """The files of one receipt as the entries that they were."""
-    items = group(files, among(root_of(bin_)))
+def trashed(bin_: str, report: Report | None = None) -> list[Item]:
+    """What one receipt holds, as the entries that they were, by the paths they had. ``report``
+    hears how many files were looked at.
+    """
+    items, rest = grouped(_lying(bin_, report or Report()), among(root_of(bin_)))
     try:
         source = Root(os.path.join(bin_, FILES))
     except Problem:
         return items
-    return taken_apart(items, files_in(files), source)
+    return taken_apart(items, files_in(rest), source)
+
+
+def _lying(bin_: str, report: Report) -> Iterator[tuple[str, list[File]]]:
+    """The folders of one receipt, and the files in each."""
+    base, number = f"{within(bin_)}/{FILES}", 0
+    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
+        for above, _, names, handle in inside.walk(base):
+            report.check()
+            report.progress(number, None, "files")
+            folder, files = above[len(base) + 1 :], list[File]()
+            for name in names:
+                with contextlib.suppress(OSError):
+                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    files.append(file_at(f"{folder}/{name}" if folder else name, at))
+            number += len(files)
+            yield folder, files
+
+
+def count(bin_: str) -> int:
+    """How many files a receipt holds."""
+    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
+        return sum(len(names) for _, _, names, _ in inside.walk(f"{within(bin_)}/{FILES}"))
+    return 0
 
 
 def in_trash(place: str) -> list[Receipt]:
     """What lies in the trash of a place, oldest first."""
     found = []
     for bin_ in folders_of(Root(place).root):
-        files = trashed(bin_)
-        counts = tally(item.kind for item in items_of(bin_, files))
+        items = trashed(bin_)
+        counts, size = tally(item.kind for item in items), OnDisk(items)
         name, when = os.path.basename(bin_), made(said_by(bin_))
-        found.append(Receipt(name, when, counts, len(files), allocated(files)))
+        found.append(Receipt(name, when, counts, size.files, size.bytes))
     return found
 
 
@@ -274,14 +299,7 @@ def totals(place: str) -> Trash:
 
 def size(root: str, report: Report) -> Amount:
     """How much lies in the trash; bytes on the disk, as what goes."""
-    files: list[File] = []
-    kinds: list[str] = []
-    for bin_ in folders_of(root):
-        report.check()
-        some = trashed(bin_)
-        kinds += [item.kind for item in items_of(bin_, some)]
-        files += some
-    return {**tally(kinds), "files": len(files), **measured(allocated(files), on_disk=True)}
+    return amount_of([item for bin_ in folders_of(root) for item in trashed(bin_, report)])
 
 
 def said_by(bin_: str) -> Mapping[str, object]:
@@ -290,9 +308,10 @@ def said_by(bin_: str) -> Mapping[str, object]:
         with Inside(root_of(bin_)) as inside:
             handle = inside.opened(f"{within(bin_)}/{_RECEIPT}", os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
                 return {}
-            data = stream.read(64 << 20)
+            data = stream.read(min(status.st_size, 64 << 20))
         # A stranger's may be a bomb, all brackets: each takes a hundred bytes of memory.
         if data.count(b"[") + data.count(b"{") > _MOST_FOLDERS or data.count(b",") > _MOST_NUMBERS:
             return {}
@@ -333,13 +352,14 @@ class Folders:
         else:
             self._have_mode(inside, folder, folder)
 
-    def move_back(self, inside: Inside, bin_: str, files: list[File], report: Report) -> set[str]:
-        """Put folders of files of a receipt back by one rename each, the outermost that have
+    def move_back(self, inside: Inside, bin_: str, items: list[Item], report: Report) -> set[str]:
+        """Put folders of entries of a receipt back by one rename each, the outermost that have
         nothing in their place; returns those that are back, with all that are in them. ``report``
         hears of them as of the files that are about in as many.
         """
         back: set[str] = set()
-        found = sorted(folders_above(file[0] for file in files) - {""})
+        files = sum(item.count for item in items)
+        found = sorted(with_above(x for item in items for x in item.folders) - {""})
         # One that its owner may not change cannot be moved once it has its mode.
         if any(mode & 0o700 != 0o700 for mode, _, _ in self.said.values()):
             return back
@@ -347,7 +367,7 @@ class Folders:
             for folder in found:
                 self._have_mode(inside, within(bin_, folder), folder)
             for number, folder in enumerate(found):
-                report.progress(len(files) * number // len(found), len(files), "files")
+                report.progress(files * number // len(found), files, "files")
                 if folder.rpartition("/")[0] in back or self._moved_back(inside, bin_, folder):
                     back.add(folder)
         return back
@@ -485,12 +505,6 @@ class Purged:
     bytes: int = 0
     receipt: str | None = None
 
-    def count(self, kinds: Iterable[str]) -> None:
-        """As many more, of these kinds."""
-        more = tally(kinds)
-        for name in COUNTS:
-            self.counts[name] += more[name]
-
     @property
     def entries(self) -> int:
         return self.counts["entries"]
@@ -508,7 +522,7 @@ class Purged:
 
 
 def restore(
-    root: str, bin_: str, files: list[File], report: Report, left: Left, told: Back | None = None
+    root: str, bin_: str, items: list[Item], report: Report, left: Left, told: Back | None = None
 ) -> tuple[Purged, bool]:
     """Put the entries of a receipt back, as far as nothing has come into their place; what cannot
     be goes to ``left``, what is back to ``told``. Of a receipt that is empty then nothing stays.
@@ -517,40 +531,52 @@ def restore(
     """
     folders = Folders.of(said_by(bin_))
     done = Purged(receipt=os.path.basename(bin_))
-    items, full = items_of(bin_, files), False
+    total, full, back = sum(item.count for item in items), False, OnDisk()
     with Inside(root) as inside:
-        whole = folders.move_back(inside, bin_, files, report)
-        back = [file for file in files if file[0].rpartition("/")[0] in whole]
-        paths = {file[0] for file in back}
-        rest = items if len(back) < len(files) else []
-        rest = [item for item in rest if not all(file[0] in paths for file in item.files)]
-        number = len(paths)
+        whole = folders.move_back(inside, bin_, items, report)
+        # Of entries that have not come whole with their folders: which of their files are back.
+        paths, rest, touched = set[str](), list[Item](), set[str]()
+        for item in items:
+            if not item.about and item.folders <= whole:
+                back.add(item.files)
+                touched |= item.folders
+                continue
+            came = [file for file in item.files if file[0].rpartition("/")[0] in whole]
+            back.add(file for file in came if file[0] not in paths)
+            paths.update([file[0] for file in came])
+            rest.append(item)
+        number = back.files
         # Lists last: PyTorch takes none of one of which a library is missing.
         for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):
+            if _has_all(item, paths):
+                continue
             try:
-                back += _restore_item(inside, bin_, item, folders, paths, left)
+                back.add(_restore_item(inside, bin_, item, folders, paths, left))
             except OSError as e:
                 if no_room(e):
                     full = True
                     break
                 left(item, Problem("cannot-restore", path=item.path, why=e.strerror))
-            number += len(item.files)
-            report.progress(number, len(files), "files")
-        touched = folders_above(paths)
-        if not trashed(bin_):
+            number += item.count
+            report.progress(number, total, "files")
+        touched = with_above(touched.union(path.rpartition("/")[0] for path in paths))
+        if not count(bin_):
             # Also of what one that was cut off has put back.
             touched = {"", *folders.restore_times(inside, touched | folders.said.keys())}
             discard(bin_)
-        if paths or not files:
+        if back.files or paths or not items:
             folders.restore_times(inside, touched)
-    if len(paths) < len(files):
-        items = [item for item in items if all(file[0] in paths for file in item.files)]
-    done.count(item.kind for item in items)
-    done.files = len(back)
-    done.bytes = allocated(back)
+    stays = {id(item) for item in rest if not _has_all(item, paths)}
+    items = [item for item in items if id(item) not in stays]
+    done.counts, done.files = tally(item.kind for item in items), back.files
+    done.bytes = back.bytes
     if told is not None:
         told(items)
     return done, full
+
+
+def _has_all(item: Item, paths: set[str]) -> bool:
+    return all(file[0] in paths for file in item.files)
 
 
 def _restore_item(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.entry import Problem, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
@@ -27,7 +27,7 @@ from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Left, allocated, is_group
+from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, is_group
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -42,16 +42,6 @@ class Plan:
     root: str
     items: list[Item]
     insisted: bool = False
-
-    @property
-    def files(self) -> int:
-        """How many files go; one that lists several entries counts once."""
-        return len({file[0] for item in self.items for file in item.files})
-
-    @property
-    def allocated(self) -> int:
-        """Bytes on the disk; a file with several links in the plan counts once."""
-        return allocated([file for item in self.items for file in item.files])
 
 
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
@@ -106,9 +96,7 @@ class FolderRemoval(Removal):
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
-        plan = self._plan
-        counts, size = tally(one.kind for one in plan.items), measured(plan.allocated, on_disk=True)
-        return {**counts, "files": plan.files, **size}
+        return amount_of(self._plan.items)
 
     def in_use(self) -> Users:
         return self._in_use
@@ -135,10 +123,10 @@ class _Purging:
         self._plan, self._root, self._now, self._left = plan, plan.root, now, left
         self._journal, self._bin = _begin(plan, name, now, report)
         self.done = Purged(receipt=name if self._bin and not now else None)
-        self._taken: list[File] = []
+        self._taken = OnDisk()
         self._kinds: list[str] = []
-        #: What is no more where it was: files, and folders that went whole.
-        self._gone: list[str] = []
+        #: The folders in which something was that is no more there.
+        self._gone: set[str] = set()
         self._inside: Inside
         self._kept = self._unfinished = False
 
@@ -155,21 +143,25 @@ class _Purging:
             for number, (item, folder) in enumerate(zip(items, folders, strict=True)):
                 report.check()
                 report.progress(number, len(items), "entries")
-                gone = self._take(item, folder if entries[folder] == 1 else "")
+                files = item.files
+                gone = self._take(item, files, folder if entries[folder] == 1 else "")
                 if gone is None:
                     continue
                 self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
-                self._taken += gone
-                self._gone += [folder] if gone is item.files else [file.path for file in gone]
-                paths.update([file.path for file in gone])
+                self._taken.add(gone)
+                if gone is files:
+                    self._gone.add(folder.rpartition("/")[0])
+                else:
+                    self._gone.update([file.path.rpartition("/")[0] for file in gone])
+                if item.about:
+                    paths.update([file.path for file in gone])
                 # What two of a list have in common has gone with the first of them.
-                if gone is item.files or all(file.path in paths for file in item.files):
+                if len(gone) == len(files) or paths.issuperset([file.path for file in files]):
                     self._kinds.append(item.kind)
-        self.done.count(self._kinds)
-        self.done.files = len(self._taken)
-        self.done.bytes = allocated(self._taken)
+        self.done.counts = tally(self._kinds)
+        self.done.files, self.done.bytes = self._taken.files, self._taken.bytes
 
-    def _take(self, item: Item, folder: str) -> list[File] | None:
+    def _take(self, item: Item, files: list[File], folder: str) -> list[File] | None:
         """Take the files of an entry, all of them if they are what was planned, else none: None.
         folder: in which no other one is, if there is such a one.
         """
@@ -179,10 +171,10 @@ class _Purging:
         with holding(self._root, item.kind, item.key, item.path, but) as free:
             # What is removed at once takes nothing along that came in while it moved.
             whole = free and folder and self._bin and not self._now
-            if whole and self._take_whole(str(self._bin), folder, item.files):
-                return item.files
+            if whole and self._take_whole(str(self._bin), folder, files):
+                return files
             if free:
-                return self._take_each(item)
+                return self._take_each(item, files)
         self._left(item, Problem("in-use"))
         return None
 
@@ -225,11 +217,11 @@ class _Purging:
             return True
         return False
 
-    def _take_each(self, item: Item) -> list[File] | None:
+    def _take_each(self, item: Item, files: list[File]) -> list[File] | None:
         gone, there = list[File](), list[File]()
         bin_, where, moves = self._bin, item.path, False
         try:
-            for file in item.files:
+            for file in files:
                 with contextlib.suppress(FileNotFoundError):
                     if _changed(file, os.lstat(os.path.join(self._root, file.path))):
                         raise Problem("entry-changed")
@@ -284,15 +276,15 @@ class _Purging:
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
         of = tally(item.kind for item in self._plan.items)
-        about = {"of": of, "sure": True, "bytes": allocated(self._taken), "trash": not self._now}
+        about = {"of": of, "sure": True, "bytes": self._taken.bytes, "trash": not self._now}
         report.finding(removed={**tally(self._kinds), **about})
 
     def put_back(self) -> None:
         """Put back what was moved; what cannot be now is by the next one that comes."""
         assert self._bin
-        files = receipts.trashed(self._bin)
-        restore(self._root, self._bin, files, Report(), lambda _item, _problem: None)
-        self._kept = self._unfinished = bool(receipts.trashed(self._bin))
+        items = receipts.trashed(self._bin)
+        restore(self._root, self._bin, items, Report(), lambda _item, _problem: None)
+        self._kept = self._unfinished = bool(receipts.count(self._bin))
 
     def end(self) -> None:
         """Leave no empty folders, and the trash and the journal as they should be."""
@@ -303,7 +295,7 @@ class _Purging:
         # (iterate_over_candidates in torch/_inductor/codecache.py).
         gone = () if self._plan.insisted else self._gone
         tidy = True
-        for folder in sorted(receipts.folders_above(gone) - {""}, reverse=True):
+        for folder in sorted(receipts.with_above(gone) - {""}, reverse=True):
             try:
                 os.rmdir(os.path.join(self._root, folder))
             except OSError as e:
@@ -339,8 +331,8 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     try:
         if journal is None:
             raise Problem("trash-full", place=plan.root)
-        paths = (file.path for item in plan.items for file in item.files)
-        return journal, receipts.make(plan.root, name, paths)
+        folders = (folder for item in plan.items for folder in item.folders)
+        return journal, receipts.make(plan.root, name, folders)
     except BaseException as e:
         if journal:
             journal.close()
@@ -351,7 +343,7 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
 
 def _folder_of(item: Item) -> str:
     """The folder that all files of an entry are in; "" where there is none but the place."""
-    folders = {file[0].rpartition("/")[0] for file in item.files}
+    folders = item.folders
     return folders.pop() if len(folders) == 1 and not item.about else ""
 
 
@@ -385,17 +377,17 @@ def undo(
             done = _undo(root, bin_, report, left, told)
             if not done.nothing:
                 return done
-        if not any(map(receipts.trashed, bins)):
+        if not any(map(receipts.count, bins)):
             raise Problem("nothing-to-undo", place=place)
         return done
 
 
 def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -> Purged:
-    files = receipts.trashed(bin_, report)
+    items = receipts.trashed(bin_, report)
     try:
         journal = begun(root, "undo", report, receipt=os.path.basename(bin_))
         try:
-            done, full = restore(root, bin_, files, report, left, told)
+            done, full = restore(root, bin_, items, report, left, told)
             sync_folder(root)
         except BaseException:
             if journal:
@@ -416,8 +408,7 @@ def empty(place: str, report: Report) -> Purged:
     """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
     something stays; it cannot be put back then.
     """
-    root = Root(place).root
-    done = Purged()
+    root, items = Root(place).root, list[Item]()
     with changing(root, report):
         bins = receipts.folders_of(root)
         try:
@@ -428,17 +419,14 @@ def empty(place: str, report: Report) -> Purged:
             for number, bin_ in enumerate(bins):
                 report.check()
                 report.progress(number, len(bins), "entries")
-                files = receipts.trashed(bin_)
-                kinds = [item.kind for item in receipts.items_of(bin_, files)]
+                items += receipts.trashed(bin_)
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
-                done.count(kinds)
-                done.files += len(files)
-                done.bytes += allocated(files)
             if (why := receipts.clear(root)) is not None:
                 raise Problem("trash-unremovable", place=place, why=why)
         finally:
             if journal:
                 journal.close()
     report.progress(len(bins), len(bins), "entries")
-    return done
+    size = OnDisk(items)
+    return Purged(tally(item.kind for item in items), size.files, size.bytes)
