@@ -79,10 +79,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "compile": (
         "config show --env {python}", "prepare --env {torch}", "env --env {torch}",
         "export {filled} -o {tmp}/filled", "inspect {tmp}/filled",
-        "doctor {own} --env {torch} --fix --dry-run",
+        "doctor {own} --env {torch} --fix --dry-run => 4",
         "run --recipe {tmp}/new.toml --into {tmp}/new -- {torch} {tmp}/program.py",
-        "warm {tmp}/kernels.toml --into {tmp}/kernels --env {torch}",
-        "verify {tmp}/kernels --recipe {tmp}/kernels.toml --recipe {tmp}/one.toml --env {torch}",
+        "warm {tmp}/kernels.toml --into {tmp}/k --env {torch}",
+        "verify {tmp}/k --recipe {tmp}/kernels.toml --recipe {tmp}/one.toml --env {torch} => 1",
     ),
 }  # fmt: skip
 #: How begins what a group has printed elsewhere: by another group, or by a test of its own.
