@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests import fields
 from tests.forking.commands import Commands
 from tests.forking.engines import at_start
 from tests.pace import LONG
@@ -58,9 +59,15 @@ def forks() -> Iterator[Commands]:
 
 @pytest.fixture
 def tk(forks: Commands) -> Tk:
-    """``torchkeeper ARGUMENTS…`` without a terminal."""
+    """``torchkeeper ARGUMENTS…`` without a terminal. All that it prints as JSON is documented."""
 
-    def run(
+    def run(*arguments: object, **how: Any) -> Ran:
+        ran = begun(*arguments, **how)
+        if "--json" in arguments:
+            fields.printed(ran.out)
+        return ran
+
+    def begun(
         *arguments: object, timeout: float = LONG, cwd: str | os.PathLike[str] | None = None,
         **env: str,
     ) -> Ran:  # fmt: skip

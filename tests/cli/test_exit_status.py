@@ -3,87 +3,194 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.cli.test_recover import cut_off
 from tests.pace import LONG
+from tests.redis_server import dump, serving
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
+from torchkeeper.cli.main import parser_of
+from torchkeeper.client.profiles import keeping
+from torchkeeper.client.profiles.profile import Profile
 
-#: By the name of a status: words of commands that end so. {cache} is a cache of torch 2.9.1, {bad}
-#: the same with a damaged graph, {new} is not there yet, {empty} an empty folder, {warned} settings
-#: with a warning, {wrong} some with an error.
-CASES = (
-    ("done", "ls {cache}"),
-    ("done", "ls {cache} --filter no-such-name"),
-    ("done", "ls {empty}"),
-    ("done", "du {empty}"),
-    ("done", "runs"),
-    ("done", "jobs"),
-    ("done", "config list"),
-    ("done", "trash {cache}"),
-    ("done", "purge {cache} --yes --filter no-such-name"),
-    ("done", "recover {cache}"),
-    ("done", "export {cache} -o {new} --allow-secrets"),
-    ("done", "copy {cache} {new} --dry-run --allow-secrets"),
-    ("no", "show {cache} no-such-key"),
-    ("no", "export {empty} -o {new}"),
-    ("no", "export {cache} -o {new}"),  # it holds secrets
-    ("no", "undo {cache}"),
-    ("no", "check {cache} --fail-on usable,stale"),
-    ("no", "runs no-such-run"),
-    ("usage", "ls"),
-    ("usage", "ls {cache} --filter kind:nonsense"),
-    ("usage", "check {cache} --fail-on nonsense"),
-    ("usage", "purge {cache}"),
-    ("unreachable", "ls /nowhere"),
-    ("unreachable", "check {cache} --env /nowhere"),
-    ("unreachable", "server redis://localhost:1"),
-    ("partly", "export {bad} -o {new} --allow-secrets"),
-    ("partly", "export {bad} -o {new} --allow-secrets --dry-run"),
-    ("partly", "copy {bad} {new} --allow-secrets"),
-    ("partly", "config check {warned}"),
-    ("errors", "config check {wrong}"),
-)
+#: Files that the commands below read.
+TEXTS = {
+    "warned.env": "TORCHINDUCTOR_FX_GRAPH_CACHE=maybe\n",
+    "wrong.env": "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1\n",
+    "fails.toml": '[[script]]\ncommand = ["false"]\n',
+    "faulty.toml": "[[script]]\ncolour = 1\n",
+}
+#: By the name of a status: words of commands that end so, in this order. {cache} is a cache of
+#: torch 2.9.1; {bad} the same with a damaged graph, and one that is open; {locked} one with a link
+#: in the place of its graphs; {gone} one whose graphs are in the trash, with a file where one was;
+#: {copy} a copy of one where something was cut off, {both} one where that is so as well; {empty}
+#: an empty folder, and {new} is not there yet. {bundle} has all of {cache}, and {damaged} an object
+#: that was changed. {url} is a server, and {some} that for one who may not change all of it.
+#: {python} is us, and {bare} a Python without torch.
+CASES: dict[contract.Name, tuple[str, ...]] = {
+    "done": (
+        "ls {cache}", "ls {cache} --filter no-such-name", "ls {empty}", "du {empty}", "runs",
+        "jobs", "trash {cache}", "purge {cache} --yes --filter no-such-name",
+        "recover {cache}", "export {cache} -o {new} --allow-secrets",
+        "copy {cache} {new} --dry-run --allow-secrets",
+    ),
+    "no": (
+        "show {cache} no-such-key", "export {empty} -o {new}",
+        "export {cache} -o {new}",  # it holds secrets
+        "copy {empty} {new}", "copy {cache} {new}.torchcache", "undo {cache}",
+        "check {cache} --fail-on usable,stale", "explain {cache} f3jp4pg",
+        "explain --trace {empty}", "recover {copy}", "runs no-such-run", "jobs no-such-job",
+        "config show no-such", "config check no-such", "config export no-such --format sh",
+        "config remove no-such", "config copy no-such q", "config rename no-such q",
+        "recipe check {tmp}/faulty.toml", "recipe new callable {tmp}/faulty.toml",
+        "recipe remove {new}.toml", "inspect {damaged}",
+        "warm {tmp}/fails.toml --into {new} --env {python}", "verify {empty} --env {python}",
+        "env --env {bare}", "env --remove {bare}", "prepare --env {bare}",
+        "ttl {some} 30d --filter kind:pgo",
+    ),
+    "usage": (
+        "ls", "ls {cache} --filter kind:nonsense", "recipe show /nowhere", "recipe check /nowhere",
+        "warm /nowhere --into {new}", "verify {cache} --recipe /nowhere", "signers remove nobody",
+        "sign {bundle} --key /nowhere", "signers add me /nowhere",
+        "check {cache} --fail-on nonsense", "purge {cache}",
+    ),
+    "unreachable": (
+        "ls /nowhere", "du /nowhere", "overview /nowhere", "show /nowhere x", "check /nowhere",
+        "check {cache} --env /nowhere", "explain /nowhere x", "explain --trace /nowhere",
+        "inspect /nowhere", "export /nowhere -o {new}", "import /nowhere --into {new} --trust",
+        "copy /nowhere {new}", "sign /nowhere --key {tmp}/key", "purge /nowhere --yes",
+        "undo /nowhere", "trash /nowhere", "recover /nowhere", "server redis://localhost:1",
+        "ttl redis://localhost:1 1d", "doctor /nowhere", "verify /nowhere",
+        "warm --into {new} --env /nowhere", "prepare --env /nowhere", "env --env /nowhere",
+        "env --add /nowhere", "run --env /nowhere -- x.py",
+        "config check /nowhere/x.env", "config show --env /nowhere", "config show --pid 4194304",
+        "config import /nowhere --name x",
+    ),
+    "partly": (
+        "ls {cache} /nowhere", "du {cache} /nowhere", "overview {cache} /nowhere",
+        "check {cache} /nowhere", "export {bad} -o {new} --allow-secrets",
+        "export {bad} -o {new} --allow-secrets --dry-run", "copy {bad} {new} --allow-secrets",
+        "import {bundle} --into {locked} --trust", "purge {bad} --yes", "undo {gone}",
+        "recover {both}", "doctor {url} --env {bare}", "ttl {some} 30d",
+        "warm {tmp}/half.toml --into {new} --env {python}", "config list",
+        "config check {tmp}/warned.env", "install-desktop --prefix {tmp}/desktop",
+    ),
+    "errors": ("config check {tmp}/wrong.env", "doctor redis://localhost:1 --env {bare}"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "words"), CASES)
-def test_a_command_ends_with_its_status(
-    tk: Tk, name: contract.Name, words: str, kept_291: Path, fixture_cache: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "empty").mkdir()
-    graph = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
+#: Each command, or each part of one.
+LEAVES = [leaf.prog.removeprefix("torchkeeper ") for name in COMMANDS if name != "help"
+          for leaf in parser_of(name).leaves()]  # fmt: skip
+
+
+@pytest.fixture
+def things(
+    tk: Tk, kept_291: Path, fixture_cache: Path, recorded: Path, bare_python: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[dict[str, object]]:  # fmt: skip
+    """What the cases are about, by its name there."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    graph, *graphs = [p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file()]
     graph.write_bytes(b"x")
-    (tmp_path / "warned.env").write_text("TORCHINDUCTOR_FX_GRAPH_CACHE=maybe\n")
-    (tmp_path / "wrong.env").write_text("TORCHINDUCTOR_FORCE_DISABLE_CACHES=1\n")
-    paths = {"cache": kept_291, "bad": fixture_cache, "new": tmp_path / "new.torchcache",
-             "empty": tmp_path / "empty", "warned": tmp_path / "warned.env",
-             "wrong": tmp_path / "wrong.env"}  # fmt: skip
-    ran = tk(*(word.format(**paths) for word in words.split()), XDG_DATA_HOME=str(tmp_path))
-    assert ran.code == contract.number(name), ran.err
+    for name in ("empty", "desktop/share/metainfo", "profiles"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "desktop/share/metainfo/torchkeeper.metainfo.xml").write_text("<component/>")
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text)
+    does = 'cp "$0"/* "$TORCH_TRACE"; cp -r "$1"/. "$TORCHINDUCTOR_CACHE_DIR"'
+    script = ["sh", "-c", does, str(recorded / "dtype"), str(recorded / "cache")]
+    half = f"{TEXTS['fails.toml']}[[script]]\ncommand = {json.dumps(script)}\n"
+    (tmp_path / "half.toml").write_text(half)
+    gone = Path(shutil.copytree(kept_291, tmp_path / "gone"))
+    assert tk("purge", gone, "--yes", "--filter", "kind:fxgraph").code == 0
+    back = gone / graph.relative_to(fixture_cache)
+    back.parent.mkdir(parents=True, exist_ok=True)
+    back.write_bytes(b"of somebody else")
+    keeping.save(Profile("whole", {"TORCHINDUCTOR_FX_GRAPH_CACHE": "1"}))
+    Path(keeping.folder(), "damaged.toml").write_text("x")
+    bundle, damaged = tmp_path / "b.torchcache", tmp_path / "damaged.torchcache"
+    assert tk("export", kept_291, "-o", bundle, "--allow-secrets").code == 0
+    with zipfile.ZipFile(bundle) as whole, zipfile.ZipFile(damaged, "w") as less:
+        changed = next(name for name in whole.namelist() if name.endswith(".so"))
+        for name in whole.namelist():
+            less.writestr(name, b"x" if name == changed else whole.read(name))
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    (locked / "fxgraph").symlink_to(tmp_path / "empty")
+    cut = Path(shutil.copytree(kept_291, tmp_path / "cut"))
+    cut_off(cut)
+    copies = [Path(shutil.copytree(cut, tmp_path / name)) for name in ("copy", "both")]
+    cut_off(copies[1])
+    with serving(tmp_path / "server") as server, graphs[0].open():
+        server.load(dump())
+        server("CONFIG", "SET", "maxmemory", "1gb")
+        server("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+        server("ACL", "SETUSER", "some", "on", ">pass", "+@all", "%R~*", "%RW~*fx-graph*")
+        yield {
+            "cache": kept_291, "bad": fixture_cache, "python": sys.executable, "bare": bare_python,
+            "tmp": tmp_path, "empty": tmp_path / "empty", "bundle": bundle, "damaged": damaged,
+            "locked": locked, "copy": copies[0], "both": copies[1], "gone": gone, "url": server.url,
+            "some": f"redis://some:pass@127.0.0.1:{server.port}",
+        }  # fmt: skip
 
 
-def test_a_signal_ends_a_command_with_its_number() -> None:
+def test_commands_end_with_their_status(tk: Tk, things: dict[str, object], tmp_path: Path) -> None:
+    wrong = []
+    every = [(name, words) for name, some in CASES.items() for words in some]
+    for number, (name, words) in enumerate(every):
+        things["new"] = tmp_path / f"new{number}"
+        ran = tk(*(word.format(**things) for word in words.split()), cwd=tmp_path)
+        if ran.code != contract.number(name):
+            wrong.append(f"{words}: {ran.code}: {ran.err[:200]}")
+    assert wrong == []
+
+
+def test_each_command_ends_with_2(tk: Tk) -> None:
+    for words in LEAVES:
+        ran = tk(*words.split(), "--no-such-option")
+        assert (ran.code, ran.out) == (contract.USAGE, ""), words
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_command_with_its_number(number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         command = [sys.executable, "-m", "torchkeeper", "server", "--json"]
         command.append(f"redis://127.0.0.1:{silent.getsockname()[1]}")
         with subprocess.Popen(command, stdout=subprocess.PIPE) as waits, silent.accept()[0]:
-            waits.send_signal(signal.SIGTERM)
+            waits.send_signal(number)
             out, _ = waits.communicate(timeout=LONG)
-        assert waits.returncode == contract.SIGNAL + signal.SIGTERM
+        assert waits.returncode == contract.SIGNAL + number
     assert json.loads(out)["error"]["code"] == "cancelled"
 
 
 def test_every_status_has_a_case() -> None:
-    assert {name for name, _ in CASES} == {one.name for one in contract.EXITS}
+    assert set(CASES) == {one.name for one in contract.EXITS}
     assert [one.number for one in contract.EXITS] == list(range(6))
+    shown = {
+        (command, contract.number(name))
+        for name, cases in CASES.items()
+        for words in cases
+        for command in LEAVES
+        if f"{words} ".startswith(f"{command} ")
+    }
+    beyond = {(name, number) for name, numbers in contract.BEYOND.items() for number in numbers}
+    assert {one for one in shown if one[1] > contract.UNREACHABLE} == beyond
 
 
 def test_the_problems_that_end_a_command_are_known() -> None:

@@ -56,7 +56,7 @@ def add_overview(command: argparse.ArgumentParser) -> None:
 
 
 def overview(args: argparse.Namespace) -> int:
-    """torchkeeper overview; 1 where a place could not be looked at, 3 where none could. With --json
+    """torchkeeper overview; 4 where a place could not be looked at, 3 where none could. With --json
     a line for each group, which has a ``kind``, for each ``reason`` why something could go, with
     the ``command``, and for each place, with its ``problem``; then the ``result``.
     """
