@@ -199,7 +199,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "trash": (
         Line("each purge", (ReceiptRow,)),
         _result(dead.TrashResult),
-        _result(dead.EmptyTrashResult, what="with --empty"),
+        _result(dead.EmptyTrashResult, what="with --empty", left=_LEFT),
     ),
     "recover": (_result(dead.RecoverResult),),
     "server": (Line("the server", (places.ServerResult,), {"owners": _OWNERS | None}),),

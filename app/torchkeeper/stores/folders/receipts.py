@@ -3,8 +3,8 @@ putting those back, times included.
 
 The trash is ``<root>/.torchkeeper-trash/<receipt>/files/…`` with the files under their own paths,
 so that moving is a rename and keeps times; ``receipt.json`` beside them is written first and tells
-the folders' times. What is undone is what lies there, not what a receipt claims. No link is
-followed on the way to a receipt, or in it (folders.inside).
+the folders' times. What is undone is what lies there, not what a receipt claims; what is removed is
+what a purge has brought. No link is followed on the way to a receipt, or in it (folders.inside).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import secrets
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from torchkeeper.artifacts import aoti_eager
+from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.entry import COUNTS, Problem, measured, tally
-from torchkeeper.artifacts.layout import TRASH, among, eager_library, locate
+from torchkeeper.artifacts.layout import TRASH, among, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders import merging
@@ -77,7 +77,7 @@ def at(root: str, name: object) -> str | None:
     return os.path.join(root, TRASH, str(name)) if named else None
 
 
-def make(root: str, name: str, paths: Iterable[str]) -> str:
+def make(root: str, name: str, paths: Sequence[str]) -> str:
     """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
     Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
@@ -98,7 +98,9 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
                 raise Problem("trash-foreign", place=root, file=os.path.join(root, TRASH))
             inside.make_folder(f"{TRASH}/{name}")
             inside.make_folder(f"{TRASH}/{name}/{FILES}")
-            receipt = {"version": 1, "made": time.time(), "folders": folders}
+            above = among(root)
+            others = [path for path in paths if not _known(path, above)]
+            receipt = {"version": 1, "made": time.time(), "folders": folders, "others": others}
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             handle = inside.opened(f"{TRASH}/{name}/{_RECEIPT}", flags, 0o666)
             with os.fdopen(handle, "w", encoding="ascii") as out:
@@ -124,7 +126,7 @@ def folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def discard(bin_: str) -> str | None:
-    """Remove a receipt with all that is left of it, and the trash with the last; why it is not
+    """Remove a receipt with all that is left of it, and the trash with the last; why not all is
     gone, or None. What is left then is no receipt any more: nothing is ever put back in part.
     """
     root, name = root_of(bin_), os.path.basename(bin_)
@@ -139,14 +141,18 @@ def discard(bin_: str) -> str | None:
     return clear(root)
 
 
-def clear(root: str) -> str | None:
-    """Remove receipts that were to go, and the trash if it is empty; why some stay, or None."""
+def clear(root: str, others: list[str] | None = None) -> str | None:
+    """Remove receipts that were to go, and the trash if it is empty; why some stay, or None. To
+    ``others`` come the paths of what somebody else has put there, which stays.
+    """
     why: str | None = None
     with contextlib.suppress(OSError), Inside(root) as inside:
         for name in _in(inside):
             if name.startswith(_REMOVING):
                 try:
-                    inside.remove_tree(f"{TRASH}/{name}")
+                    bin_ = os.path.join(root, TRASH, name)
+                    kept = inside.remove_tree(f"{TRASH}/{name}", purged(bin_))
+                    (others if others is not None else []).extend(kept)
                 except OSError as e:
                     why = e.strerror or str(e)
         inside.remove_folder(TRASH)
@@ -208,6 +214,30 @@ def _in(inside: Inside) -> list[str]:
             )
     finally:
         os.close(handle)
+
+
+def _known(path: str, above: str) -> bool:
+    """Whether the path of a file alone tells that a known writer wrote it."""
+    folder, _, name = path.rpartition("/")
+    kernel = kernel_folder(folder) is not None and triton.is_file(name)
+    return kernel or locate(path, above).kind != "unknown"
+
+
+def purged(bin_: str) -> Callable[[str], bool]:
+    """Tells whether a purge has brought a file of a receipt, by its path below the place: what no
+    known writer wrote is named in the receipt, if no earlier version wrote that.
+    """
+    base, said, above = f"{within(bin_)}/", said_by(bin_), among(root_of(bin_))
+    others = said.get("others", None if said else [])
+    named = frozenset(others) if isinstance(others, list) else None
+
+    def brought(path: str) -> bool:
+        top, _, own = path.removeprefix(base).partition("/")
+        if top != FILES:
+            return top == _RECEIPT
+        return named is None or own in named or _known(own, above)
+
+    return brought
 
 
 def trashed(bin_: str, report: Report | None = None) -> list[File]:

@@ -339,7 +339,7 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     try:
         if journal is None:
             raise Problem("trash-full", place=plan.root)
-        paths = (file.path for item in plan.items for file in item.files)
+        paths = [file.path for item in plan.items for file in item.files]
         return journal, receipts.make(plan.root, name, paths)
     except BaseException as e:
         if journal:
@@ -412,12 +412,13 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
     return done
 
 
-def empty(place: str, report: Report) -> Purged:
-    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
-    something stays; it cannot be put back then.
+def empty(place: str, report: Report, left: Left) -> Purged:
+    """Remove all that purges have put into the trash for good; what somebody else has stays, and
+    goes to ``left``. Raises Problem("trash-unremovable", why=…) if some of that cannot be removed;
+    it cannot be put back then.
     """
     root = Root(place).root
-    done = Purged()
+    done, others = Purged(), list[str]()
     with changing(root, report):
         bins = receipts.folders_of(root)
         try:
@@ -428,15 +429,18 @@ def empty(place: str, report: Report) -> Purged:
             for number, bin_ in enumerate(bins):
                 report.check()
                 report.progress(number, len(bins), "entries")
-                files = receipts.trashed(bin_)
+                purged = receipts.purged(bin_)
+                files = [x for x in receipts.trashed(bin_) if purged(within(bin_, x.path))]
                 kinds = [item.kind for item in receipts.items_of(bin_, files)]
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
                 done.count(kinds)
                 done.files += len(files)
                 done.bytes += allocated(files)
-            if (why := receipts.clear(root)) is not None:
+            if (why := receipts.clear(root, others)) is not None:
                 raise Problem("trash-unremovable", place=place, why=why)
+            for path in others:
+                left(Item("unknown", os.path.basename(path), path), Problem("not-purged"))
         finally:
             if journal:
                 journal.close()
