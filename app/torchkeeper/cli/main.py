@@ -164,9 +164,6 @@ def run(argv: list[str]) -> int:
         from torchkeeper.cli.completion import answer
 
         answer(parser_of)
-    if argv[:1] == ["help"] and (told := contract.TOPICS.get(" ".join(argv[1:]))):
-        output.lines(told())
-        return DONE
     asks = argv[:1] == ["help"] and not any(word.startswith("-") for word in argv)
     if asks and (not argv[1:] or argv[1] in COMMANDS):
         argv = [*argv[1:], "--help"]
