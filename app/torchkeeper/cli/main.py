@@ -24,6 +24,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error, 
 
 if TYPE_CHECKING:
     from torchkeeper.client.desktop.placing import Draw
+    from torchkeeper.client.engines.process import Engine
 
 
 #: What other programs call a command, which may look like another one here.
@@ -170,22 +171,22 @@ def run(argv: list[str]) -> int:
     if argv[:1] != ["ls"] or not {"-h", "--help"}.isdisjoint(argv):
         return _run(argv)
     # To start takes an engine as long as it takes to load what understands and prints.
-    from torchkeeper.client.engines import process
+    from torchkeeper.client.engines.process import Engine
 
-    with contextlib.suppress(UserError):  # ls comes upon it again, and tells
-        process.early.append(process.Engine())
-    try:
-        return _run(argv)
-    finally:
-        while process.early:
-            process.early.pop().close_and_wait()
+    with contextlib.ExitStack() as ends:
+        engine = None
+        with contextlib.suppress(UserError):  # ls comes upon it again, and tells
+            engine = ends.enter_context(Engine())
+        return _run(argv, engine)
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], engine: Engine | None = None) -> int:
+    """As ``run``; engine: one that is there for the command."""
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         output.begin(argv[0] if argv[0] in COMMANDS else "options")
         args = parser_of(argv[0]).parsed(argv if argv[0] == "run" else joined(argv))
+        args.engine = engine
         if part := getattr(args, "part", ""):
             output.begin(f"{argv[0]} {part}")
     # Only here, as the next: they take longer to load than --version and --help take.
