@@ -70,8 +70,12 @@ def test_a_command_goes_before_a_page_of_its_name(tk: Tk) -> None:
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [("verdcts", "verdicts"), ("exprot", "export"), ("enviroment", "environment"),
-     ("exit-statsu", "exit-status")],
+    [
+        ("verdcts", "verdicts"),
+        ("exprot", "export"),
+        ("enviroment", "environment"),
+        ("exit-statsu", "exit-status"),
+    ],
 )
 def test_a_slip_of_the_pen_is_guessed(tk: Tk, word: str, meant: str) -> None:
     ran = tk("help", word)

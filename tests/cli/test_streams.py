@@ -80,7 +80,7 @@ def test_a_pipe_is_trusted_only_when_that_is_said(
 
 
 def test_nothing_stays_of_an_import_that_is_killed(tmp_path: Path, temporary: Path) -> None:
-    words = [sys.executable, "-m", "torchkeeper", "import", "-", "--into", tmp_path / "new"]
+    words = [sys.executable, "-m", "torchkeeper", "import", "-", "--into", f"{tmp_path}/new"]
     with subprocess.Popen([*words, "--trust"], stdin=subprocess.PIPE) as process:
         assert process.stdin
         process.stdin.write(b"PK" * 1000)

@@ -27,6 +27,7 @@ from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import bundles
+from torchkeeper.engine.messages.bundles import ImportParams
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.serve import perform
 from torchkeeper.engine.session import Session
@@ -525,11 +526,12 @@ def test_a_raw_mega_cache_that_is_replaced_after_a_look_is_not_taken(
                 writer.close()
             told = bundles.signature(session, {"file": str(file)}, Report())
             seen.append({str(file): told["manifest"]})
-        asked: dict[str, Any] = {"files": [str(file)], "into": str(into)}
+        asked: ImportParams = {"files": [str(file)], "into": str(into), "manifests": seen[0]}
         with pytest.raises(Problem, match="bundle-changed"):
-            bundles.import_(session, {**asked, "manifests": seen[0]}, Report())
+            bundles.import_(session, asked, Report())
         assert not into.exists()
-        done = bundles.import_(session, {**asked, "manifests": seen[1]}, Report())
+        asked["manifests"] = seen[1]
+        done = bundles.import_(session, asked, Report())
     assert done["entries"] == 1
 
 
