@@ -285,7 +285,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line("each purge", (ReceiptRow,), without=("content_bytes",)),
         _result(dead.TrashResult, without=("content_bytes",),
                 last=_object("Last", Last, without=("content_bytes",)) | None),
-        _result(dead.EmptyTrashResult, what="with --empty", without=("content_bytes",)),
+        _result(dead.EmptyTrashResult, what="with --empty", without=("content_bytes",), left=_LEFT),
     ),
     "recover": (_result(dead.RecoverResult),),
     "server": (Line("the server", (places.ServerResult,), {"owners": _OWNERS | None}),),

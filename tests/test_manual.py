@@ -24,7 +24,7 @@ PAGES = [*sorted(making.MANUAL.glob("*.md")), *(ROOT / name for name in manual.D
 #: What our own processes tell each other; nobody sets it.
 AMONG_US = {
     "TORCHKEEPER_INDEX", "_TORCHKEEPER_RECORD", "_TORCHKEEPER_RECORD_HERE",
-    "COMP_LINE", "COMP_POINT",  # from a shell that completes a line
+    "COMP_LINE", "COMP_POINT", "_ARGCOMPLETE_STDOUT_FILENAME",  # from a shell that completes a line
 }  # fmt: skip
 
 

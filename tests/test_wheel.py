@@ -18,6 +18,7 @@ import torchkeeper
 from torchkeeper.client.manual import DOCUMENTS
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "packaging/manpage.py"
 MAPPED = {"torchkeeper": ROOT / "app/torchkeeper", "torchkeeper/resources": ROOT / "resources"}
 
 LIST_ICONS = """
@@ -55,6 +56,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, copy)
     for name in ("app/torchkeeper", "resources"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "packaging").mkdir()
+    page = subprocess.run([sys.executable, PAGE], capture_output=True, check=True)
+    (copy / "packaging" / "torchkeeper.1").write_bytes(page.stdout)
     out = tmp_path_factory.mktemp("wheel")
     # Without isolation and index: a test has no network; packaging/setup.sh installs setuptools.
     done = subprocess.run(
@@ -88,8 +92,9 @@ def test_wheel_holds_the_tree_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
         helper = opened.getinfo("torchkeeper/client/askpass")
-    data = f"torchkeeper-{torchkeeper.__version__}.data/data/share/doc/torchkeeper"
-    assert names == tree() | {f"{data}/{name}" for name in DOCUMENTS}
+        data = f"torchkeeper-{torchkeeper.__version__}.data/data/share"
+        assert opened.read(page := f"{data}/man/man1/torchkeeper.1").startswith(b".TH TORCHKEEPER")
+    assert names == tree() | {page} | {f"{data}/doc/torchkeeper/{name}" for name in DOCUMENTS}
     assert helper.external_attr >> 16 & 0o111 == 0o111, "what ssh-keygen is to run"
 
 

@@ -277,6 +277,20 @@ def test_the_password_of_the_environment_is_used(
             assert place.entries() == ()
 
 
+def test_who_is_told_of_progress_may_close_the_place(kept_291: Path) -> None:
+    told = []
+
+    def closing(_: torchkeeper.Progress) -> None:
+        told.append(1)
+        place.close()
+
+    before = processes()
+    place = torchkeeper.open(kept_291, progress=closing)
+    assert len(place.entries()) > 1
+    assert told and processes() == before
+    assert place.entries()
+
+
 def test_nothing_is_left_behind(
     kept_291: Path, tmp_path: Path, started_engines: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

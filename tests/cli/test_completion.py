@@ -34,7 +34,8 @@ def _offered(line: str, **env: str) -> list[str]:
     }  # fmt: skip
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m torchkeeper 8>&1 9>/dev/null >/dev/null 2>&1"],
-        env=asked, capture_output=True, text=True, timeout=LONG, check=False,
+        env=asked, capture_output=True, text=True, errors="surrogateescape", timeout=LONG,
+        check=False,
     )  # fmt: skip
     return [word.strip() for word in done.stdout.split("\n") if word.strip()]
 
@@ -59,10 +60,22 @@ def test_values(tk: Tk, kept_291: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert "kind:fxgraph" in _offered("torchkeeper ls x --filter kind:")
     assert _offered("torchkeeper ls x --sort comp") == ["compile_s"]
     assert _offered("torchkeeper ls x --columns key,si") == ["key,size"]
+    assert _offered("torchkeeper check x --fail-on stale,un") == ["stale,unknown", "stale,unsafe",
+                                                                  "stale,unread"]  # fmt: skip
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert tk("config", "set", "serving", "TORCHINDUCTOR_FX_GRAPH_CACHE=1").code == 0
     assert _offered("torchkeeper config show serv", XDG_CONFIG_HOME=str(tmp_path)) == ["serving"]
     assert _offered(f"torchkeeper inspect {kept_291}/fxg") == [f"{kept_291}/fxgraph/"]
+
+
+def test_a_name_that_is_no_text_is_offered_as_it_is(tmp_path: Path) -> None:
+    named = [os.fsdecode(b"caf\xe9.torchcache"), "model.torchcache"]
+    for name in named:
+        (tmp_path / name).touch()
+    for to in ({}, {"_ARGCOMPLETE_STDOUT_FILENAME": "/dev/fd/8"}):
+        assert _offered(f"torchkeeper inspect {tmp_path}/", **to) == [
+            f"{tmp_path}/{name}" for name in named
+        ]
 
 
 def test_a_place_that_is_not_there_offers_nothing_and_says_nothing(tmp_path: Path) -> None:

@@ -54,6 +54,16 @@ def test_the_examples_of_every_help_can_be_typed(name: str) -> None:
         assert words[0] == "help" or parsed.run
 
 
+@pytest.mark.parametrize(
+    "words", ["undo cache --dry-run", "config list --dry-run", "undo a b", "undo", "--wrong"]
+)
+def test_what_is_wrong_shows_the_usage_of_its_command(tk: Tk, words: str) -> None:
+    ran = tk(*words.split())
+    assert ran.code == 2
+    command = " ".join(word for word in words.split() if word in ("undo", "config", "list"))
+    assert ran.err.startswith(" ".join(["usage: torchkeeper", *command.split(), "["]))
+
+
 def test_help_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in (60, 80, 200):
         monkeypatch.setenv("COLUMNS", str(columns))

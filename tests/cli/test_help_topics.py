@@ -47,7 +47,7 @@ def test_topics_are_listed_with_what_they_are_about(tk: Tk) -> None:
     assert lines[0].split() == ["TOPIC", "WHAT", "IT", "IS", "ABOUT"]
     names = [line.split()[0] for line in lines[1:]]
     stems = {path.stem for path in MANUAL.glob("*.md")} | {"security", "changelog"}
-    assert stems <= {name.removesuffix(".md") for name in names}
+    assert stems | {"exit-status"} <= {name.removesuffix(".md") for name in names}
     assert any(line.split()[:3] == ["verdicts", "Will", "an"] for line in lines)
     for name in names:
         assert name not in COMMANDS, "help would say something else"
@@ -70,7 +70,12 @@ def test_a_command_goes_before_a_page_of_its_name(tk: Tk) -> None:
 
 @pytest.mark.parametrize(
     ("word", "meant"),
-    [("verdcts", "verdicts"), ("exprot", "export"), ("enviroment", "environment")],
+    [
+        ("verdcts", "verdicts"),
+        ("exprot", "export"),
+        ("enviroment", "environment"),
+        ("exit-statsu", "exit-status"),
+    ],
 )
 def test_a_slip_of_the_pen_is_guessed(tk: Tk, word: str, meant: str) -> None:
     ran = tk("help", word)

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,21 @@ def test_a_pipe_is_trusted_only_when_that_is_said(
     assert not list(temporary.iterdir())
 
 
+def test_nothing_stays_of_an_import_that_is_killed(tmp_path: Path, temporary: Path) -> None:
+    words = [sys.executable, "-m", "torchkeeper", "import", "-", "--into", f"{tmp_path}/new"]
+    with subprocess.Popen([*words, "--trust"], stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(b"PK" * 1000)
+        process.stdin.flush()
+        handles = Path(f"/proc/{process.pid}/fd")
+        while not any(str(temporary) in os.readlink(handle) for handle in handles.iterdir()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.wait(LONG)
+    assert not list(temporary.iterdir())
+
+
 @sampled("size", [-1, 0, 1, 1000], most=1)
 def test_a_stream_that_is_cut_short_brings_nothing(
     tk: Tk, kept_291: Path, tmp_path: Path, temporary: Path, size: int
@@ -89,7 +105,8 @@ def test_a_stream_that_is_cut_short_brings_nothing(
         done = _sh(f'head -c {size} "$A" | tk {command} "$B"', A=tmp_path / "b",
                    B=tmp_path / "new")  # fmt: skip
         assert done.returncode not in (0, 2), done.stdout
-        assert done.stderr and "Traceback" not in done.stderr
+        assert "standard input" in done.stderr and "Traceback" not in done.stderr
+        assert str(temporary) not in done.stderr and "/proc" not in done.stderr
     assert not (tmp_path / "new").exists()
     assert not list(temporary.iterdir())
 
@@ -203,8 +220,10 @@ def test_a_temporary_folder_that_others_can_rename_is_refused(
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    for script in ('tk export "$A" -o - --allow-secrets | cat', "echo x | tk inspect -"):
-        done = _sh(script, A=kept_291, TMPDIR=shared)
-        assert done.returncode == 1
-        assert "Others can rename" in done.stderr
+    done = _sh('tk export "$A" -o - --allow-secrets | cat', A=kept_291, TMPDIR=shared)
+    assert done.returncode == 1
+    assert "Others can rename" in done.stderr
+    # What comes has no name there.
+    done = _sh("echo x | tk inspect -", TMPDIR=shared)
+    assert "standard input is neither a bundle nor a mega-cache" in done.stderr, done.stderr
     assert not list(shared.iterdir())

@@ -87,7 +87,7 @@ def _undo(params: Params, report: Heard) -> Any:
 
 
 def _empty(params: Params, report: Heard) -> Any:
-    return trash.empty(params["place"], report)
+    return trash.empty(params["place"], report, report.leave)
 
 
 def _export(params: Params, report: Heard) -> Any:

@@ -267,6 +267,14 @@ def test_orphans(doctor: Doctor, stock: Stock, cache: Path) -> None:
     assert stock(cache)["counters"]["fxgraph_cache_hit"] == 1
 
 
+def test_what_is_broken_is_not_told_again_as_an_orphan(doctor: Doctor, triton_cache: Path) -> None:
+    """A kernel that was cut off while it was written, which nothing can use."""
+    next(triton_cache.rglob("__grp__*.json")).unlink()
+    for path in triton_cache.rglob("*"):
+        os.utime(path, (AGO, AGO))
+    assert doctor(triton_cache, only=("broken", "orphaned")).codes == ["entries-broken"]
+
+
 @pytest.mark.slow
 def test_what_another_torch_made(
     doctor: Doctor, stock: Stock, fixture_cache: Path, facts: dict[str, Any], torch_python: str

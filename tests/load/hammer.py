@@ -125,7 +125,7 @@ class Hammer:
 
     def empty(self) -> None:
         ran = Ran(self.who, ["trash"], 0)
-        self._do(ran, lambda: asdict(trash.empty(self.place, Report())))
+        self._do(ran, lambda: asdict(trash.empty(self.place, Report(), self.left)))
 
     def import_(self) -> None:
         with Bundle(self.chance.choice(self.bundles), Report()) as opened:

@@ -329,7 +329,7 @@ def test_a_purge_counts_as_its_plan_did(other_cache: Path, turned: bool) -> None
     assert snapshot(other_cache) == before
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
     trash.purge(plan, False, Report(), never)
-    gone = trash.empty(str(other_cache), Report())
+    gone = trash.empty(str(other_cache), Report(), never)
     assert (gone.entries, gone.files) == (3, OnDisk(plan.items).files)
 
 

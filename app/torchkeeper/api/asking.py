@@ -103,7 +103,7 @@ class Asker:
         self._listener, self._python = listener, python
         #: Held over several requests that belong together.
         self.lock = threading.RLock()
-        self._busy = False
+        self._busy = self._ends = False
         self._tried: set[str] = set()
         self._end: weakref.finalize[..., Any] | None = None
         self._engine: Engine | None = None
@@ -138,21 +138,22 @@ class Asker:
             if self._busy:
                 why = "It is asked by who is told of its progress."
                 raise misuse("The place is busy.", why, "Ask it after that.")
-            self._busy = True
+            self._busy, self._ends = True, False
             try:
                 if self._engine is None:
                     self._engine = Engine(self._python)
                     self._end = weakref.finalize(self, self._engine.close_and_wait)
                 yield self._engine
             except Error as error:
-                if error.code in _GONE:
-                    self.close()
+                self._ends = self._ends or error.code in _GONE
                 raise
             except BaseException:
-                self.close()
+                self._ends = True
                 raise
             finally:
                 self._busy = False
+                if self._ends:
+                    self.close()
 
     def _unlock(self, place: str) -> bool:
         """Tell the engine the password for any server, once."""
@@ -167,8 +168,13 @@ class Asker:
         return True
 
     def close(self) -> None:
-        """End the engine; it is started again when something is asked."""
+        """End the engine; it is started again when something is asked. In a listener: once what is
+        asked has come to its end.
+        """
         with self.lock:
+            self._ends = True
+            if self._busy:
+                return
             if self._end is not None:
                 self._end()
             self._engine = self._end = None

@@ -228,6 +228,7 @@ def _locate(path: str) -> Located | None:
     return Located(*known) if known else None
 
 
+@functools.lru_cache(maxsize=256)  # of each of its files it is asked
 def kernel_folder(folder: str) -> str | None:
     """The key of a folder with a Triton kernel, "" while a whole one is being written, or None."""
     inside = folder[len(inner_cache(folder + "/")) :]

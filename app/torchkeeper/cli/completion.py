@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import threading
@@ -52,9 +53,13 @@ def answer(parser_of: Callable[[str], argparse.ArgumentParser]) -> NoReturn:
             if values is not None:
                 action.completer = values  # type: ignore[attr-defined]  # argcomplete's way
     nothing = SuppressCompleter()
-    argcomplete.autocomplete(
-        parser, always_complete_options=False, default_completer=nothing, print_suppressed=True
-    )
+    to = os.environ.get("_ARGCOMPLETE_STDOUT_FILENAME") or 8
+    # A name of a file need not be text.
+    with contextlib.suppress(OSError), open(to, "w", errors="surrogateescape") as told:
+        argcomplete.autocomplete(
+            parser, always_complete_options=False, default_completer=nothing,
+            print_suppressed=True, output_stream=told,
+        )  # fmt: skip
     sys.exit(1)  # nobody asked
 
 
@@ -150,12 +155,11 @@ def _profiles(prefix: str = "", **_: object) -> list[str]:
     return [*keeping.names(), *_files(prefix)]
 
 
-def _columns(prefix: str = "", **given: object) -> list[str]:
-    """Names of columns, after those that are typed already."""
-    action = given.get("action")
+def _words(prefix: str = "", **given: object) -> list[str]:
+    """Those of which an argument takes several, after those that are typed already."""
     before, comma, _ = prefix.rpartition(",")
-    names = getattr(action, "columns", ())
-    return [before + comma + name for name in names if name not in before.split(",")]
+    words = getattr(given.get("action"), "words", ())
+    return [before + comma + word for word in words if word not in before.split(",")]
 
 
 _VALUES: dict[str, Values] = {
@@ -163,6 +167,6 @@ _VALUES: dict[str, Values] = {
     "SERVER": _servers,
     **dict.fromkeys(("KEY", "KEY2"), _keys),
     "PROFILE": _profiles,
-    "COL,…": _columns,
+    **dict.fromkeys(("COL,…", "WORD,…"), _words),
     "Q": lambda **_: list(_FILTERS),
 }

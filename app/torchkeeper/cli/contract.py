@@ -131,7 +131,3 @@ def lines() -> list[str]:
         first = f"  {shown:<6} {name + ':':<12} "
         said += textwrap.wrap(first + meaning, 80, subsequent_indent=" " * len(first))
     return [*said, "", *textwrap.wrap(RUN, 80)]
-
-
-#: What “torchkeeper help” prints besides the help of commands.
-TOPICS = {"exit-status": lines}

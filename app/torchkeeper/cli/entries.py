@@ -299,10 +299,11 @@ _CHECK = ("place", "kind", "key", "verdict", "name", "why")
 def add_check(command: argparse.ArgumentParser) -> None:
     looking.add_several(command)
     looking.add_filter(command)
-    words = ", ".join([*VERDICTS, *_STATES])
-    command.add_argument("--fail-on", metavar="WORD,…", type=_fails_on, default=(), help="end with "
-                         f"1 where an entry is so: {words}; “empty” is that there is nothing to "
-                         "check")  # fmt: skip
+    words = *VERDICTS, *_STATES
+    on = command.add_argument("--fail-on", metavar="WORD,…", type=_fails_on, default=(), help="end "
+                              f"with 1 where an entry is so: {', '.join(words)}; “empty” is that "
+                              "there is nothing to check")  # fmt: skip
+    on.words = words  # type: ignore[attr-defined]  # for completion
     output.add_table(command, _CHECK, limit=True)
 
 

@@ -17,7 +17,7 @@ from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import know, known
-from torchkeeper.client.engines.process import Engine, early
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -244,7 +244,7 @@ def ls(args: argparse.Namespace) -> int:
     with contextlib.suppress(Problem):  # what is no filter, an engine refuses
         apart = apart or parse(args.filter).apart
     found: dict[str, msg.ListResult] = {}
-    with early.pop() if early else Engine() as engine:
+    with args.engine or Engine() as engine:
         envs = known(engine, args.filter, args.env)
         if "verdict" in columns and not envs:
             envs = know(engine, [interpreters.chosen(args.env)])

@@ -7,10 +7,11 @@ import contextlib
 import gc
 import importlib
 import io
+import itertools
 import os
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from torchkeeper.artifacts.masking import without_logins
@@ -23,6 +24,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error, 
 
 if TYPE_CHECKING:
     from torchkeeper.client.desktop.placing import Draw
+    from torchkeeper.client.engines.process import Engine
 
 
 #: What other programs call a command, which may look like another one here.
@@ -78,43 +80,38 @@ class Parser(argparse.ArgumentParser):
         try:
             return self.parse_args(words)
         except _Wrong as wrong:
-            message = str(wrong)
-            if message.startswith(_MISSING) and (stray := self._stray(words)):
-                message = f"unrecognized arguments: {stray}"
+            message, parser, walked = str(wrong), wrong.parser, [*self._walk(words)]
+            if parser is self and walked:
+                parser = walked[-1][0]  # what no command has, the parser of all comes upon
+            options = ((one, word) for one, word in walked if word.startswith("-"))
+            stray = [word for one, word in options if not one._takes(word.partition("=")[0])]
+            if message.startswith(_MISSING) and stray:
+                message = f"unrecognized arguments: {stray[0]}"
             said = "\n".join(filter(None, [message, self._guess(words)]))
             if "--json" in words[: words.index("--") if "--" in words else None]:
                 json = argparse.Namespace(json=True)
                 output.emit_error(json, output.misuse(f"{message}.", "", self._guess(words)))
-            argparse.ArgumentParser.error(wrong.parser, visible(without_logins(said)))
+            argparse.ArgumentParser.error(parser, visible(without_logins(said)))
 
     def error(self, message: str) -> NoReturn:
         raise _Wrong(self, message)
 
-    def _guess(self, words: Sequence[str]) -> str:
-        """What the first word that is none of this parser's may have been meant for."""
-        for number, word in enumerate(words):
-            if word == "--":
-                return ""
-            option = word.partition("=")[0]
-            if word.startswith("--") and not self._takes(option):
-                return meant(alike(option, self._option_string_actions))
-            for commands in self._commands():
-                if word in commands:
-                    return commands[word]._guess(words[number + 1 :])
-                if not word.startswith("-") and (guess := meant(alike(word, commands))):
-                    return guess
-        return ""
+    def _walk(self, words: Sequence[str]) -> Iterator[tuple[Parser, str]]:
+        """Each word up to “--”, with the parser, of all or of a command, that it is for."""
+        parser = self
+        for word in itertools.takewhile("--".__ne__, words):
+            yield parser, word
+            parser = next((some[word] for some in parser._commands() if word in some), parser)
 
-    def _stray(self, words: Sequence[str]) -> str:
-        """The first word that is an option but none of this parser's; "" where there is none."""
-        for number, word in enumerate(words):
-            if word == "--":
-                break
-            if word.startswith("-") and not self._takes(word.partition("=")[0]):
-                return word
-            for commands in self._commands():
-                if word in commands:
-                    return commands[word]._stray(words[number + 1 :])
+    def _guess(self, words: Sequence[str]) -> str:
+        """What the first word that no parser knows may have been meant for."""
+        for parser, word in self._walk(words):
+            option = word.partition("=")[0]
+            if word.startswith("--") and not parser._takes(option):
+                return meant(alike(option, parser._option_string_actions))
+            for commands in parser._commands() if not word.startswith("-") else ():
+                if word not in commands and (guess := meant(alike(word, commands))):
+                    return guess
         return ""
 
     def _takes(self, option: str) -> bool:
@@ -168,31 +165,28 @@ def run(argv: list[str]) -> int:
         from torchkeeper.cli.completion import answer
 
         answer(parser_of)
-    if argv[:1] == ["help"] and (told := contract.TOPICS.get(" ".join(argv[1:]))):
-        output.lines(told())
-        return DONE
     asks = argv[:1] == ["help"] and not any(word.startswith("-") for word in argv)
     if asks and (not argv[1:] or argv[1] in COMMANDS):
         argv = [*argv[1:], "--help"]
     if argv[:1] != ["ls"] or not {"-h", "--help"}.isdisjoint(argv):
         return _run(argv)
     # To start takes an engine as long as it takes to load what understands and prints.
-    from torchkeeper.client.engines import process
+    from torchkeeper.client.engines.process import Engine
 
-    with contextlib.suppress(UserError):  # ls comes upon it again, and tells
-        process.early.append(process.Engine())
-    try:
-        return _run(argv)
-    finally:
-        while process.early:
-            process.early.pop().close_and_wait()
+    with contextlib.ExitStack() as ends:
+        engine = None
+        with contextlib.suppress(UserError):  # ls comes upon it again, and tells
+            engine = ends.enter_context(Engine())
+        return _run(argv, engine)
 
 
-def _run(argv: list[str]) -> int:
+def _run(argv: list[str], engine: Engine | None = None) -> int:
+    """As ``run``; engine: one that is there for the command."""
     args = None
     if argv and argv[0] != ALONE and (argv[0] in COMMANDS or argv[0].startswith("-")):
         output.begin(argv[0] if argv[0] in COMMANDS else "options")
         args = parser_of(argv[0]).parsed(argv if argv[0] == "run" else joined(argv))
+        args.engine = engine
         if part := getattr(args, "part", ""):
             output.begin(f"{argv[0]} {part}")
     # Only here, as the next: they take longer to load than --version and --help take.

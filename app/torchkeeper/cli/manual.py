@@ -9,15 +9,15 @@ import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from torchkeeper.cli import output
+from torchkeeper.cli import contract, output
 from torchkeeper.client import manual
 from torchkeeper.client.manual import Page
 from torchkeeper.client.words.problems import printable
 
 #: What a word may have been meant for, of those that are known: a sentence, or "".
 Mistyped = Callable[[str, Iterable[str]], str]
-#: The word that stands for the list of all pages.
-TOPICS = "topics"
+#: The words that stand for the list of all pages, and for a table that is no page.
+TOPICS, STATUSES = "topics", "exit-status"
 #: Characters of a line at most, of a column at least, and between columns.
 _WIDEST, _NARROWEST, _GAP = 100, 12, 2
 
@@ -40,10 +40,14 @@ def show(topic: str, commands: Collection[str], mistyped: Mistyped) -> None:
     commands: names that help takes for something else. mistyped: says what a word may have been
     meant for, of those that are known.
     """
+    if topic == STATUSES:
+        output.lines(contract.lines())
+        return
     whole = manual.read()
     topics = {f"{x}{_SUFFIX}" if x in commands else x: page for x, page in whole.topics().items()}
     if topic == TOPICS:
         rows = [[name, page.about or page.title] for name, page in topics.items()]
+        rows.append([STATUSES, "What a command ends with"])
         output.table(["TOPIC", "WHAT IT IS ABOUT"], rows, frozenset())
         output.note("“torchkeeper help TOPIC” prints a page.")
         return
@@ -51,7 +55,7 @@ def show(topic: str, commands: Collection[str], mistyped: Mistyped) -> None:
     if page is None:
         said = f"There is no command or page of the manual “{printable(topic)}”."
         where = "“torchkeeper help” lists the commands, “torchkeeper help topics” the pages."
-        guess = mistyped(topic, [*commands, *topics])
+        guess = mistyped(topic, [*commands, *topics, STATUSES])
         raise output.misuse(said, "", f"{guess} {where}".strip())
     if sys.stdout.isatty():
         width = min(shutil.get_terminal_size().columns, _WIDEST)

@@ -64,7 +64,7 @@ def add_table(command: argparse.ArgumentParser, names: Sequence[str], limit: boo
     add = command.add_argument
     which = add("--columns", metavar="COL,…", type=chosen, help=f"these columns in this order, of "
                 f"{', '.join(names)}")  # fmt: skip
-    which.columns = names  # type: ignore[attr-defined]  # for completion
+    which.words = names  # type: ignore[attr-defined]  # for completion
     flag(command, "--no-header", "print rows alone: no headings, and no line that sums up")
     if limit:
         add("--limit", metavar="N", type=_count, dest="rows", help="the first N rows only")

@@ -187,10 +187,7 @@ def trash(args: argparse.Namespace) -> int:
                 output.note("Nothing was removed.")
                 return 1
         answer: msg.EmptyTrashResult = asker.ask(EMPTY_TRASH, place=args.place)
-    from torchkeeper.client.words import outcomes
-
-    output.result(args, answer, outcomes.line(outcomes.Ended(EMPTY_TRASH, answer)))
-    return 0
+    return asker.end(args, EMPTY_TRASH, answer, args.place)
 
 
 #: What becomes of what is not believed, as the operation ``recover`` is told.

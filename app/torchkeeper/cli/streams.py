@@ -8,12 +8,14 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from typing import IO
 
 from torchkeeper.cli import looking, output, screen
 from torchkeeper.client import temporary
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, failing_as, printable
+from torchkeeper.client.words.problems import CALLED, UserError, failing_as, printable
 
 STREAM = "-"
 #: Bytes that are read at once, and bytes that stay free on the disk, for all else that runs there.
@@ -27,8 +29,8 @@ def file(text: str) -> str:
 
 @contextlib.contextmanager
 def coming(files: Sequence[str]) -> Iterator[list[str]]:
-    """The files, with a temporary one, which only this user can read, in the place of standard
-    input. Raises UserError, also where more comes than the disk has room for.
+    """The files, with a temporary one, which has no name and so ends with us, in the place of
+    standard input. Raises UserError, also where more comes than the disk has room for.
     """
     if STREAM not in files:
         yield list(files)
@@ -40,17 +42,18 @@ def coming(files: Sequence[str]) -> Iterator[list[str]]:
             "Standard input is a terminal.", "A bundle comes from a pipe, or a file.",
             "Send it there: torchkeeper export PLACE -o - | torchkeeper import - --into PLACE.",
         )  # fmt: skip
-    with _private("stdin") as folder:
-        there = os.path.join(folder, "standard-input")
-        with failing_as("place-unwritable", place=folder):
-            _take(there)
+    with failing_as("place-unwritable", place=tempfile.gettempdir()):
+        taken = _take()
+    with taken:
+        there = f"/proc/{os.getpid()}/fd/{taken.fileno()}"
+        CALLED[there] = "standard input"
         yield [there if one == STREAM else one for one in files]
 
 
 @contextlib.contextmanager
-def _private(use: str) -> Iterator[str]:
+def _private() -> Iterator[str]:
     """A temporary folder that nobody can put another in place of. Raises UserError."""
-    with temporary.folder(use) as folder:
+    with temporary.folder("stdout") as folder:
         above = os.path.dirname(folder)
         about = os.stat(above)
         if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
@@ -62,26 +65,27 @@ def _private(use: str) -> Iterator[str]:
         yield folder
 
 
-def _take(path: str) -> None:
-    """Write down what comes. Raises OSError, UserError."""
-    size = 0
-    with open(path, "wb") as target:
-        while some := _read():
-            free = shutil.disk_usage(os.path.dirname(path)).free
-            if free < len(some) + _STAYS:
-                where = printable(os.path.dirname(os.path.dirname(path)))
-                raise UserError(
-                    "There is no room for what comes on standard input.",
-                    f"{say.size(size)} came, and {where} has {say.size(free)} left.",
-                    "Set TMPDIR to a folder with more room.",
-                )
-            target.write(some)
-            size += len(some)
+def _take() -> IO[bytes]:
+    """What comes, in a file. Raises OSError, UserError."""
+    size, target = 0, tempfile.TemporaryFile()  # noqa: SIM115  # for whoever asked
+    while some := _read():
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        if free < len(some) + _STAYS:
+            raise UserError(
+                "There is no room for what comes on standard input.",
+                f"{say.size(size)} came, and {printable(tempfile.gettempdir())} has "
+                f"{say.size(free)} left.",
+                "Set TMPDIR to a folder with more room.",
+            )
+        target.write(some)
+        size += len(some)
+    target.flush()
     if not size:
         raise UserError(
             "Nothing came on standard input.", "What was to write it may have failed.",
             "See what it says; “set -o pipefail” has a shell tell.",
         )  # fmt: skip
+    return target
 
 
 def _read() -> bytes:
@@ -112,7 +116,7 @@ def going(args: argparse.Namespace) -> Iterator[str]:
     if sys.__stdout__ is None:
         raise output.misuse("Standard output is closed.", "The bundle would be lost.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
-    with _private("stdout") as folder:
+    with _private() as folder:
         there = os.path.join(folder, "standard-output")
         if args.dry_run:
             yield there

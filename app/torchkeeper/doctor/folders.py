@@ -354,8 +354,12 @@ def orphaned(look: FolderLook) -> Iterator[Finding]:
 def _dead_entries(look: FolderLook, wanted: Wanted) -> dict[str, object] | None:
     if look.problem is not None:
         raise look.problem
-    # Locks are looked at by themselves (leftovers).
-    if look.dead is None or not (going := look.dead.chosen(wanted, lambda e: e.kind != "lock")):
+    if look.dead is None:
+        return None
+    bad = look.dead.chosen(Wanted(broken=True)) if wanted.orphans else {}
+    # Locks are looked at by themselves (leftovers), and what is broken is told as that.
+    going = look.dead.chosen(wanted, lambda e: e.kind != "lock")
+    if not (going := {number: why for number, why in going.items() if number not in bad}):
         return None
     counts = look.dead.told(going)
     first = min(look.dead.found[number].entry.path for number in going)

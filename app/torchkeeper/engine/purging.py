@@ -155,7 +155,7 @@ def undo(_: Session, params: msg.UndoParams, report: Report) -> msg.UndoResult:
 
 def empty_trash(_: Session, params: msg.EmptyTrashParams, report: Report) -> msg.EmptyTrashResult:
     """Remove what lies in the trash of a folder for good: the counts of a receipts.Purged."""
-    return trash.empty(path_of(params["place"]), report).amount
+    return trash.empty(path_of(params["place"]), report, partial(tell_left, report)).amount
 
 
 def recover(_: Session, params: msg.RecoverParams, report: Report) -> msg.RecoverResult:

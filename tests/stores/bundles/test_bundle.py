@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -25,6 +26,8 @@ from tests.stores.building import filling, import_bundle
 from torchkeeper.artifacts import megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
+from torchkeeper.engine import bundles
+from torchkeeper.engine.messages.bundles import ImportParams
 from torchkeeper.engine.protocol import TABLE
 from torchkeeper.engine.serve import perform
 from torchkeeper.engine.session import Session
@@ -508,6 +511,28 @@ def test_a_hostile_mega_cache(tmp_path: Path) -> None:
     _, left, _ = bring(file, tmp_path / "t")
     assert sorted(left.codes) == ["name-refused", "name-refused", "type-unknown"]
     assert {p.name for p in tmp_path.iterdir()} == {"mega.bin", "t"}
+
+
+def test_a_raw_mega_cache_that_is_replaced_after_a_look_is_not_taken(
+    tmp_path: Path,
+) -> None:
+    file, into, seen = tmp_path / "mega.bin", tmp_path / "into", []
+    with contextlib.closing(Session()) as session:
+        for payload in (b"one", b"two"):
+            with file.open("w+b") as out:
+                writer = megacache.Writer(out)
+                writer.section("inductor")
+                writer.artifact("f" + "a" * 51, filling(iter([payload])))
+                writer.close()
+            told = bundles.signature(session, {"file": str(file)}, Report())
+            seen.append({str(file): told["manifest"]})
+        asked: ImportParams = {"files": [str(file)], "into": str(into), "manifests": seen[0]}
+        with pytest.raises(Problem, match="bundle-changed"):
+            bundles.import_(session, asked, Report())
+        assert not into.exists()
+        asked["manifests"] = seen[1]
+        done = bundles.import_(session, asked, Report())
+    assert done["entries"] == 1
 
 
 def test_a_raw_mega_cache_that_lies(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import locate
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.folders import importing
+from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import Arriving
 from torchkeeper.stores.folders.journal import Journal, in_folder
 from torchkeeper.stores.folders.placing import Plan
@@ -81,6 +82,19 @@ def test_a_folder_comes_with_all_that_goes_there(tmp_path: Path, steps: list[Any
     # What is there stays, and what comes later is beside it.
     again = import_bundle(offered(), str(tmp_path / "x"), Report(), nothing)
     assert (again.entries, again.exists) == (0, 3)
+
+
+def test_an_empty_folder_that_is_there_keeps_its_mode(triton_cache: Path, tmp_path: Path) -> None:
+    folder = Folder(str(triton_cache))
+    items = [item for item in folder.items(Report()) if item.kind == "triton"]
+    into = tmp_path / "into"
+    for item, mode in zip(items, (0o700, 0o2750), strict=True):
+        (into / item.path).mkdir(parents=True)
+        (into / item.path).chmod(mode)
+    done = import_bundle(Taken(items, folder), str(into), Report(), nothing)
+    assert done.entries == 2
+    assert [(into / item.path).stat().st_mode & 0o7777 for item in items] == [0o700, 0o2750]
+    assert all(os.listdir(into / item.path) for item in items)
 
 
 def test_where_somebody_has_begun_the_folder_both_stay(

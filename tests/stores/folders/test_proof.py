@@ -150,7 +150,7 @@ def test_what_changes_a_place_completes_first_what_was_cut_off(fixture_cache: Pa
     changes: list[Callable[[], object]] = [
         lambda: trash.undo(place, Report(), lambda _item, _problem: None),
         lambda: trash.purge(plan(fixture_cache), False, Report(), lambda _item, _problem: None),
-        lambda: trash.empty(place, Report()),
+        lambda: trash.empty(place, Report(), lambda _item, _problem: None),
     ]
     for change in changes:
         begin(fixture_cache, "import", ["new", "x"])

@@ -136,10 +136,10 @@ def test_emptying(fixture_cache: Path) -> None:
     done = purge(fixture_cache)
     totals = receipts.in_trash(str(fixture_cache))
     assert sum(receipt.counts["entries"] for receipt in totals) == done.entries
-    gone = trash.empty(str(fixture_cache), Report())
+    gone = trash.empty(str(fixture_cache), Report(), Left())
     assert (gone.entries, gone.files, gone.bytes) == (done.entries, done.files, done.bytes)
     assert list(fixture_cache.iterdir()) == []
-    assert trash.empty(str(fixture_cache), Report()).files == 0
+    assert trash.empty(str(fixture_cache), Report(), Left()).files == 0
 
 
 def test_cancel_between_entries_can_be_undone(fixture_cache: Path) -> None:
@@ -279,9 +279,63 @@ def test_what_somebody_put_into_the_trash_is_not_emptied(fixture_cache: Path) ->
     own.parent.mkdir()
     own.write_text("thesis")
     assert len(receipts.in_trash(str(fixture_cache))) == 1
-    trash.empty(str(fixture_cache), Report())
+    trash.empty(str(fixture_cache), Report(), Left())
     assert receipts.in_trash(str(fixture_cache)) == []
     assert own.read_text() == "thesis"
+
+
+def test_what_somebody_put_into_a_receipt_stays(fixture_cache: Path, triton_cache: Path) -> None:
+    shutil.copytree(triton_cache, fixture_cache / "triton" / "0")
+    (fixture_cache / "notes").write_text("purged by name")
+    files = purge(fixture_cache).files
+    [receipt] = (fixture_cache / TRASH).iterdir()
+    kernel = next((receipt / "files" / "triton" / "0").iterdir())
+    for path in (receipt, receipt / "files", receipt / "files" / "fxgraph", kernel):
+        (path / "own.txt").write_text("thesis")
+    told = Left()
+    assert trash.empty(str(fixture_cache), Report(), told).files == files
+    assert told.codes == ["not-purged"] * 4
+    for _ in range(2):
+        stay = sorted(path.name for path in fixture_cache.rglob("*") if path.is_file())
+        assert stay == ["own.txt"] * 4
+        # Nothing of it counts as cut off, and none is put back.
+        assert not guard.cut_off(str(fixture_cache))
+        with pytest.raises(Problem, match="nothing-to-undo"):
+            undo(fixture_cache)
+
+
+def test_what_cannot_be_removed_now_is_no_stranger(
+    fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fixture_cache / "notes").write_text("purged by name")
+    purge(fixture_cache, "unknown")
+    unlink = os.unlink
+
+    def refused(path: str, **where: Any) -> None:
+        if path == "notes":
+            raise PermissionError(1, "Operation not permitted", path)
+        unlink(path, **where)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    with pytest.raises(Problem, match="trash-unremovable"):
+        trash.empty(str(fixture_cache), Report(), Left())
+    monkeypatch.undo()
+    told = Left()
+    trash.empty(str(fixture_cache), Report(), told)
+    assert told.codes == []
+    assert not (fixture_cache / TRASH).exists()
+
+
+def test_what_an_earlier_version_purged_comes_back(fixture_cache: Path) -> None:
+    (fixture_cache / "notes").write_text("purged by name")
+    before = snapshot(fixture_cache)
+    purge(fixture_cache)
+    (receipt,) = (fixture_cache / TRASH).glob("*/receipt.json")
+    said = json.loads(receipt.read_text())
+    assert said.pop("others") == ["notes"]
+    receipt.write_text(json.dumps(said))
+    undo(fixture_cache)
+    assert snapshot(fixture_cache) == before
 
 
 def test_a_trash_that_leads_out_gives_nothing(fixture_cache: Path, tmp_path: Path) -> None:
@@ -493,8 +547,7 @@ def test_files_that_went_one_by_one_come_back_as_folders(
     files = [path for path in fixture_cache.rglob("*") if path.is_file()]
     paths = [str(path.relative_to(fixture_cache)) for path in files]
     name = receipts.new_name()
-    folders = [path.rpartition("/")[0] for path in paths]
-    bin_ = Path(receipts.make(str(fixture_cache), name, folders))
+    bin_ = Path(receipts.make(str(fixture_cache), name, paths))
     for path in paths:
         (bin_ / "files" / path).parent.mkdir(parents=True, exist_ok=True)
         (fixture_cache / path).rename(bin_ / "files" / path)

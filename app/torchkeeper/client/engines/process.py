@@ -433,10 +433,6 @@ class Engine:
         self.close_and_wait()
 
 
-#: Engines under our own interpreter that were started before what asks them was loaded.
-early: list[Engine] = []
-
-
 class Ahead:
     """An engine that is asked before anybody is there who could hear: answers wait in its pipe."""
 

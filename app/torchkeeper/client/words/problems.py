@@ -411,10 +411,13 @@ def _within(problem: str, shown: Mapping[str, str]) -> str:
 
 #: Characters of a name, at most, that are shown of it.
 SHORT = 400
+#: What paths are called that tell nobody anything.
+CALLED: dict[str, str] = {}
 
 
 def printable(text: str, limit: int = SHORT) -> str:
     """The text with control and undecodable characters made visible, and cut to ``limit``."""
+    text = CALLED.get(text, text)
     safe = text[: limit + 1]
     if not safe.isprintable():  # most are, and there are many
         safe = "".join(

@@ -64,6 +64,7 @@ class Bundle(Store):
         self.native: Native | None = None
         self.built: dict[str, Build] = {}
         self.refused: list[Refused] = []
+        #: Of a mega-cache, which has none, that of what one would say.
         self.manifest_sha256 = ""
         self.signed = False
         self._items: list[Item] = []
@@ -96,6 +97,8 @@ class Bundle(Store):
         if megacache.looks_like(head):
             self.format = "mega-cache"
             self._take_mega_cache(self._file, report, None)
+            said = ascii([(item.path, item.files[0].sha256) for item in self._items])
+            self.manifest_sha256 = hashlib.sha256(said.encode()).hexdigest()
         elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
             self.format = "torchcache"
             self._take_bundle(report)

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -198,6 +199,8 @@ class Arriving:
         self._touched.add(os.path.dirname(path))
 
     def _rename_folder(self, temporary: str, plan: Plan) -> bool:
+        with contextlib.suppress(FileNotFoundError):  # one that is there is empty, and gives way
+            os.chmod(temporary, stat.S_IMODE(os.lstat(plan.whole).st_mode))
         try:
             os.rename(temporary, plan.whole)
         except OSError:

@@ -8,10 +8,11 @@ the folder, which is "" itself; what a path names at its end is never followed e
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Folders that are kept open: most paths are in the same one as the last.
@@ -127,19 +128,29 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
             folder, name = self._above(path) if path else (self._handle, ".")
             yield from _walk(folder.number, name, path)
 
-    def remove_tree(self, path: str) -> None:
-        """Remove a folder with all in it. Raises OSError for what stays, after trying the rest."""
+    def remove_tree(self, path: str, ours: Callable[[str], bool] = lambda _: True) -> list[str]:
+        """Remove a folder with all in it that is ours; returns what is not, and stays. Raises
+        OSError for what cannot be removed, after trying the rest.
+        """
         failed: OSError | None = None
-        for _, folders, files, handle in self.walk(path):
-            for remove, names in ((os.unlink, files), (os.rmdir, folders)):
+        kept: list[str] = []
+        for above, folders, files, handle in self.walk(path):
+            if failed and above == path:
+                break  # what tells what is ours goes last
+            others = [name for name in files if not ours(f"{above}/{name}")]
+            kept += [f"{above}/{name}" for name in others]
+            for remove, names in ((os.unlink, {*files} - {*others}), (os.rmdir, folders)):
                 for name in names:
                     try:
                         remove(name, dir_fd=handle)
                     except OSError as e:
-                        failed = failed or e
+                        if not (kept and e.errno == errno.ENOTEMPTY):
+                            failed = failed or e
         if failed:
             raise failed
-        self.remove_folder(path)
+        if not kept:
+            self.remove_folder(path)
+        return kept
 
     def _above(self, path: str) -> tuple[Handle, str]:
         """The folder that a path is in, and its name there."""

@@ -3,8 +3,8 @@ putting those back, times included.
 
 The trash is ``<root>/.torchkeeper-trash/<receipt>/files/…`` with the files under their own paths,
 so that moving is a rename and keeps times; ``receipt.json`` beside them is written first and tells
-the folders' times. What is undone is what lies there, not what a receipt claims. No link is
-followed on the way to a receipt, or in it (folders.inside).
+the folders' times. What is undone is what lies there, not what a receipt claims; what is removed is
+what a purge has brought. No link is followed on the way to a receipt, or in it (folders.inside).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from torchkeeper.artifacts import aoti_eager
+from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.entry import COUNTS, Problem, measured, tally
-from torchkeeper.artifacts.layout import TRASH, among, eager_library, locate
+from torchkeeper.artifacts.layout import TRASH, among, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders import merging
@@ -86,12 +86,15 @@ def at(root: str, name: object) -> str | None:
     return os.path.join(root, TRASH, str(name)) if named else None
 
 
-def make(root: str, name: str, above: Iterable[str]) -> str:
-    """Make the receipt of a purge of files in some folders, before anything is moved; returns its
-    folder. Raises Problem("trash-not-folder" | "trash-foreign" | "trash-full" |
-    "place-unwritable").
+def make(root: str, name: str, paths: Iterable[str]) -> str:
+    """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
+    Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
-    folders, own = with_above(above) - {""}, _look(root, "")
+    own, above, folders, others = _look(root, ""), among(root), set[str](), list[str]()
+    for path in paths:
+        folders.add(path.rpartition("/")[0])
+        if not _known(path, above):
+            others.append(path)
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -108,11 +111,11 @@ def make(root: str, name: str, above: Iterable[str]) -> str:
             with os.fdopen(handle, "w", encoding="ascii") as out:
                 out.write(f'{{"version": 1, "made": {time.time()}, "folders": {{{own}')
                 # One after the other: all at once would take much memory.
-                for folder in folders:
+                for folder in with_above(folders) - {""}:
                     if said := _look(root, folder):
                         out.write(f", {said}" if own else said)
                         own = said
-                out.write("}}")
+                out.write(f'}}, "others": {json.dumps(others)}}}')
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -143,7 +146,7 @@ def with_above(folders: Iterable[str]) -> set[str]:
 
 
 def discard(bin_: str) -> str | None:
-    """Remove a receipt with all that is left of it, and the trash with the last; why it is not
+    """Remove a receipt with all that is left of it, and the trash with the last; why not all is
     gone, or None. What is left then is no receipt any more: nothing is ever put back in part.
     """
     root, name = root_of(bin_), os.path.basename(bin_)
@@ -158,14 +161,18 @@ def discard(bin_: str) -> str | None:
     return clear(root)
 
 
-def clear(root: str) -> str | None:
-    """Remove receipts that were to go, and the trash if it is empty; why some stay, or None."""
+def clear(root: str, others: list[str] | None = None) -> str | None:
+    """Remove receipts that were to go, and the trash if it is empty; why some stay, or None. To
+    ``others`` come the paths of what somebody else has put there, which stays.
+    """
     why: str | None = None
     with contextlib.suppress(OSError), Inside(root) as inside:
         for name in _in(inside):
             if name.startswith(_REMOVING):
                 try:
-                    inside.remove_tree(f"{TRASH}/{name}")
+                    bin_ = os.path.join(root, TRASH, name)
+                    kept = inside.remove_tree(f"{TRASH}/{name}", purged(bin_))
+                    (others if others is not None else []).extend(kept)
                 except OSError as e:
                     why = e.strerror or str(e)
         inside.remove_folder(TRASH)
@@ -229,11 +236,38 @@ def _in(inside: Inside) -> list[str]:
         os.close(handle)
 
 
-def trashed(bin_: str, report: Report | None = None) -> list[Item]:
-    """What one receipt holds, as the entries that they were, by the paths they had. ``report``
-    hears how many files were looked at.
+def _known(path: str, above: str) -> bool:
+    """Whether the path of a file alone tells that a known writer wrote it."""
+    folder, _, name = path.rpartition("/")
+    kernel = kernel_folder(folder) is not None and triton.is_file(name)
+    return kernel or locate(path, above).kind != "unknown"
+
+
+def purged(bin_: str) -> Callable[[str], bool]:
+    """Tells whether a purge has brought a file of a receipt, by its path below the place: what no
+    known writer wrote is named in the receipt, if no earlier version wrote that.
     """
-    items, rest = grouped(_lying(bin_, report or Report()), among(root_of(bin_)))
+    base, said, above = f"{within(bin_)}/", said_by(bin_), among(root_of(bin_))
+    others = said.get("others", None if said else [])
+    named = frozenset(others) if isinstance(others, list) else None
+
+    def brought(path: str) -> bool:
+        top, _, own = path.removeprefix(base).partition("/")
+        if top != FILES:
+            return top == _RECEIPT
+        return named is None or own in named or _known(own, above)
+
+    return brought
+
+
+def trashed(
+    bin_: str, report: Report | None = None, only: Callable[[str], bool] = lambda _: True
+) -> list[Item]:
+    """What one receipt holds, as the entries that they were, by the paths they had. ``report``
+    hears how many files were looked at; ``only``: which count, by their paths below the place.
+    """
+    lying = _lying(bin_, report or Report(), only)
+    items, rest = grouped(lying, among(root_of(bin_)))
     try:
         source = Root(os.path.join(bin_, FILES))
     except Problem:
@@ -241,7 +275,9 @@ def trashed(bin_: str, report: Report | None = None) -> list[Item]:
     return taken_apart(items, files_in(rest), source)
 
 
-def _lying(bin_: str, report: Report) -> Iterator[tuple[str, list[File]]]:
+def _lying(
+    bin_: str, report: Report, only: Callable[[str], bool]
+) -> Iterator[tuple[str, list[File]]]:
     """The folders of one receipt, and the files in each."""
     base, number = f"{within(bin_)}/{FILES}", 0
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
@@ -250,6 +286,8 @@ def _lying(bin_: str, report: Report) -> Iterator[tuple[str, list[File]]]:
             report.progress(number, None, "files")
             folder, files = above[len(base) + 1 :], list[File]()
             for name in names:
+                if not only(f"{above}/{name}"):
+                    continue
                 with contextlib.suppress(OSError):
                     at = os.stat(name, dir_fd=handle, follow_symlinks=False)
                     files.append(file_at(f"{folder}/{name}" if folder else name, at))

@@ -331,8 +331,7 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     try:
         if journal is None:
             raise Problem("trash-full", place=plan.root)
-        folders = (folder for item in plan.items for folder in item.folders)
-        return journal, receipts.make(plan.root, name, folders)
+        return journal, receipts.make(plan.root, name, (file[0] for file in files_of(plan.items)))
     except BaseException as e:
         if journal:
             journal.close()
@@ -404,11 +403,12 @@ def _undo(root: str, bin_: str, report: Report, left: Left, told: Back | None) -
     return done
 
 
-def empty(place: str, report: Report) -> Purged:
-    """Remove everything in the trash for good. Raises Problem("trash-unremovable", why=…) if
-    something stays; it cannot be put back then.
+def empty(place: str, report: Report, left: Left) -> Purged:
+    """Remove all that purges have put into the trash for good; what somebody else has stays, and
+    goes to ``left``. Raises Problem("trash-unremovable", why=…) if some of that cannot be removed;
+    it cannot be put back then.
     """
-    root, items = Root(place).root, list[Item]()
+    root, items, others = Root(place).root, list[Item](), list[str]()
     with changing(root, report):
         bins = receipts.folders_of(root)
         try:
@@ -419,11 +419,13 @@ def empty(place: str, report: Report) -> Purged:
             for number, bin_ in enumerate(bins):
                 report.check()
                 report.progress(number, len(bins), "entries")
-                items += receipts.trashed(bin_)
+                items += receipts.trashed(bin_, None, receipts.purged(bin_))
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
-            if (why := receipts.clear(root)) is not None:
+            if (why := receipts.clear(root, others)) is not None:
                 raise Problem("trash-unremovable", place=place, why=why)
+            for path in others:
+                left(Item("unknown", os.path.basename(path), path), Problem("not-purged"))
         finally:
             if journal:
                 journal.close()

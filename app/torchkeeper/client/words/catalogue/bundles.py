@@ -190,6 +190,7 @@ WORDS: dict[str, Words] = {
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
     "cannot-restore": Words("{path} cannot be put back.", "{why}.", "It stays in the trash."),
+    "not-purged": Words("It did not come there by a purge, and stays."),
     "path-taken": Words(
         "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
     ),
