@@ -27,6 +27,7 @@ from torchkeeper.stores.items import (
     in_order,
     kernel_items,
     located,
+    packed,
     taken_apart,
 )
 from torchkeeper.stores.needs import Living
@@ -104,6 +105,9 @@ class Folder(Root, Store):
         items = in_order(taken_apart(located(rest, among(self.root), proven), files_in(rest), self))
         self.total = count + len(items) + (len(index.glimpsed) if index else 0)
         yield from items
+
+    def items(self, report: Report) -> list[Item]:
+        return in_order(packed(self.stream(report)))
 
     def items_beside(self, path: str, report: Report) -> list[Item]:
         """The items in the folder of one path, or in the folder that the path is, unread. Raises
