@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from torchkeeper.artifacts import manifest as reading
 from torchkeeper.artifacts.builds import Build, Native
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.manifest import Listed, ListedFile, Manifest, begin, origin
@@ -133,6 +135,20 @@ def two() -> Manifest:
     entries = (Listed("code", "k\u2028", SHA, 14, "p", files), Listed("pgo", "k", SHA, 1, "p", ()))
     made_in = origin({"torch": "2.13.0", "gpus": ["A \n ]", "B"], "threads": 2})
     return Manifest("torchkeeper 1", made_in, entries)
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("blanks", [True, False])
+def test_it_is_read_piece_by_piece(
+    piece: int, blanks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = b"".join(two().pieces())
+    if blanks:  # letters of several bytes, and blanks where we write none
+        data = data.replace(b"\\u00e9", "é".encode()).replace(b"\n  },", b"} \n\t, \r\n")
+    monkeypatch.setattr(reading, "_PIECE", piece)
+    monkeypatch.setattr(reading, "_OF_ENTRY", (16, 64, 1 << 20))
+    said = begin(io.BytesIO(data))
+    assert (said.made_in, list(said.entries)) == (two().made_in, list(two().entries))
 
 
 NATIVE: Native = {

@@ -13,12 +13,17 @@ The version is 1, and 2 where there are eager kernels, which readers of 1 do not
 
 from __future__ import annotations
 
+import codecs
+import io
+import itertools
 import json
+import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as _text
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from torchkeeper.artifacts import layout
 from torchkeeper.artifacts.builds import Build, MadeIn, Native, build_from, origin_from
@@ -36,16 +41,19 @@ FILES = "files/"
 #: Bytes of a manifest, which is some 50 MB for 100,000 entries; of one that is packed fewer, for it
 #: may unpack to more than its file is worth.
 MAX_SIZE, MAX_PACKED = 512 << 20, 64 << 20
-#: Bytes of it parsed at once, which may take thirty times as much memory; and those of one entry,
-#: first what most have, which then have not to be looked for.
-_AT_ONCE = 8 << 20
+#: Entries that wait to be packed, where a million of files is to be listed.
+_WAITING = 256
+#: Bytes of it parsed at once, which may take thirty times as much memory; those read at once; and
+#: those of one entry, first what most have, which then have not to be looked for.
+_AT_ONCE, _PIECE = 8 << 20, 256 << 10
 _OF_ENTRY = (4 << 10, 64 << 10, 1 << 20)
 #: What stands before and after the entries in a manifest of ours, and in no text within it.
-_BEFORE, _AFTER = '\n "entries": [', "\n ]"
+_BEFORE, _AFTER = b'\n "entries": [', b"\n ]"
 #: Characters of a key or path; the longest real ones have some 300.
 _MAX_TEXT = 1024
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_BLANK = re.compile(r"[ \t\n\r]*")
 
 
 class ListedFile(NamedTuple):
@@ -74,13 +82,16 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a bundle says of itself. native: as ``origin_from``; mega_cache: its sha256, or None."""
+    """What a bundle says of itself. native: as ``origin_from``; mega_cache: its sha256, or None.
+    listing: the entries of one that is written, where they are listed already.
+    """
 
     made_by: str
     made_in: MadeIn | None
     entries: Iterable[Listed]
     native: Native | None = None
     mega_cache: str | None = None
+    listing: Listing | None = None
 
     def pieces(self) -> Iterator[bytes]:
         """The file, some of it at a time: JSON with one blank for each level. The same entries give
@@ -89,18 +100,59 @@ class Manifest:
         made_in, native = (
             json.dumps(said, indent=1).replace("\n", "\n ") for said in (self.made_in, self.native)
         )
-        entries = sorted(self.entries, key=lambda e: (e.kind, e.key, e.sha256, e.name))
-        newer = any(entry.kind in _SINCE_2 for entry in entries)
+        listing = self.listing or Listing(self.entries)
+        newer = not _SINCE_2.isdisjoint(listing.kinds)
         yield (
             f'{{\n "format": {_text(FORMAT)},\n "format_version": {VERSION if newer else 1},\n'
             f' "made_by": {_text(self.made_by)},\n "made_in": {made_in},\n'
             f' "native": {native},\n "mega_cache": {json.dumps(self.mega_cache)},\n "entries": ['
         ).encode()
-        between = "\n"
-        for entry in entries:
-            yield f"{between}{_entry_text(entry)}".encode()
-            between = ",\n"
-        yield b"\n ]\n}\n" if entries else b"]\n}\n"
+        between = b"\n"
+        for some in listing.pieces():
+            yield between + some
+            between = b",\n"
+        yield b"\n ]\n}\n" if listing.kinds else b"]\n}\n"
+
+
+class Listing:
+    """Entries as a manifest lists them, ``written`` in order: of each kind in that of their keys,
+    and packed, as the files of a million are half a gigabyte; others are put in order.
+    """
+
+    def __init__(self, entries: Iterable[Listed] = ()) -> None:
+        self._others = list(entries)
+        self._packed: dict[str, list[bytes]] = {}
+        self._waiting: tuple[str, list[str]] = "", []
+
+    def add(self, entry: Listed) -> None:
+        self._others.append(entry)
+
+    def add_written(self, entry: Listed) -> None:
+        if self._waiting[0] != entry.kind or len(self._waiting[1]) >= _WAITING:
+            self._pack()
+            self._waiting = entry.kind, []
+        self._waiting[1].append(_entry_text(entry))
+
+    def _pack(self) -> None:
+        kind, waiting = self._waiting
+        if waiting:
+            packed = zlib.compress(",\n".join(waiting).encode(), 1)
+            self._packed.setdefault(kind, []).append(packed)
+        self._waiting = "", []
+
+    @property
+    def kinds(self) -> set[str]:
+        self._pack()
+        return {*self._packed, *(entry.kind for entry in self._others)}
+
+    def pieces(self) -> Iterator[bytes]:
+        """Some entries at a time, without what stands between them."""
+        others = sorted(self._others, key=lambda e: (e.kind, e.key, e.sha256, e.name))
+        alike = {kind: list(some) for kind, some in itertools.groupby(others, lambda e: e.kind)}
+        for kind in sorted(self.kinds):
+            yield from map(zlib.decompress, self._packed.get(kind, ()))
+            for entry in alike.get(kind, ()):
+                yield _entry_text(entry).encode()
 
 
 def _entry_text(entry: Listed) -> str:
@@ -132,12 +184,12 @@ def _built_text(built: Build | None) -> str:
     )
 
 
-def begin(data: bytes) -> Manifest:
-    """The manifest in a bundle, every field checked. Its entries are read one by one, as all at
-    once take several times the memory. Raises, also while they are read, Problem("bundle-damaged",
-    why=…) and Problem("bundle-newer", version=…).
+def begin(data: bytes | BinaryIO) -> Manifest:
+    """The manifest in a bundle, every field checked. Its entries are read one by one, also from the
+    disk, as all at once take several times the memory. Raises, also while they are read,
+    Problem("bundle-damaged", why=…) and Problem("bundle-newer", version=…).
     """
-    whole, listed = _parts(data)
+    whole, listed = _parts(io.BytesIO(data) if isinstance(data, bytes) else data)
     if whole.get("format") != FORMAT:
         raise Problem("bundle-damaged", why="Its manifest is of another format")
     version = whole.get("format_version")
@@ -155,18 +207,20 @@ def begin(data: bytes) -> Manifest:
     return Manifest(made_by, origin(made_in), map(_entry, listed), native, mega_cache)
 
 
-def _parts(data: bytes) -> tuple[Mapping[str, object], Iterable[object] | None]:
+def _parts(stream: BinaryIO) -> tuple[Mapping[str, object], Iterable[object] | None]:
     """What a manifest says but for its entries, and those; None where it has no list of them."""
     try:
-        text = data.decode()
-        del data
-        start, end = text.find(_BEFORE) + len(_BEFORE), text.rfind(_AFTER)
-        if len(_BEFORE) <= start <= end:
-            # As ``pieces`` has written it, in all likelihood.
-            whole = _loaded(f"{text[:start]}{text[end:]}")
-            if isinstance(whole, dict) and whole.get("entries") == []:
-                return whole, _values(text, start, end)
-        whole = _loaded(text)
+        size = stream.seek(0, os.SEEK_END)
+        for most in (_PIECE, _AT_ONCE):
+            behind = max(0, size - most)
+            head, tail = _read(stream, 0, most), _read(stream, behind, most)
+            start, end = head.find(_BEFORE) + len(_BEFORE), behind + tail.rfind(_AFTER)
+            if len(_BEFORE) <= start <= end and tail.rfind(_AFTER) >= 0:
+                # As ``pieces`` has written it, in all likelihood.
+                whole = _loaded(head[:start] + tail[end - behind :])
+                if isinstance(whole, dict) and whole.get("entries") == []:
+                    return whole, _values(_Text(stream, start, end))
+        whole = _loaded(_read(stream, 0, _AT_ONCE + 1))
     except (ValueError, RecursionError) as e:
         raise Problem("bundle-damaged", why="Its manifest is not JSON") from e
     if not isinstance(whole, dict):
@@ -175,26 +229,57 @@ def _parts(data: bytes) -> tuple[Mapping[str, object], Iterable[object] | None]:
     return whole, listed if isinstance(listed, list) else None
 
 
-def _loaded(text: str) -> Any:
-    if len(text) > _AT_ONCE:
+def _loaded(data: bytes) -> Any:
+    if len(data) > _AT_ONCE:
         raise Problem("bundle-damaged", why="Its manifest is too large, or not as it is written")
-    return json.loads(text)
+    return json.loads(data.decode())
 
 
-def _values(text: str, at: int, end: int) -> Iterator[object]:
-    """The values of a JSON list that lies between two places in a text."""
-    decode = json.JSONDecoder().raw_decode
-    blank = re.compile(r"[ \t\n\r]*")
-
-    def after(at: int) -> int:
-        found = blank.match(text, at, end)
-        return found.end() if found else at
-
+def _read(stream: BinaryIO, at: int, size: int) -> bytes:
+    stream.seek(at)
     try:
-        at = after(at)
-        while at < end:
+        return stream.read(size)
+    except OSError as e:
+        raise Problem("bundle-damaged", why=f"{NAME} cannot be read ({e})") from e
+
+
+class _Text:
+    """A part of a stream as text, of which only what comes next is held."""
+
+    def __init__(self, stream: BinaryIO, start: int, end: int) -> None:
+        self._stream, self._next, self._end = stream, start, end
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self.text, self.at = "", 0
+
+    def has(self, most: int = 1) -> bool:
+        """Whether there is more; so many characters of it are held, if there are."""
+        while len(self.text) - self.at < most and self._next < self._end:
+            data = _read(self._stream, self._next, min(_PIECE, self._end - self._next))
+            self._next = self._next + len(data) if data else self._end
+            more = self._decode(data, self._next >= self._end)
+            self.text, self.at = self.text[self.at :] + more, 0
+        return self.at < len(self.text)
+
+    def skip(self, most: int = 0) -> bool:
+        """Go past some characters and the blanks that follow; whether there is more."""
+        self.at += most
+        while self.has():
+            found = _BLANK.match(self.text, self.at)
+            self.at = found.end() if found else self.at
+            if self.at < len(self.text):
+                return True
+        return False
+
+
+def _values(source: _Text) -> Iterator[object]:
+    """The values of a JSON list."""
+    decode = json.JSONDecoder().raw_decode
+    try:
+        more = source.skip()
+        while more:
             for most in _OF_ENTRY:
-                part = text[at : min(at + most, end)]
+                source.has(most)
+                part = source.text[source.at : source.at + most]
                 try:
                     value, length = decode(part)
                     break
@@ -203,12 +288,11 @@ def _values(text: str, at: int, end: int) -> Iterator[object]:
                     if len(part) < most or most == _OF_ENTRY[-1]:
                         raise
             yield value
-            at = after(at + length)
-            if at < end:
-                if text[at] != ",":
+            more = source.skip(length)
+            if more:
+                if source.text[source.at] != ",":
                     raise ValueError("no comma")
-                at = after(at + 1)
-                if at >= end:
+                if not source.skip(1):
                     raise ValueError("nothing after a comma")
     except (ValueError, RecursionError) as e:
         raise Problem("bundle-damaged", why="Its manifest is not JSON") from e

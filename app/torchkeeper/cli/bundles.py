@@ -185,22 +185,23 @@ def _look_inside(
         if here is not None:
             asker.ask(protocol.KNOW, python=here.python, env=here.facts)
             envs.append(here.python)
-        listed: ListResult = asker.ask(protocol.LIST, place=file, envs=envs, signers=signers_file())
+        entries = list[Entry]()
+        look = Asker(
+            asker.engine, args.json, lambda rows: entries.extend(map(entry_from_json, rows))
+        )
+        listed: ListResult = look.ask(protocol.LIST, place=file, envs=envs, signers=signers_file())
         if "format" not in listed:
             raise output.misuse(
                 f"{file} is a folder.",
                 "A bundle or a mega-cache is a file.",
                 "“torchkeeper ls” lists the entries of a folder.",
             )
-        # Of which the rows are to stay.
-        other = Asker(asker.engine, args.json)
-        runs: entries_msg.RunnableResult = other.ask(protocol.RUNNABLE, place=file)
+        runs: entries_msg.RunnableResult = asker.ask(protocol.RUNNABLE, place=file)
         if leaks:
-            other.ask(protocol.LEAKS, place=file)
-    entries = list(map(entry_from_json, asker.rows))
+            asker.ask(protocol.LEAKS, place=file)
     counts = verdicts.counted(entries, here.torch) if here is not None else None
-    secrets = leaving.secrets_found(other) if leaks else None
-    return _Inside(file, entries, asker.left, listed, runs, secrets, counts, here)
+    secrets = leaving.secrets_found(asker) if leaks else None
+    return _Inside(file, entries, look.left, listed, runs, secrets, counts, here)
 
 
 _UNJUDGED: dict[str, object] = {"verdicts": None, "made_by": None}

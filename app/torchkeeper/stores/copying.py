@@ -16,6 +16,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import KINDS
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.atomic import no_room
+from torchkeeper.stores.bundles.members import Directory
 from torchkeeper.stores.bundles.parts import Makers
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders.folder import Folder
@@ -86,9 +87,8 @@ def _may_be_replaced(file: str) -> bool:
             head = stream.read(12)
             if not head or megacache.looks_like(head):
                 return True
-            with zipfile.ZipFile(stream) as archive:
-                return manifest.NAME in archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+            return any(one.name == manifest.NAME for one in Directory(stream))
+    except (OSError, ValueError, zipfile.BadZipFile):
         return False
 
 

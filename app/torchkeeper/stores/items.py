@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import os
+import struct
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
@@ -35,7 +36,7 @@ class File(NamedTuple):
     path: relative to the place. size and allocated: bytes, apparent and on the disk. mtime_ns: None
     in bundles. inode: (device, number) where there is one, to count hard links once and to notice
     that a file was replaced. mode: permission bits. sha256: what a manifest promises, to be checked
-    against the bytes.
+    against the bytes. at: where the header of one in a bundle is; ``~at`` where it is packed.
     """
 
     path: str
@@ -46,6 +47,7 @@ class File(NamedTuple):
     mode: int = 0o644
     regular: bool = True
     sha256: str | None = None
+    at: int | None = None
 
     @property
     def name(self) -> str:
@@ -89,7 +91,7 @@ def file_of(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File
     """The File of a path and its NUMBERS."""
     size, mtime_ns, allocated, device, inode, mode, regular = about
     # As File(…) does, in half the time: a big folder has a million of them.
-    return _new(File, (path, size, mtime_ns, allocated, (device, inode), mode, regular, None))
+    return _new(File, (path, size, mtime_ns, allocated, (device, inode), mode, regular, None, None))
 
 
 _new = tuple.__new__
@@ -141,7 +143,8 @@ class Packed(Item):
     They are made when somebody asks: their slot is not set, so that asking ends in ``__getattr__``.
     """
 
-    __slots__ = ("_names", "_numbers")
+    __slots__ = ("_digests", "_hashed", "_names", "_numbers")
+    _each = NUMBERS  # of which the first is the size
 
     def __init__(self, item: Item) -> None:
         self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
@@ -150,12 +153,19 @@ class Packed(Item):
         self._names = _shared(tuple([file[0][start:] for file in files]))
         packed = [NUMBERS.pack(*file[1:4], *(file[4] or (0, 0)), *file[5:7]) for file in files]
         self._numbers = b"".join(packed)
+        # Those of few files are known.
+        self._hashed = _shared(tuple([file[0][start:] for file in files if file[7]]))
+        self._digests = b"".join([bytes.fromhex(file[7]) for file in files if file[7]])
 
     def __getattr__(self, name: str) -> object:
         if name != "files":
             raise AttributeError(name)
         about = zip(self._names, NUMBERS.iter_unpack(self._numbers), strict=True)
-        return [file_of(self.path + name, numbers) for name, numbers in about]
+        files = [file_of(self.path + one, numbers) for one, numbers in about]
+        for number, one in enumerate(self._hashed):
+            at, digest = self._names.index(one), self._digests[number * 32 :][:32]
+            files[at] = files[at]._replace(sha256=digest.hex())
+        return files
 
     @property
     def count(self) -> int:
@@ -164,6 +174,10 @@ class Packed(Item):
     @property
     def folders(self) -> set[str]:
         return {self.path}
+
+    @property
+    def size(self) -> int:
+        return sum([numbers[0] for numbers in self._each.iter_unpack(self._numbers)])
 
 
 def packed(items: Iterable[Item]) -> Iterator[Item]:
@@ -187,6 +201,34 @@ def amount_of(items: Collection[Item]) -> Amount:
     """How much some items are, on the disk."""
     counts, size = tally(item.kind for item in items), OnDisk(items)
     return {**counts, "files": size.files, **measured(size.bytes, on_disk=True)}
+
+
+class Stowed(Packed):
+    """The same of a bundle: an item whose files all have paths that begin as its own does, up to
+    ``start``, and a sha256.
+    """
+
+    __slots__ = ("_start",)
+    _each = struct.Struct("<qq32s")
+    folders = Item.folders
+
+    def __init__(self, item: Item, start: int) -> None:
+        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
+        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
+        self._start, self._names = start, _shared(tuple([file[0][start:] for file in item.files]))
+        self._numbers = b"".join(
+            [self._each.pack(x.size, x.at, bytes.fromhex(x.sha256 or "")) for x in item.files]
+        )
+
+    def __getattr__(self, name: str) -> object:
+        if name != "files":
+            raise AttributeError(name)
+        begin = self.path[: self._start]
+        about = zip(self._names, self._each.iter_unpack(self._numbers), strict=True)
+        return [
+            _new(File, (begin + x, size, None, 0, None, 0o644, True, sha256.hex(), at))
+            for x, (size, at, sha256) in about
+        ]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -15,7 +15,14 @@ from torchkeeper.artifacts.entry import PORTABLE, Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import describe
 from torchkeeper.stores.describe import Described, Singly
-from torchkeeper.stores.items import File, Item, is_group, payload_digest, portable_stream
+from torchkeeper.stores.items import (
+    File,
+    Item,
+    is_group,
+    packed,
+    payload_digest,
+    portable_stream,
+)
 from torchkeeper.stores.pouring import Pouring, Progress, drop, unreadable
 
 if TYPE_CHECKING:
@@ -35,6 +42,8 @@ class FromFolder:
         self._hashed = hashed
         self._pouring = Pouring(Progress(report, 0))
         self._files: dict[tuple[str, str | None], tuple[str, File]] = {}
+        # Kernels that lie where they do in every place, of which nothing more is kept.
+        self._direct: set[str] = set()
         self._items: list[Item] = []
         for one in portable(chosen, left):
             report.check()
@@ -48,32 +57,42 @@ class FromFolder:
 
     def open(self, file: File) -> BinaryIO:
         """One of their files; Triton's group files name no folder."""
-        kind, original = self._files[file.path, file.sha256]
+        if (file.path, file.sha256) in self._files:
+            kind, original = self._files[file.path, file.sha256]
+        else:
+            kind, original = "triton", file
+            assert file.path.rpartition("/")[0] in self._direct
         return portable_stream(kind, original, self._source.open(original))
 
     def _take(self, one: Described) -> None:
         """Raises Problem("name-refused" | "entry-vanished" | "entry-changed")."""
-        item, sha256 = one.item, one.entry.sha256
-        several = len(item.files) > 1
+        item, every, sha256 = one.item, one.item.files, one.entry.sha256
+        several = len(every) > 1
         paths = homes(one)
         digests = [None if several else sha256] * len(paths)
-        for number, (file, path) in enumerate(zip(item.files, paths, strict=True)):
+        home = paths[0].rpartition("/")[0] if item.kind == "triton" else paths[0]
+        direct = item.kind == "triton" and home == item.path
+        for number, (file, path) in enumerate(zip(every, paths, strict=True)):
             # Where two have one name, their bytes decide. Of a group the size is another.
-            known = self._hashed or is_group(item.kind, file.name) or (path, None) in self._files
+            known = self._hashed or is_group(item.kind, file.name) or home in self._direct
+            known = known or (path, None) in self._files
             digests[number] = digests[number] or file.sha256
             if digests[number] is None and known:
                 digests[number] = self._digest(item.kind, file)
         if several and self._hashed and sha256:
-            parts = [(f.name, digest or "") for f, digest in zip(item.files, digests, strict=True)]
+            parts = [(f.name, digest or "") for f, digest in zip(every, digests, strict=True)]
             if payload_digest(parts) != sha256:
                 raise Problem("entry-changed")
         files = []
-        for old, digest, path in zip(item.files, digests, paths, strict=True):
+        for old, digest, path in zip(every, digests, paths, strict=True):
             files.append(File(path, old.size, old.mtime_ns, inode=old.inode, sha256=digest))
-            self._files[path, digest] = (item.kind, old)
-        home = files[0].path.rpartition("/")[0] if item.kind == "triton" else files[0].path
+            if not direct:
+                self._files[path, digest] = (item.kind, old)
+        if direct:
+            home = item.path
+            self._direct.add(home)
         whole = sha256 if several else None
-        self._items.append(Item(item.kind, item.key, home, files, sha256=whole))
+        self._items += packed([Item(item.kind, item.key, home, files, sha256=whole)])
 
     def _digest(self, kind: str, file: File) -> str:
         try:

@@ -118,6 +118,8 @@ PATIENCE = 15
 #: Bytes and entries sent to a reader at once.
 BATCH_BYTES = 1 << 20
 BATCH_ITEMS = 64
+#: Facts of kernels that are remembered, so that those that are alike are one object.
+_ALIKE = 1024
 #: Payloads over this are not read: facts could not fit a reader's memory.
 MAX_PAYLOAD = 160 << 20
 
@@ -161,6 +163,7 @@ class Reader(AbstractContextManager["Reader"]):
         self._worked = 0.0
         #: The batch that the reader was sent ahead.
         self._begun: list[Reading] = []
+        self._alike: dict[str, Facts] = {}
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
@@ -183,6 +186,14 @@ class Reader(AbstractContextManager["Reader"]):
         if self._begun:
             self.close()
 
+    def _one(self, kind: str, facts: Facts) -> Facts:
+        """The facts as the same object as before, of kernels: a big folder has many alike."""
+        if kind != "triton" or "metadata" in facts:
+            return facts
+        if len(self._alike) >= _ALIKE:
+            self._alike.clear()
+        return self._alike.setdefault(repr(facts), facts)
+
     def facts(
         self, asked: list[Reading], report: Report, full: bool = False, budget: Budget | None = None
     ) -> list[Facts]:
@@ -200,7 +211,8 @@ class Reader(AbstractContextManager["Reader"]):
                     found += [_checked({"problem": "entry-unread"}) for _ in todo]
                     break
                 answers = self._ask(todo, report, full, budget)
-                found += [_checked(answer) for answer in answers]
+                checked = map(_checked, answers)
+                found += [self._one(of.kind, x) for of, x in zip(todo, checked, strict=False)]
                 todo = todo[len(answers) :]
         return found
 

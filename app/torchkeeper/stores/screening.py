@@ -25,13 +25,13 @@ from torchkeeper.artifacts.leakforms import Fact, Leak
 from torchkeeper.artifacts.leaks import FILL, SMALL, Echoes, Extent, Scanner, texts_of_pickle
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.describe import Described, describe
-from torchkeeper.stores.items import CHUNK, File, Raw, Source, Taken, portable_stream
+from torchkeeper.stores.items import CHUNK, File, Item, Raw, Source, Taken, portable_stream
 from torchkeeper.stores.pouring import unreadable
 from torchkeeper.stores.reader import MAX_PAYLOAD, Reader
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Leaks, Private, Secret, Secrets, Where
-    from torchkeeper.stores.items import Item, Left, Offered
+    from torchkeeper.stores.items import Left, Offered
 
 
 class Patch(NamedTuple):
@@ -267,6 +267,8 @@ class Screen:
         items = offered.items()
         made, held = self._screened(items, offered)
         kept = [made.items.get(id(item), item) for item in items if id(item) not in held]
+        if not made.items:
+            return Taken(kept, made.source)
         distinct: dict[tuple[str, ...], Item] = {}
         for item in kept:  # without those that have become another's equal
             digests = [file.sha256 or str(id(item)) for file in item.files]
@@ -361,7 +363,7 @@ class Screen:
         file = old._replace(path=folder + slash + name, sha256=digest)
         files[file.path, digest] = old, patches
         path = file.path if item.path == old.path else item.path
-        new = replace(item, path=path, files=[file], sha256=None)
+        new = Item(item.kind, item.key, path, [file], item.about, None, item.torch)
         [[again]] = describe([new], Patched(source, files), self._reader, self._report)
         if again.entry.broken:
             del files[file.path, digest]

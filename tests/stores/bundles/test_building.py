@@ -172,6 +172,11 @@ def test_what_comes_to_one_name_is_there_or_kept(bundle: Bundle, tmp_path: Path)
             assert (tmp_path / "t" / "aa" / f"{key}.{rest}").read_bytes() == stream.read()
 
 
+def listed(item: Item) -> tuple[object, ...]:
+    """An item, wherever in its bundle it is."""
+    return item.identity, [file._replace(at=None) for file in item.files]
+
+
 def test_what_a_manifest_says_of_other_files_is_not_said(bundle: Bundle, tmp_path: Path) -> None:
     def lie(said: Any) -> None:
         first, second, third, fourth, fifth = [e for e in said["entries"] if "built" in e][:5]
@@ -187,4 +192,4 @@ def test_what_a_manifest_says_of_other_files_is_not_said(bundle: Bundle, tmp_pat
     edit(Path(bundle.path), tmp_path / "lies.torchcache", lie)
     with Bundle(str(tmp_path / "lies.torchcache"), Report()) as lies:
         assert len(lies.built) == len(bundle.built) - 5
-        assert lies.items() == bundle.items()
+        assert list(map(listed, lies.items())) == list(map(listed, bundle.items()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gzip
 import hashlib
@@ -11,6 +12,7 @@ import os
 import shutil
 import struct
 import time
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -23,7 +25,7 @@ import pytest
 from tests.conftest import DATA
 from tests.snapshots import snapshot
 from tests.stores.building import filling, import_bundle
-from torchkeeper.artifacts import megacache
+from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine import bundles
@@ -33,11 +35,12 @@ from torchkeeper.engine.serve import perform
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.bundles import export as exporting
 from torchkeeper.stores.bundles.bundle import Bundle
+from torchkeeper.stores.bundles.parts import info
 from torchkeeper.stores.describe import Described, describe
 from torchkeeper.stores.folders import importing
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.importing import Imported
-from torchkeeper.stores.items import Item, in_order
+from torchkeeper.stores.items import Item, in_order, payload_digest
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.volume import Volume
 
@@ -361,6 +364,52 @@ def test_what_was_packed_again_has_folders_and_is_taken(good: Path, tmp_path: Pa
     done, left, _ = bring(again, tmp_path / "t")
     plain, others, _ = bring(good, tmp_path / "whole")
     assert (done, left.codes) == (plain, others.codes)
+
+
+def test_members_come_in_any_order_packed_or_not(good: Path, tmp_path: Path) -> None:
+    again = tmp_path / "x.torchcache"
+    with zipfile.ZipFile(good) as archive, zipfile.ZipFile(again, "w") as other:
+        infos = archive.infolist()
+        Random(3).shuffle(infos)
+        for number, one in enumerate(infos):
+            packed = number % 2 and one.filename != "mega-cache.bin"
+            how = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+            other.writestr(one.filename, archive.read(one), how)
+    done, left, _ = bring(again, tmp_path / "a")
+    plain, others, _ = bring(good, tmp_path / "b")
+    assert (done, left.codes) == (plain, others.codes)
+    assert snapshot(tmp_path / "a").keys() == snapshot(tmp_path / "b").keys()
+
+
+def test_a_bundle_of_many_files_takes_little_memory(tmp_path: Path) -> None:
+    """Of 16,000 files less than 300 bytes each while it is read, and 150 when it is open."""
+    names = ["__grp__k.json", *(f"k.{end}" for end in ("json", "ttir", "ttgir", "llir", "ptx"))]
+    names += ["k.cubin", "k.source"]
+    digest = hashlib.sha256(b"").hexdigest()
+    entries = []
+    with zipfile.ZipFile(tmp_path / "x.torchcache", "w") as archive:
+        for number in range(2000):
+            key = base64.b32encode(hashlib.sha256(str(number).encode()).digest()).decode()[:52]
+            files = tuple(manifest.ListedFile(f"files/{key}/{x}", 0, digest) for x in sorted(names))
+            whole = payload_digest([(name, digest) for name in names])
+            path = f"files/{key}"
+            entries.append(manifest.Listed("triton", key, whole, 0, path, files))
+        entries.sort(key=lambda entry: entry.key)
+        for entry in entries:
+            for file in entry.files:
+                archive.writestr(info(file.path), b"")
+        said = manifest.Manifest("torchkeeper 1", None, entries)
+        archive.writestr(info(manifest.NAME), b"".join(said.pieces()))
+    del entries, said
+    tracemalloc.start()
+    try:
+        with Bundle(str(tmp_path / "x.torchcache"), Report()) as bundle:
+            now, most = tracemalloc.get_traced_memory()
+            assert (len(bundle.items()), bundle.refused) == (2000, [])
+            assert sum(item.count for item in bundle.items()) == 16_000
+    finally:
+        tracemalloc.stop()
+    assert (most / 16_000 < 300, now / 16_000 < 150) == (True, True), (most, now)
 
 
 def test_an_entry_listed_twice_counts_once(good: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.sampling import sampled
 from torchkeeper.artifacts.manifest import combined
 from torchkeeper.stores.bundles import parts as writing
+from torchkeeper.stores.bundles.members import Directory
 from torchkeeper.stores.bundles.parts import Members, info
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.pouring import Take
@@ -85,7 +86,12 @@ def test_what_is_far_behind_has_large_numbers_as_of_zipfile(
         whole = (tmp_path / "z").read_bytes()
         assert whole == plain.getvalue()
         with zipfile.ZipFile(tmp_path / "z") as archive:
-            assert whole.endswith(writing.directory(archive.infolist(), archive.start_dir))
+            assert whole.endswith(directory(archive.infolist(), archive.start_dir))
+
+
+def directory(infos: list[zipfile.ZipInfo], start: int) -> bytes:
+    lines = b"".join(map(writing.line_of, infos))
+    return lines + writing.end_of(len(infos), len(lines), start)
 
 
 class _Tail(io.BytesIO):
@@ -111,7 +117,9 @@ class _Tail(io.BytesIO):
     ],
     most=4,
 )
-def test_the_directory_of_many_and_large_members_is_that_of_zipfile(count: int, last: int) -> None:
+def test_the_directory_of_many_and_large_members_is_that_of_zipfile(
+    count: int, last: int, tmp_path: Path
+) -> None:
     members = []
     for number in range(count):
         one = info(f"files/{'é' * (number % 7 == 1)}{number}")
@@ -124,7 +132,14 @@ def test_the_directory_of_many_and_large_members_is_that_of_zipfile(count: int, 
     tail = _Tail(last + 100)
     with zipfile.ZipFile(tail, "w") as archive:
         archive.filelist.extend(members)
-    assert writing.directory(members, last + 100) == tail.getvalue()
+    assert directory(members, last + 100) == tail.getvalue()
+    with (tmp_path / "z").open("wb+") as stream:
+        stream.seek(last + 100)
+        stream.write(tail.getvalue())
+        stream.flush()
+        read = [one[:5] for one in Directory(stream)]
+    of = [(x.filename, x.header_offset, x.file_size, x.compress_size, x.CRC) for x in members]
+    assert read == of
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 1000, 123457])

@@ -63,6 +63,18 @@ def write(path: Path, text: str = "x") -> list[int]:
     return journal.stamp_of(str(path))
 
 
+def test_steps_are_those_that_were_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (1, 100, 1 << 18):
+        monkeypatch.setattr(journal, "_PACKED", size)
+        steps, noted = journal.Steps(), list[journal.Step]()
+        for number in range(50):
+            some: list[journal.Step] = [["new", f"{number}\udcff"], ["kernel", {"a": [number]}]]
+            steps.add(2, "".join(f"{json.dumps(step)}\n" for step in some).encode())
+            noted += some
+        assert (len(steps), list(steps), list(reversed(steps))) == (100, noted, noted[::-1])
+        assert [steps.since(mark) for mark in (0, 97, 100)] == [noted, noted[97:], []]
+
+
 def test_a_journal_is_no_entry_and_leaves_no_time(fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     items = Folder(str(fixture_cache)).items(Report())

@@ -10,8 +10,6 @@ import hashlib
 import io
 import os
 import stat
-import struct
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -22,23 +20,25 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.megacache import Artifact
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.bundles import parts
-from torchkeeper.stores.items import CHUNK, File, Item, Source, digest_of, in_order, payload_digest
+from torchkeeper.stores.bundles.members import Directory, Finder, Member
+from torchkeeper.stores.items import (
+    CHUNK,
+    File,
+    Item,
+    Source,
+    Stowed,
+    digest_of,
+    in_order,
+    payload_digest,
+)
 from torchkeeper.stores.reader import Budget, present
 from torchkeeper.stores.store import Refused, Store
 
 if TYPE_CHECKING:
     from torchkeeper.stores.shapes import Beside
 
-#: Refused as a bomb: more bytes than this, in one member or all, packed more than so many times.
-BOMB_SIZE = 8 << 20
-BOMB_RATIO = 100
-
-#: Of a member in front of its bytes: a magic number, flags, and the lengths of two texts after it.
-_LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 #: What a manifest promises of a mega-cache, by kind, key, sha256 and name.
 _Listed = dict[tuple[str, str, str, str], manifest.Listed]
-#: Bytes of a name that one of ours may have.
-_MAX_NAME = 2048
 #: Bytes that are read at once where small members lie one after the other.
 _WINDOW = 128 << 10
 
@@ -70,13 +70,9 @@ class Bundle(Store):
         self._items: list[Item] = []
         self._homes: set[tuple[str, str]] = set()
         self._offsets: dict[tuple[str, str], tuple[int, int]] = {}
-        self._mega_start = 0
-        # Where the headers of members are that are stored as they are, and the other members.
-        self._stored: dict[str, int] = {}
-        self._packed: dict[str, zipfile.ZipInfo] = {}
+        self._mega_start = self._end = 0
         # What was read last, and where it is in the file.
         self._window = (b"", 0)
-        self._zip: zipfile.ZipFile | None = None
         self._file = open_file(path)
         self._version = _version(self._file)
         try:
@@ -96,7 +92,7 @@ class Bundle(Store):
         head = self._file.read(12)
         if megacache.looks_like(head):
             self.format = "mega-cache"
-            self._take_mega_cache(self._file, report, None)
+            self._take_mega_cache(self._file, report)
             said = ascii([(item.path, item.files[0].sha256) for item in self._items])
             self.manifest_sha256 = hashlib.sha256(said.encode()).hexdigest()
         elif head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
@@ -108,15 +104,13 @@ class Bundle(Store):
         self.total = len(self._items)
 
     def close(self) -> None:
-        if self._zip:
-            self._zip.close()
         self._file.close()
 
     def again(self) -> bool:
         """Open it once more that was closed; False where it is open, or its file is not as it was
         when it was read. Raises Problem("file-missing" | "bundle-unreadable").
         """
-        if self._packed or not self._file.closed:
+        if not self._file.closed:
             return False
         self._file, self._window = open_file(self.path), (b"", 0)
         if _version(self._file) != self._version:
@@ -161,72 +155,50 @@ class Bundle(Store):
         if place is not None:
             offset, size = place
             return cast(BinaryIO, parts.Slice(self._file, self._mega_start + offset, size))
-        assert self._zip
+        assert file.at is not None
         try:
-            header = self._stored.get(file.path)
-            if header is not None:
-                # Whoever reads it compares its sha256, which says more than the CRC of the zip.
-                start = self._member_start(manifest.FILES + file.path, header)
-                if file.size < _WINDOW // 2:
-                    return io.BytesIO(self._read_at(start, file.size))
-                return cast(BinaryIO, parts.Slice(self._file, start, file.size))
-            return io.BufferedReader(parts.Member(self._zip.open(self._packed[file.path])), CHUNK)
-        except (KeyError, Problem, *parts.ZIP_ERRORS) as e:
-            why = e.params.get("why", e.code) if isinstance(e, Problem) else e
-            raise OSError(f"the bundle cannot be read: {why}") from e
+            header = file.at if file.at >= 0 else ~file.at
+            # Whoever reads it compares its sha256, which says more than the CRC of the zip.
+            start = self._member_start(manifest.FILES + file.path, header)
+        except Problem as e:
+            raise OSError(f"the bundle cannot be read: {e.params.get('why', e.code)}") from e
+        if file.at < 0:
+            return parts.inflated(parts.Slice(self._file, start, self._end - start))
+        if file.size < _WINDOW // 2:
+            return io.BytesIO(self._read_at(start, file.size))
+        return cast(BinaryIO, parts.Slice(self._file, start, file.size))
 
     def _take_bundle(self, report: Report) -> None:
-        try:
-            self._zip = zipfile.ZipFile(self._file)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
-            why = "It is not a whole zip file, its end may be missing"
-            raise Problem("bundle-damaged", why=why) from e
-        members = members_of(self._zip)
-        if manifest.NAME not in members:
-            raise Problem("bundle-damaged", why="It has no manifest")
-        check_size(members[manifest.NAME])
-        whole = self._read_member(manifest.NAME)
-        self.manifest_sha256 = hashlib.sha256(whole).hexdigest()
-        said = manifest.begin(whole)
-        del whole
+        opened = parts.Opened(self._file)
+        self.signed, self._end = opened.signed, opened.directory.start
+        self.manifest_sha256 = opened.sha256
+        said = manifest.begin(opened.manifest)
         self.made_in, self.native = said.made_in, said.native
         promised: _Listed = {}
-        more = set(members) - parts.OUR_OWN
+        members = Finder((one.name, one) for one in opened.directory)
         for entry in said.entries:
             report.check()
-            more.difference_update(file.path for file in entry.files)
             if entry.files:
-                self._take_files(entry, members)
+                self._take_files(entry, opened.directory, members)
             else:
                 promised[entry.kind, entry.key, entry.sha256, entry.name] = entry
-        for name in sorted(more):
+        for name, one in members.rest():
             # Other programs write folders, too, when they pack again what they have unpacked.
-            if not name.endswith("/") or members[name].file_size:
+            if name not in parts.OUR_OWN and (not name.endswith("/") or one.size):
                 raise Problem("bundle-more", part=name[:200])
-        self.signed = manifest.SIGNATURE in members
-        if manifest.MEGA_CACHE in members:
-            info = members[manifest.MEGA_CACHE]
-            if not _as_it_is(info):
-                raise Problem("bundle-damaged", why=f"{info.filename} is compressed or encrypted")
-            self._mega_start = self._member_start(info.filename, info.header_offset)
-            part = parts.Slice(self._file, self._mega_start, info.file_size)
-            self._take_mega_cache(io.BufferedReader(part, CHUNK), report, promised)
+        if info := opened.own.get(manifest.MEGA_CACHE):
+            if not info.as_it_is:
+                raise Problem("bundle-damaged", why=f"{info.name} is compressed or encrypted")
+            self._mega_start = self._member_start(info.name, info.offset)
+            part = parts.Slice(self._file, self._mega_start, info.size)
+            mega = cast(BinaryIO, io.BufferedReader(part, CHUNK))
+            self._take_mega_cache(mega, report, promised, opened.manifest)
         found = {(item.kind, item.key) for item in self._items}
         for (kind, key, _, _), entry in promised.items():
             # A profile from a server has its key with colons, and one here that names a file.
             if (kind, layout.flat_pgo_key(key) if kind == "pgo" else key) not in found:
                 self._refuse(kind, key, Problem("promised-but-missing", path=entry.path))
-        # A hundred thousand of them are many; what is needed of them is known.
-        self._zip.filelist.clear()
-        self._zip.NameToInfo.clear()
         self._homes.clear()
-
-    def _read_member(self, name: str) -> bytes:
-        assert self._zip
-        try:
-            return self._zip.read(name)
-        except (OSError, *parts.ZIP_ERRORS) as e:
-            raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
 
     def _read_at(self, offset: int, size: int) -> bytes:
         """So many bytes of the file, or all that there are. Raises OSError."""
@@ -241,58 +213,61 @@ class Bundle(Store):
         Problem("bundle-damaged") where the header is not that of a member of this name.
         """
         try:
-            header = self._read_at(offset, 30 + min(len(name) * 4, _MAX_NAME))
-            magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
-        except (OSError, struct.error) as e:
+            header = self._read_at(offset, parts.header_of(name))
+        except OSError as e:
             raise Problem("bundle-damaged", why=f"{name} cannot be read") from e
-        code = "utf-8" if flags & 0x800 or name.isascii() else "cp437"
-        if magic != b"PK\x03\x04" or header[30 : 30 + length] != name.encode(code, "replace"):
-            raise Problem("bundle-damaged", why=f"{name} cannot be read")
-        return offset + 30 + int(length) + int(extra)
+        return parts.start_of(header, name, offset)
 
-    def _take_files(self, entry: manifest.Listed, members: dict[str, zipfile.ZipInfo]) -> None:
+    def _take_files(
+        self, entry: manifest.Listed, directory: Directory, members: Finder[Member]
+    ) -> None:
         files = []
         found: dict[str, layout.Located] = {}
+        taken = {
+            file.path: members.take(file.path) if directory.may_hold(file.path) else None
+            for file in entry.files
+        }
         try:
             for file in entry.files:
                 path = file.path
                 if not path.startswith(manifest.FILES):
                     raise Problem("name-refused", kind=entry.kind, name=path[:200])
                 path = layout.checked_path(entry.kind, path[len(manifest.FILES) :])
-                info = members.get(file.path)
-                if info is None:
-                    raise Problem("promised-but-missing", path=file.path[:200])
-                if info.file_size != file.size:
-                    raise Problem("size-wrong", path=file.path[:200])
-                files.append(File(path, file.size, sha256=file.sha256))
                 found[path] = layout.locate(path)
             if entry.kind == "aoti_eager":
                 found = dict.fromkeys(found, aoti_eager.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}
-            if len(homes) != 1 or len(found) != len(files):
+            if len(homes) != 1 or len(found) != len(entry.files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
             kind, home = homes.pop()
             if (kind, home) in self._homes:
                 raise Problem("listed-twice")
+            for file, path in zip(entry.files, found, strict=True):
+                info = taken[file.path]
+                if info is None:
+                    raise Problem("promised-but-missing", path=file.path[:200])
+                if info.size != file.size:
+                    raise Problem("size-wrong", path=file.path[:200])
+                at = info.offset if info.as_it_is else ~info.offset
+                files.append(File(path, file.size, sha256=file.sha256, at=at))
             if payload_digest([(file.name, file.sha256 or "") for file in files]) != entry.sha256:
                 raise Problem("checksum-wrong")
             if kind != entry.kind or found[files[0].path].key != entry.key:
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
         except Problem as problem:
+            members.spare |= {name: one for name, one in taken.items() if one}
             self._refuse(entry.kind, entry.key, problem)
             return
+        if kind == "aoti_eager":  # several may have one library
+            members.spare |= {name: one for name, one in taken.items() if one}
         self._homes.add((kind, home))
-        for part in files:
-            info = members[manifest.FILES + part.path]
-            if _as_it_is(info):
-                self._stored[part.path] = info.header_offset
-            else:
-                self._packed[part.path] = info
         files.sort()
-        path = files[0].path if kind == "code" else home
-        self._items.append(Item(kind, entry.key, path, files))
+        item = Item(kind, entry.key, files[0].path if kind == "code" else home, files)
+        if all(file.path.startswith(home) for file in files):
+            item = Stowed(item, len(home))
+        self._items.append(item)
         if entry.built and self.native:
-            self._take_build(entry.built, self._items[-1], self.native)
+            self._take_build(entry.built, item, self.native)
 
     def _take_build(self, built: Build, item: Item, native: Native) -> None:
         """Remember how an object was made, where that can be so; else nobody has said it."""
@@ -321,14 +296,19 @@ class Bundle(Store):
             return None
         return {**self.native, "cpu_flags": None} if built.elsewhere else self.native
 
-    def _take_mega_cache(self, stream: BinaryIO, report: Report, promised: _Listed | None) -> None:
+    def _take_mega_cache(
+        self,
+        stream: BinaryIO,
+        report: Report,
+        promised: _Listed | None = None,
+        listed: BinaryIO | None = None,
+    ) -> None:
         """The artifacts of a mega-cache; with ``promised``, those in the manifest only."""
         known_paths = {item.path for item in self._items}
         try:
             artifacts = megacache.artifacts(stream, report)
         except Problem as damage:
-            listed = self._read_member(manifest.NAME) if promised else None
-            if listed and (part := parts.altered(stream, listed, report)):
+            if promised and listed and (part := parts.altered(stream, listed, report)):
                 raise Problem("bundle-altered", file=self.path, part=part) from damage
             raise
         known = _known(artifacts, promised or {})
@@ -455,45 +435,3 @@ def open_file(path: str) -> BinaryIO:
 def _version(file: BinaryIO) -> tuple[int, ...]:
     at = os.fstat(file.fileno())
     return at.st_dev, at.st_ino, at.st_size, at.st_mtime_ns, at.st_ctime_ns
-
-
-def _as_it_is(info: zipfile.ZipInfo) -> bool:
-    """Whether a member's bytes lie in the file as they are."""
-    return info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
-
-
-def check_size(listed: zipfile.ZipInfo) -> None:
-    """Raises Problem("bundle-damaged") for a manifest that is too large to be read."""
-    most = manifest.MAX_SIZE if _as_it_is(listed) else manifest.MAX_PACKED
-    if listed.file_size > most:
-        raise Problem("bundle-damaged", why="Its manifest is too large")
-
-
-def _is_bomb(size: int, packed: int) -> bool:
-    return size > BOMB_SIZE and size > BOMB_RATIO * packed
-
-
-def members_of(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The members of a zip by name. Raises Problem("bundle-damaged") for what none of ours has."""
-    found: dict[str, zipfile.ZipInfo] = {}
-    end = -1
-    infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
-    if _is_bomb(sum(i.file_size for i in infos), sum(i.compress_size for i in infos)):
-        raise Problem("bundle-damaged", why="It unpacks out of proportion")
-    for info in infos:
-        name = info.filename
-        if name in found:
-            raise Problem("bundle-damaged", why=f"It holds {name[:200]} twice")
-        if name.startswith("/") or "\\" in name or ".." in name.split("/") or "\x00" in name:
-            raise Problem("bundle-damaged", why=f"It holds the path {name[:200]}")
-        if info.header_offset < end:
-            raise Problem("bundle-damaged", why="Parts of it overlap, as in a zip bomb")
-        if _is_bomb(info.file_size, info.compress_size):
-            raise Problem("bundle-damaged", why=f"{name[:200]} unpacks out of proportion")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Problem("bundle-damaged", why=f"{name[:200]} is compressed in an unusual way")
-        end = info.header_offset + info.compress_size
-        if info.header_offset < 0 or end > archive.start_dir:
-            raise Problem("bundle-damaged", why=f"{name[:200]} would lie outside of it")
-        found[name] = info
-    return found

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from torchkeeper.artifacts import layout, manifest, megacache
 from torchkeeper.artifacts.builds import Build, MadeIn
 from torchkeeper.artifacts.entry import KINDS, Problem
-from torchkeeper.artifacts.manifest import Listed, ListedFile
+from torchkeeper.artifacts.manifest import Listed, ListedFile, Listing
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.version import VERSION
 from torchkeeper.stores.atomic import AtomicFile
@@ -60,14 +60,14 @@ class Exported:
     described: int = 0
     size: int = 0
     held: AtomicFile | None = None
-    listed: list[Listed] = field(default_factory=list)
+    listed: Listing = field(default_factory=Listing)
 
     def add(self, one: Described, listed: Listed) -> None:
         """Count an entry, as the manifest lists it."""
         self.entries += 1
-        self.files += len(one.item.files)
+        self.files += one.item.count
         self.bytes += one.entry.size
-        self.listed.append(listed)
+        _list(self.listed, listed)
 
 
 def export(
@@ -264,7 +264,8 @@ def _listed(
     one: Described, sha256: str, files: tuple[ListedFile, ...] = (), built: Build | None = None
 ) -> Listed:
     """An entry as the manifest lists it; without files, it is in the mega-cache."""
-    kind, key, name = one.entry.kind, one.entry.key, one.item.files[0].name
+    kind, key = one.entry.kind, one.entry.key
+    name = "" if files else one.item.files[0].name
     path = bundled(kind, one.item.path) if files else manifest.MEGA_CACHE
     if files and files[0].path == path:
         path = files[0].path  # one text for both
@@ -274,13 +275,18 @@ def _listed(
     return Listed(kind, key, sha256, size, path, files, built, name)
 
 
+def _list(listing: Listing, entry: Listed) -> None:
+    """List an entry; those with files come in order (``_order``)."""
+    (listing.add_written if entry.files else listing.add)(entry)
+
+
 def _manifest(
-    taken: Iterable[Described], listed: Iterable[Listed], record: Record, digest: str | None
+    taken: Iterable[Described], listed: Listing, record: Record, digest: str | None
 ) -> manifest.Manifest:
     """The manifest of these. digest: of the mega-cache, None without one."""
     made_by = f"torchkeeper {VERSION}"
     made_in = common_origin(one.facts.get("made_in") for one in taken)
-    return manifest.Manifest(made_by, made_in, tuple(listed), record.native, digest)
+    return manifest.Manifest(made_by, made_in, (), record.native, digest, listed)
 
 
 def _mega_cache(
@@ -445,24 +451,26 @@ def plan(
         if (ones := [(mega_key(one), one.entry.size) for one in taken if one.entry.kind == kind])
     ]
     mega = megacache.size_of(sections) if sections else 0
-    members = [(manifest.MEGA_CACHE, mega, True)] if mega else []
-    listed = []
+    members, listed = _Members(), Listing()
+    if mega:
+        members.add(manifest.MEGA_CACHE, mega, True)
     for one in taken:
         report.check()
         files = tuple(_planned_files(one, alone)) if one.entry.kind in FILES else ()
-        members += [(file.path, file.size, file.size > MAY_BE_BIG) for file in files]
+        for file in files:
+            members.add(file.path, file.size, file.size > MAY_BE_BIG)
         built = record.add(one.item, alone, files)
-        listed.append(_listed(one, one.entry.sha256 or "", files, built))
-    # A digest is as long as any other.
+        # A digest is as long as any other.
+        _list(listed, _listed(one, one.entry.sha256 or "", files, built))
     whole = _manifest(taken, listed, record, "0" * 64 if mega else None)
-    size = _zip([*members, (manifest.NAME, sum(map(len, whole.pieces())), False)])
+    members.add(manifest.NAME, sum(map(len, whole.pieces())), False)
     entries = [one.entry for one in taken]
     by_kind = [(kind, [one for one in entries if one.kind == kind]) for kind in KINDS]
     return Planned(
         entries=len(taken),
-        files=sum(len(one.item.files) for one in taken),
+        files=sum(one.item.count for one in taken),
         bytes=sum(entry.size for entry in entries),
-        size=size,
+        size=members.size,
         kinds=[
             OfKind(kind, len(some), sum(one.files for one in some), sum(one.size for one in some))
             for kind, some in by_kind
@@ -486,15 +494,25 @@ def _planned_files(one: Described, source: Source) -> Iterator[ListedFile]:
         yield ListedFile(bundled(one.item.kind, file.path), size, "0" * 64)
 
 
-def _zip(members: list[tuple[str, int, bool]]) -> int:
-    """The size of a zip of stored members (name, size, whether its header has room for more). Local
-    header 30 bytes, entry of the directory 46, its end 22; eight-byte numbers come on top.
+@dataclass
+class _Members:
+    """The size of a zip of stored members. Local header 30 bytes, entry of the directory 46, its
+    end 22; eight-byte numbers come on top.
     """
-    at, directory = 0, 0
-    for name, size, roomy in members:
+
+    count: int = 0
+    at: int = 0
+    directory: int = 0
+
+    def add(self, name: str, size: int, roomy: bool) -> None:
+        """roomy: whether its header has room for more."""
         length = len(name.encode())
-        big = 2 * (size > _BIG) + (at > _BIG)
-        directory += 46 + length + (4 + 8 * big if big else 0)
-        at += 30 + length + 20 * roomy + size
-    wide = len(members) > _MANY or at > _BIG or directory > _BIG
-    return at + directory + 22 + (56 + 20 if wide else 0)
+        big = 2 * (size > _BIG) + (self.at > _BIG)
+        self.directory += 46 + length + (4 + 8 * big if big else 0)
+        self.at += 30 + length + 20 * roomy + size
+        self.count += 1
+
+    @property
+    def size(self) -> int:
+        wide = self.count > _MANY or self.at > _BIG or self.directory > _BIG
+        return self.at + self.directory + 22 + (56 + 20 if wide else 0)

@@ -4,22 +4,24 @@ written once. Also which command built each object that goes into one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BufferedRandom, BytesIO
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeVar, cast
 
 from torchkeeper.artifacts import manifest, megacache
 from torchkeeper.artifacts.builds import Build, Native, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, instruction_sets, key_of
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.bundles.members import END, ENTRY, WIDE, Directory, Finder, Inflated, Member
 from torchkeeper.stores.items import CHUNK, MARK, File, Item, Raw, Source, digest_of
 from torchkeeper.stores.pouring import Progress, Take
 
@@ -33,13 +35,11 @@ if TYPE_CHECKING:
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 #: A member that may come to more than zipfile's limit for small numbers has room for large ones.
 MAY_BE_BIG = 1 << 30
-#: What stands before the name of a small member: where it is, and in the directory; and what
-#: stands after that, also of a zip that is too large or has too many members for small numbers.
-_HEADER, _ENTRY = struct.Struct("<4s5H3L2H"), struct.Struct("<4s4B4H3L5H2L")
+#: What stands before the name of a small member where it is.
+_HEADER = struct.Struct("<4s5H3L2H")
 _VERSION = 20
-_WIDE, _END = struct.Struct("<4sQ2H2L4Q4sLQL"), struct.Struct("<4s4H2LH")
-#: What zipfile raises for a damaged or unsupported member.
-ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
+#: Lines of the directory that wait to be packed: a million of them take much memory.
+_LINES = 4096
 
 Filled = TypeVar("Filled")
 
@@ -58,7 +58,10 @@ class Members:
 
     def __init__(self, stream: BufferedRandom) -> None:
         self._stream, self._at = stream, 0
-        self._lines: list[bytes] = []  # of the directory
+        # Of the directory: how many lines, how long, and those that are packed and that are not.
+        self._count = self._size = 0
+        self._packed: list[bytes] = []
+        self._lines: list[bytes] = []
 
     def add(self, name: str, size: int, fill: Callable[[Take], Filled]) -> tuple[Filled, int]:
         """A member that ``fill`` gives the bytes of, some ``size`` of them; returns what it does,
@@ -69,10 +72,10 @@ class Members:
             filled = fill(lambda data: small.append(bytes(data)))
             data = b"".join(small)
             crc, size = zlib.crc32(data), len(data)
-            header = _HEADER.pack(b"PK\3\4", _VERSION, 0, 0, 0, 33, crc, size, size, len(name), 0)
-            self._stream.write(b"".join((header, name.encode(), data)))
+            header = _small_header(name, crc, size)
+            self._stream.write(header + data)
             self._lines.append(_small_line(name, crc, size, self._at))
-            self._at += len(header) + len(name) + size
+            self._at += len(header) + size
             return filled, size
         made, roomy = info(name), size > MAY_BE_BIG
 
@@ -97,6 +100,8 @@ class Members:
 
     def mark(self) -> tuple[int, int]:
         """What ``take_back`` goes back to."""
+        if len(self._lines) >= _LINES:
+            self._pack()
         return len(self._lines), self._at
 
     def take_back(self, mark: tuple[int, int]) -> None:
@@ -107,7 +112,16 @@ class Members:
         self._stream.truncate()
 
     def close(self) -> None:
-        self._stream.write(_directory(self._lines, self._at))
+        self._pack()
+        for packed in self._packed:
+            self._stream.write(zlib.decompress(packed))
+        self._stream.write(end_of(self._count, self._size, self._at))
+
+    def _pack(self) -> None:
+        lines = b"".join(self._lines)
+        self._packed.append(zlib.compress(lines, 1))
+        self._count, self._size = self._count + len(self._lines), self._size + len(lines)
+        self._lines.clear()
 
     def _complete(self, made: zipfile.ZipInfo, roomy: bool) -> None:
         """Write a header once more, when what it says is known."""
@@ -116,7 +130,7 @@ class Members:
         self._stream.write(_members_header(made, roomy))
         self._stream.seek(end)
         made.header_offset, self._at = self._at, end
-        self._lines.append(_line(made))
+        self._lines.append(line_of(made))
 
 
 def _members_header(made: zipfile.ZipInfo, roomy: bool) -> bytes:
@@ -146,88 +160,149 @@ class Slice(Raw):
         return got
 
 
-class Member(Raw):
-    """A member of a zip whose damage is an OSError, as that of a file is."""
-
-    def __init__(self, member: IO[bytes]) -> None:
-        self._member = member
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            data = self._member.read(len(buffer))
-        except ZIP_ERRORS as e:
-            raise OSError(f"the bundle is damaged: {e}") from e
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._member.close()
-        super().close()
-
-
 # Whether a bundle is, but for its files, byte by byte what an export would have written, so that of
 # one that is signed no byte can be another: the mega-cache, which stock PyTorch may be given as it
 # is, and all that is around the files.
 
 #: Members that no entry of a manifest names.
 OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
-#: Bytes of a line of the directory before its name, and of what a large member adds.
-_LINE, _LARGE = 46, 20
 
 
-class Opened(NamedTuple):
-    """A bundle with a manifest, open for reading; signature: None where it is not signed."""
-
-    stream: BinaryIO
-    members: Mapping[str, zipfile.ZipInfo]
-    manifest: bytes
-    signature: bytes | None
+#: Characters of a name that one of ours may have.
+_MAX_NAME = 2048
+#: Of a member in front of its bytes: a magic number, flags, and the lengths of two texts after it.
+_LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 
 
-def check(
-    path: str, opened: Opened, report: Report, files: bool = False
-) -> tuple[list[zipfile.ZipInfo], int]:
-    """The members as they would be written, in their order, and where the last one ends.
+class Opened:
+    """A bundle with a manifest, open for reading.
+
+    own: those of its members that are OUR_OWN; size: bytes of all; manifest, sha256: what says what
+    is in it. Raises Problem("bundle-damaged", why=…) when made, and as ``Directory.checked``.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.own, self.size = stream, dict[str, Member](), 0
+        try:
+            self.directory = Directory(stream)
+            for one in self.directory.checked():
+                self.size += one.size
+                if one.name in OUR_OWN:
+                    self.own[one.name] = one
+        except (zipfile.BadZipFile, OSError, UnicodeDecodeError) as e:
+            why = "It is not a whole zip file, its end may be missing"
+            raise Problem("bundle-damaged", why=why) from e
+        listed = self.own.get(manifest.NAME)
+        if listed is None:
+            raise Problem("bundle-damaged", why="It has no manifest")
+        if listed.size > (manifest.MAX_SIZE if listed.as_it_is else manifest.MAX_PACKED):
+            raise Problem("bundle-damaged", why="Its manifest is too large")
+        self.manifest, self.sha256 = self.read(listed)
+
+    @property
+    def signed(self) -> bool:
+        return manifest.SIGNATURE in self.own
+
+    def read(self, one: Member) -> tuple[BinaryIO, str]:
+        """All of a member that is not too large, and its sha256."""
+        name, found, crc, size = one.name, hashlib.sha256(), 0, 0
+        header = os.pread(self.stream.fileno(), header_of(name), one.offset)
+        part = Slice(self.stream, start_of(header, name, one.offset), one.packed)
+        try:
+            stream = part if one.as_it_is else BytesIO(inflated(part).read(one.size + 1))
+            while data := stream.read(CHUNK):
+                found.update(data)
+                crc, size = zlib.crc32(data, crc), size + len(data)
+        except OSError as e:
+            raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
+        if (crc, size) != (one.crc, one.size):
+            raise Problem("bundle-damaged", why=f"{name} cannot be read (it is damaged)")
+        stream.seek(0)
+        return cast(BinaryIO, stream), found.hexdigest()
+
+
+def inflated(part: Slice) -> BinaryIO:
+    """What is packed in a part of a file."""
+    return cast(BinaryIO, io.BufferedReader(Inflated(part), CHUNK))
+
+
+def header_of(name: str) -> int:
+    """Bytes that the header of a member of a name has, or more."""
+    return 30 + min(len(name) * 4, _MAX_NAME)
+
+
+def start_of(header: bytes, name: str, offset: int) -> int:
+    """Where in the file the bytes of a member start whose header is at an offset. Raises
+    Problem("bundle-damaged") where that is not the header of a member of this name.
+    """
+    if len(header) >= 30:
+        magic, flags, length, extra = _LOCAL_HEADER.unpack_from(header)
+        code = "utf-8" if flags & 0x800 or name.isascii() else "cp437"
+        if magic == b"PK\x03\x04" and header[30 : 30 + length] == name.encode(code, "replace"):
+            return offset + 30 + int(length) + int(extra)
+    raise Problem("bundle-damaged", why=f"{name} cannot be read")
+
+
+def check(path: str, opened: Opened, report: Report, files: bool = False) -> None:
+    """See that the members, their order and the directory are as they would be written.
 
     files: whether files are read, too, and their sha256 compared; the mega-cache always is. Raises
     Problem("bundle-altered", file=…, part=…), where part names the entry that is another,
     Problem("bundle-more", file=…, part=…), and as ``manifest.begin``.
     """
-    stream, members, listed, _ = opened
-    promised, mega_cache = _promised(path, listed, report)
-    sizes = (one.file_size for name, one in members.items()
-             if name == manifest.MEGA_CACHE or (files and name in promised))  # fmt: skip
-    done = Progress(report, sum(sizes))
-    found: list[zipfile.ZipInfo] = []
+    stream, directory, listed = opened.stream, opened.directory, opened.manifest
+    try:
+        said = manifest.begin(listed)
+        promised = Finder((x.path, x.sha256) for entry in said.entries for x in entry.files)
+        _check(path, opened, report, files, said.mega_cache, promised)
+        for _ in promised.rest():
+            report.check()  # what is damaged in the manifest is to be told
+    except Problem as problem:
+        problem.params.setdefault("file", path)
+        if problem.code == "bundle-altered":
+            problem.params["part"] = _named(str(problem.params["part"]), listed, report)
+        raise
+    size = directory.end - directory.start
+    expected = end_of(directory.count, size, directory.start)
+    if os.pread(stream.fileno(), len(expected) + 1, directory.end) != expected:
+        raise Problem("bundle-altered", file=path, part="the directory at its end")
+
+
+def _check(
+    path: str, opened: Opened, report: Report, files: bool, mega: str | None, promised: Finder[str]
+) -> None:
+    stream, directory = opened.stream, opened.directory
+    done = Progress(report, opened.size)
+    lines = io.BufferedReader(Slice(stream, directory.start, directory.end), CHUNK)
     end = 0
-    for one in sorted(members.values(), key=lambda one: one.header_offset):
+    for one in directory:
         report.check()
-        name = one.filename
-        if name not in promised and name not in OUR_OWN:
-            raise Problem("bundle-more", file=path, part=name[:200])
-        header = _header(stream, one) if one.header_offset == end else None
-        if header is None:
-            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
-        written, size = header
-        part = Slice(stream, end + size, one.file_size)
+        name, sha256 = one.name, mega
+        if name not in OUR_OWN:
+            sha256 = promised.take(name)
+            if sha256 is None:
+                raise Problem("bundle-more", file=path, part=name[:200])
+        found = as_written(stream, one) if one.offset == end else None
+        if found is None:
+            raise Problem("bundle-altered", part=name)
+        size, line = found
+        part = Slice(stream, end + size, one.size)
         if name == manifest.MEGA_CACHE:
-            if mega_cache != _digest(part, done):
-                named = altered(io.BufferedReader(part, CHUNK), listed, report)
-                raise Problem("bundle-altered", file=path, part=named or name)
-        elif files and name not in OUR_OWN and promised[name] != _digest(part, done):
-            raise Problem("bundle-altered", file=path, part=_named(name, listed, report))
-        found.append(written)
-        end += size + one.file_size
+            if mega != _digest(part, done):
+                stream_ = io.BufferedReader(part, CHUNK)
+                named = altered(cast(BinaryIO, stream_), opened.manifest, report)
+                raise Problem("bundle-altered", part=named or name)
+        elif files and name not in OUR_OWN and sha256 != _digest(part, done):
+            raise Problem("bundle-altered", part=name)
+        if lines.read(len(line)) != line:
+            raise Problem("bundle-altered", part=name)
+        end += size + one.size
     done.end()
-    expected = directory(found, end)
-    there = os.pread(stream.fileno(), len(expected) + 1, end)
-    if there != expected:
-        named = _differing(there, expected, found)
-        raise Problem("bundle-altered", file=path, part=_named(named, listed, report))
-    return found, end
+    if end != directory.start:
+        raise Problem("bundle-altered", part="the directory at its end")
 
 
-def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
+def altered(stream: BinaryIO, listed: BinaryIO, report: Report) -> str | None:
     """The first artifact of a mega-cache that is not as promised, as ``kind key``, or None."""
     keys: dict[tuple[str, str, str], str] = {}
     for entry in manifest.begin(listed).entries:
@@ -258,15 +333,15 @@ def altered(stream: BinaryIO, listed: bytes, report: Report) -> str | None:
     return next(iter(left.values()), None)
 
 
-def _digest(part: Slice, done: Progress) -> bytes:
+def _digest(part: Slice, done: Progress) -> str:
     found = hashlib.sha256()
     while data := part.read(CHUNK):
         found.update(data)
         done.add(len(data))
-    return found.digest()
+    return found.hexdigest()
 
 
-def _named(name: str, listed: bytes, report: Report) -> str:
+def _named(name: str, listed: BinaryIO, report: Report) -> str:
     """A member, with the kind and key of the entry that it is a file of, if there is one."""
     for entry in manifest.begin(listed).entries if name.startswith(manifest.FILES) else ():
         report.check()
@@ -275,79 +350,60 @@ def _named(name: str, listed: bytes, report: Report) -> str:
     return name[:200]
 
 
-def directory(members: Sequence[zipfile.ZipInfo], start: int) -> bytes:
-    """The directory of a zip, with all that follows, for members that end at ``start``."""
-    return _directory(list(map(_line, members)), start)
-
-
-def _directory(lines: Sequence[bytes], start: int) -> bytes:
-    count, size, wide = len(lines), sum(map(len, lines)), b""
+def end_of(count: int, size: int, start: int) -> bytes:
+    """What stands after the directory of a zip that has so many lines, and so many bytes from
+    ``start`` on.
+    """
+    wide = b""
     if count > zipfile.ZIP_FILECOUNT_LIMIT or max(start, size) > zipfile.ZIP64_LIMIT:
         whole = (44, 45, 45, 0, 0, count, count, size, start)
-        wide = _WIDE.pack(b"PK\6\6", *whole, b"PK\6\7", 0, start + size, 1)
+        wide = WIDE.pack(b"PK\6\6", *whole, b"PK\6\7", 0, start + size, 1)
         count, size, start = min(count, 0xFFFF), min(size, 0xFFFFFFFF), min(start, 0xFFFFFFFF)
-    end = _END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0)
-    return b"".join((*lines, wide, end))
+    return wide + END.pack(b"PK\5\6", 0, 0, count, count, size, start, 0)
 
 
-def _line(made: zipfile.ZipInfo) -> bytes:
+def line_of(made: zipfile.ZipInfo) -> bytes:
+    """The line of a member in the directory."""
     name, most = made.filename, max(made.header_offset, made.file_size)
     if name.isascii() and most <= zipfile.ZIP64_LIMIT and made.extract_version == _VERSION:
         return _small_line(name, made.CRC, made.file_size, made.header_offset)
     alone = BytesIO()
     with zipfile.ZipFile(alone, "w") as archive:
         archive.filelist.append(made)
-    return alone.getvalue()[: -_END.size]
+    return alone.getvalue()[: -END.size]
 
 
 def _small_line(name: str, crc: int, size: int, at: int) -> bytes:
     head = (b"PK\1\2", _VERSION, 3, _VERSION, 0, 0, 0, 0, 33, crc, size, size, len(name))
-    return _ENTRY.pack(*head, 0, 0, 0, 0, 0o644 << 16, at) + name.encode()
+    return ENTRY.pack(*head, 0, 0, 0, 0, 0o644 << 16, at) + name.encode()
 
 
-def _header(stream: BinaryIO, one: zipfile.ZipInfo) -> tuple[zipfile.ZipInfo, int] | None:
-    """A member as it is written here, and how long its header is; None where the header
-    that is there is another. Small members and large ones have different ones.
+def _small_header(name: str, crc: int, size: int) -> bytes:
+    head = (b"PK\3\4", _VERSION, 0, 0, 0, 33, crc, size, size, len(name), 0)
+    return _HEADER.pack(*head) + name.encode()
+
+
+def as_written(stream: BinaryIO, one: Member) -> tuple[int, bytes] | None:
+    """How long the header of a member is, and its line, as it is written here; None where the
+    header that is there is another. Small members and large ones have different ones.
     """
-    for roomy in (False, True):
-        made = info(one.filename)
-        made.CRC, made.file_size, made.compress_size = one.CRC, one.file_size, one.file_size
-        made.header_offset = one.header_offset
-        try:
-            expected = made.FileHeader(roomy)
-        except zipfile.LargeZipFile:
-            continue
-        if os.pread(stream.fileno(), len(expected), one.header_offset) == expected:
-            return made, len(expected)
+    there = os.pread(stream.fileno(), 128 + len(one.name) * 4, one.offset)
+    for header, line in _written(one):
+        if there.startswith(header):
+            return len(header), line
     return None
 
 
-def _promised(path: str, listed: bytes, report: Report) -> tuple[dict[str, bytes], bytes | None]:
-    """The sha256 of the members that a manifest names, and of the mega-cache."""
-    try:
-        digests: dict[str, bytes] = {}
-        said = manifest.begin(listed)
-        for entry in said.entries:
-            report.check()
-            digests |= {file.path: bytes.fromhex(file.sha256) for file in entry.files}
-    except Problem as problem:
-        problem.params.setdefault("file", path)
-        raise
-    return digests, bytes.fromhex(said.mega_cache) if said.mega_cache else None
-
-
-def _differing(there: bytes, expected: bytes, members: Sequence[zipfile.ZipInfo]) -> str:
-    """The member whose line in the directory is another, if it is one's."""
-    pairs = enumerate(zip(there, expected, strict=False))
-    at = next((number for number, (a, b) in pairs if a != b), len(expected))
-    end = 0
-    for one in members:
-        end += _LINE + len(one.filename.encode())
-        if one.header_offset > zipfile.ZIP64_LIMIT or one.file_size > zipfile.ZIP64_LIMIT:
-            end += _LARGE
-        if at < end:
-            return one.filename
-    return "the directory at its end"
+def _written(one: Member) -> Iterator[tuple[bytes, bytes]]:
+    if one.name.isascii() and max(one.offset, one.size) <= zipfile.ZIP64_LIMIT:
+        header = _small_header(one.name, one.crc, one.size)
+        yield header, _small_line(one.name, one.crc, one.size, one.offset)
+    for roomy in (False, True):
+        made = info(one.name)
+        made.CRC, made.file_size, made.compress_size = one.crc, one.size, one.size
+        made.header_offset = one.offset
+        with contextlib.suppress(zipfile.LargeZipFile):
+            yield made.FileHeader(roomy), line_of(made)
 
 
 # Which command built each object: an environment tells every command that its PyTorch builds CPU

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import binascii
 import contextlib
-import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from typing import IO, BinaryIO
 
@@ -25,8 +23,8 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.stores.atomic import AtomicFile
 from torchkeeper.stores.bundles import parts
-from torchkeeper.stores.bundles.bundle import Bundle, check_size, members_of, open_file
-from torchkeeper.stores.bundles.parts import ZIP_ERRORS, info
+from torchkeeper.stores.bundles.bundle import Bundle, open_file
+from torchkeeper.stores.bundles.parts import info
 from torchkeeper.stores.folders.locks import remove_leftovers
 from torchkeeper.stores.items import CHUNK
 from torchkeeper.stores.pouring import Progress
@@ -47,14 +45,15 @@ def signature_of(path: str, signers: str | None, report: Report) -> Signature:
     signed. Each byte of that is read for it, and of one that is not signed none but the manifest.
     """
     with _opened(path) as opened:
-        digest = hashlib.sha256(opened.manifest).hexdigest() if opened else ""
-        if opened is None or opened.signature is None:
+        digest = opened.sha256 if opened else ""
+        if opened is None or not opened.signed:
             return Signature("none", None, None, None, digest)
+        signature = _signature_in(path, opened)
         try:
-            blob = sshsig.public_key(opened.signature)
+            blob = sshsig.public_key(signature)
         except ValueError as e:
             raise Problem("signature-wrong", file=path, why=str(e)) from e
-        status, signer = _asked(path, opened, signers)
+        status, signer = _asked(path, opened, signature, signers)
         parts.check(path, opened, report, files=True)
         return Signature(status, signer, sshsig.line_of(blob), sshsig.fingerprint(blob), digest)
 
@@ -91,9 +90,8 @@ def copy_manifest(path: str, target: str, report: Report) -> str:
             raise Problem("not-a-bundle", file=path)
         parts.check(path, opened, report, files=True)
         # In a folder of its own, which goes when it is signed.
-        with open(target, "xb") as out:
-            out.write(opened.manifest)
-        return hashlib.sha256(opened.manifest).hexdigest()
+        _write_manifest(opened, target)
+        return opened.sha256
 
 
 def attach(
@@ -113,11 +111,15 @@ def attach(
     with _opened(path) as opened:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
-        if hashlib.sha256(opened.manifest).hexdigest() != digest:
+        if opened.sha256 != digest:
             raise Problem("bundle-changed", file=target)
-        members, end = parts.check(path, opened, report)
-        if members[-1].filename == manifest.SIGNATURE:
-            end = members.pop().header_offset
+        parts.check(path, opened, report)
+        directory, end = opened.directory, opened.directory.start
+        lines, count = directory.end - end, directory.count
+        before = opened.own.get(manifest.SIGNATURE)
+        found = parts.as_written(opened.stream, before) if before else None
+        if before and found and before.offset + found[0] + before.size == end:
+            end, lines, count = before.offset, lines - len(found[1]), count - 1
         remove_leftovers(os.path.dirname(target) or ".", report)
         try:
             with AtomicFile(target, os.fstat(opened.stream.fileno()).st_mode & 0o777) as made:
@@ -126,7 +128,11 @@ def attach(
                 added.CRC, added.file_size = binascii.crc32(signature), len(signature)
                 added.compress_size, added.header_offset = added.file_size, end
                 made.stream.write(added.FileHeader(False) + signature)
-                made.stream.write(parts.directory([*members, added], made.stream.tell()))
+                start, line = made.stream.tell(), parts.line_of(added)
+                shutil.copyfileobj(
+                    parts.Slice(opened.stream, directory.start, lines), made.stream, CHUNK
+                )
+                made.stream.write(line + parts.end_of(count + 1, lines + len(line), start))
                 made.commit(replace)
         except FileExistsError:
             raise Problem("output-exists", file=target) from None
@@ -155,57 +161,69 @@ def _opened(path: str) -> Iterator[parts.Opened | None]:
         if head[:2] != b"PK":
             raise Problem("not-a-bundle", file=path)
         try:
-            with zipfile.ZipFile(stream) as archive:
-                members = members_of(archive)
-                listed, signed = members.get(manifest.NAME), members.get(manifest.SIGNATURE)
-                if listed is None:
-                    raise Problem("bundle-damaged", file=path, why="It has no manifest")
-                check_size(listed)
-                for name, one in members.items():
-                    # One that no manifest has to be read for: where it was that of a signature,
-                    # nobody is to hear that there is none.
-                    ours = name in parts.OUR_OWN or name.startswith(manifest.FILES)
-                    if not ours and not (name.endswith("/") and not one.file_size):
-                        raise Problem("bundle-more", file=path, part=name[:200])
-                if signed is not None and signed.file_size > sshsig.MAX_SIZE:
-                    raise Problem("signature-wrong", file=path, why="It is too large for one")
-                whole = archive.read(listed)
-                signature = None if signed is None else archive.read(signed)
+            opened = parts.Opened(stream)
+            for one in opened.directory:
+                # One that no manifest has to be read for: where it was that of a signature,
+                # nobody is to hear that there is none.
+                name = one.name
+                ours = name in parts.OUR_OWN or name.startswith(manifest.FILES)
+                if not ours and not (name.endswith("/") and not one.size):
+                    raise Problem("bundle-more", part=name[:200])
         except Problem as problem:
             problem.params.setdefault("file", path)
             raise
-        except ZIP_ERRORS as e:
-            raise Problem("bundle-damaged", file=path, why=f"It cannot be read ({e})") from e
-        yield parts.Opened(stream, members, whole, signature)
+        yield opened
 
 
-def _asked(path: str, opened: parts.Opened, signers: str | None) -> tuple[str, str | None]:
+def _write_manifest(opened: parts.Opened, path: str) -> None:
+    with open(path, "xb") as out:
+        opened.manifest.seek(0)
+        shutil.copyfileobj(opened.manifest, out, CHUNK)
+
+
+def _signature_in(path: str, opened: parts.Opened) -> bytes:
+    one = opened.own[manifest.SIGNATURE]
+    if one.size > sshsig.MAX_SIZE:
+        raise Problem("signature-wrong", file=path, why="It is too large for one")
+    try:
+        return opened.read(one)[0].read()
+    except Problem as problem:
+        raise Problem(problem.code, file=path, **problem.params) from problem
+
+
+def _asked(
+    path: str, opened: parts.Opened, signature: bytes, signers: str | None
+) -> tuple[str, str | None]:
     """The status of a signature and its signer, as ssh-keygen sees them."""
     program = shutil.which("ssh-keygen")
     if program is None:
         return "unchecked", None
     with tempfile.TemporaryDirectory(prefix="torchkeeper-signature-") as folder:
-        file = os.path.join(folder, "signature")
+        file, listed = os.path.join(folder, "signature"), os.path.join(folder, "manifest")
         with open(file, "xb") as out:
-            out.write(opened.signature or b"")
+            out.write(signature)
+        _write_manifest(opened, listed)
 
-        def asked(how: str, *more: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        def asked(
+            how: str, *more: str, data: str = os.devnull
+        ) -> subprocess.CompletedProcess[bytes]:
             command = [program, "-Y", how, "-s", file, *more]
             try:
-                return subprocess.run(
-                    command, input=data, capture_output=True, check=False, timeout=_PATIENCE
-                )
+                with open(data, "rb") as stdin:
+                    return subprocess.run(
+                        command, stdin=stdin, capture_output=True, check=False, timeout=_PATIENCE
+                    )
             except (OSError, subprocess.TimeoutExpired) as e:
                 why = "ssh-keygen could not check it"
                 raise Problem("signature-wrong", file=path, why=why) from e
 
-        if asked("check-novalidate", "-n", sshsig.NAMESPACE, data=opened.manifest).returncode:
+        if asked("check-novalidate", "-n", sshsig.NAMESPACE, data=listed).returncode:
             raise Problem("signature-wrong", file=path, why="It is not one of this manifest")
         if signers is None or not os.path.exists(signers):
             return "unknown", None
         named = asked("find-principals", "-f", signers)
         for name in named.stdout.decode("utf-8", "replace").splitlines():
             more = ("-f", signers, "-I", name, "-n", sshsig.NAMESPACE)
-            if asked("verify", *more, data=opened.manifest).returncode == 0:
+            if asked("verify", *more, data=listed).returncode == 0:
                 return "trusted", name
         return "unknown", None

@@ -387,7 +387,7 @@ class _Placer:
             if plan.listed:
                 self.arrive()
         except (Problem, Lost) as e:
-            take_back(self._root, self._journal.steps[mark:])
+            take_back(self._root, self._journal.steps.since(mark))
             for path in written.files if written and written.folder else ():
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)

@@ -21,7 +21,8 @@ import pwd
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Reversible, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -207,6 +208,8 @@ _LARGEST = 1 << 30
 #: More than what there is of a first line that was cut off while it was written.
 _FIRST = 1 << 16
 _DONE = ["done"]
+#: Bytes of steps that are packed at a time, about.
+_PACKED = 1 << 18
 _NAME = re.compile(re.escape(JOURNAL) + r"[0-9]+-[0-9]+-[0-9a-f]{6}\.jsonl")
 #: Permissions of one that its process has left behind: that says so even where there is no room.
 _LEFT = 0o400
@@ -230,6 +233,36 @@ def _begin() -> str:
     return f"{JOURNAL}{os.geteuid()}-"
 
 
+class Steps:
+    """Steps that were noted, packed: an import of a million files notes a gigabyte of objects."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._packed: list[bytes] = []
+        self._last, self._size = list[bytes](), 0
+
+    def add(self, count: int, lines: bytes) -> None:
+        self._count, self._size = self._count + count, self._size + len(lines)
+        self._last.append(lines)
+        if self._size >= _PACKED:
+            self._packed.append(zlib.compress(b"".join(self._last), 1))
+            self._last, self._size = [], 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.since(0))
+
+    def __reversed__(self) -> Iterator[Step]:
+        some = itertools.chain(reversed(self._last), map(zlib.decompress, reversed(self._packed)))
+        return (json.loads(line) for lines in some for line in reversed(lines.splitlines()))
+
+    def since(self, mark: int) -> list[Step]:
+        """The last of them, from one on, in order."""
+        return [*itertools.islice(reversed(self), self._count - mark)][::-1]
+
+
 class Journal:
     """The journal of an operation. ``about`` is said in its first line; the file is there from the
     first step on. ``report`` hears, as ``unproven``, where no record of it can be kept. steps:
@@ -237,7 +270,7 @@ class Journal:
     """
 
     def __init__(self, root: str, what: str, report: Report | None = None, **about: object) -> None:
-        self.steps: list[Step] = []
+        self.steps = Steps()
         #: What the names of temporary files of the operation have in common.
         self.id = os.urandom(3).hex()
         self._numbers = itertools.count(int.from_bytes(os.urandom(3), "big"))
@@ -296,8 +329,9 @@ class Journal:
     def note(self, *steps: Step) -> None:
         """Write down what is done next: it outlives this process, after ``sync`` a power cut."""
         handle = self.open()
-        self.steps += steps
-        _write(handle, _lines(steps))
+        lines = _lines(steps)
+        self.steps.add(len(steps), lines)
+        _write(handle, lines)
 
     def sync(self) -> None:
         """Have all of it on the disk."""
@@ -472,7 +506,7 @@ def _stamp(at: os.stat_result) -> list[int]:
     return [at.st_ino, *([] if stat.S_ISDIR(at.st_mode) else [at.st_size, at.st_mtime_ns])]
 
 
-def take_back(root: str, steps: Sequence[Step], report: Report | None = None) -> int:
+def take_back(root: str, steps: Reversible[Step], report: Report | None = None) -> int:
     """Take steps back that were taken or were about to be, the last first; returns how many files
     that were in their place are gone. ``report`` hears how many steps are taken back, of how many.
 
@@ -483,7 +517,7 @@ def take_back(root: str, steps: Sequence[Step], report: Report | None = None) ->
     from concurrent.futures import ThreadPoolExecutor
 
     gone, done = 0, 0
-    kept = {step[1] for step in steps if step[0] == "there" and len(step) == 2}
+    kept = {step[1] for step in reversed(steps) if step[0] == "there" and len(step) == 2}
     todo = [step for step in reversed(steps) if step[0] in _UNDO]
     with Inside(root) as inside, ThreadPoolExecutor(_AT_ONCE) as pool:
 
@@ -523,11 +557,11 @@ def _alike(steps: Sequence[Step]) -> Iterator[list[Step]]:
             yield some
 
 
-def remaining(root: str, steps: Sequence[Step]) -> int:
+def remaining(root: str, steps: Reversible[Step]) -> int:
     """How many of the files that steps have placed have something in their place."""
     count = 0
     with Inside(root) as inside:
-        for step in steps:
+        for step in reversed(steps):
             with contextlib.suppress(ValueError, TypeError, AttributeError, IndexError):
                 if step[0] == "file" and step[4] is None:
                     count += inside.is_file(_path(step[2]))
@@ -538,7 +572,7 @@ def remaining(root: str, steps: Sequence[Step]) -> int:
     return count
 
 
-def settle(root: str, steps: Sequence[Step]) -> None:
+def settle(root: str, steps: Reversible[Step]) -> None:
     """Keep what was placed; what had to give way goes, and folders that were made for nothing."""
     with Inside(root) as inside:
         for step in reversed(steps):

@@ -27,7 +27,7 @@ from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, is_group
+from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, files_of, is_group
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
