@@ -66,24 +66,26 @@ class OnDisk:
         self.add(files_of(items))
 
     def __contains__(self, inode: tuple[int, int]) -> bool:
-        number = inode[0] << 64 | inode[1]
-        return bool(self._seen.get(number >> 6, 0) >> (number & 63) & 1)
+        bits = self._seen.get(inode[0] << 64 | inode[1] >> 6, 0)
+        return bool(bits >> (inode[1] & 63) & 1)
 
-    def add(self, files: Iterable[File]) -> None:
+    def add(self, files: Iterable[File]) -> int:
+        """Count more; how many of them were met for the first time, by whatever name."""
+        seen, paths, new = self._seen, self._paths, 0
         for file in files:
             self.files += 1
-            if self.is_new(file):
-                self.bytes += file[3]
-
-    def is_new(self, file: File) -> bool:
-        """Whether it is met for the first time, by whatever name."""
-        if inode := file[4]:
-            number = inode[0] << 64 | inode[1]
-            bits, bit = self._seen.get(number >> 6, 0), 1 << (number & 63)
-            self._seen[number >> 6] = bits | bit
-            return not bits & bit
-        new = file[0] not in self._paths
-        self._paths.add(file[0])
+            if inode := file[4]:
+                block, bit = inode[0] << 64 | inode[1] >> 6, 1 << (inode[1] & 63)
+                bits = seen.get(block, 0)
+                if bits & bit:
+                    continue
+                seen[block] = bits | bit
+            elif file[0] in paths:
+                continue
+            else:
+                paths.add(file[0])
+            self.bytes += file[3]
+            new += 1
         return new
 
 
@@ -129,6 +131,11 @@ class Item:
         return {file[0].rpartition("/")[0] for file in self.files}
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its files, each after a slash."""
+        return tuple([f"/{file.name}" for file in self.files])
+
+    @property
     def list_path(self) -> str:
         """The path of the list that it is an item of, if it is of one."""
         return self.path.partition(MARK)[0]
@@ -161,10 +168,15 @@ class Packed(Item):
         if name != "files":
             raise AttributeError(name)
         about = zip(self._names, NUMBERS.iter_unpack(self._numbers), strict=True)
-        files = [file_of(self.path + one, numbers) for one, numbers in about]
+        path = self.path
+        # As file_of does, in half the time.
+        files = [
+            _new(File, (path + one, size, at, taken, (device, inode), mode, regular, None, None))
+            for one, (size, at, taken, device, inode, mode, regular) in about
+        ]
         for number, one in enumerate(self._hashed):
-            at, digest = self._names.index(one), self._digests[number * 32 :][:32]
-            files[at] = files[at]._replace(sha256=digest.hex())
+            index, digest = self._names.index(one), self._digests[number * 32 :][:32]
+            files[index] = files[index]._replace(sha256=digest.hex())
         return files
 
     @property
@@ -178,6 +190,10 @@ class Packed(Item):
     @property
     def size(self) -> int:
         return sum([numbers[0] for numbers in self._each.iter_unpack(self._numbers)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._names
 
 
 def packed(items: Iterable[Item]) -> Iterator[Item]:
@@ -210,7 +226,7 @@ class Stowed(Packed):
 
     __slots__ = ("_start",)
     _each = struct.Struct("<qq32s")
-    folders = Item.folders
+    folders, names = Item.folders, Item.names
 
     def __init__(self, item: Item, start: int) -> None:
         self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look

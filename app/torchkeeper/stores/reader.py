@@ -63,7 +63,7 @@ class Budget:
         for file in item.files:
             if file.inode is None:
                 self.brings(file.size)
-            elif self._seen.is_new(file):
+            elif self._seen.add([file]):
                 self.brings(held(file, source))
         self.left -= ENTRY
 

@@ -64,8 +64,8 @@ class OtherMounts:
             self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
                 self._files = OnDisk(self._items)
-                names = {f[0].rpartition("/")[2] for i in self._items for f in i.files}
-                self._names = set(map(os.fsencode, names))
+                several = {item.names for item in self._items}
+                self._names = {os.fsencode(one[1:]) for names in several for one in names}
                 self._above = set(_line(self._root))
         return self._foreign[pid]
 

@@ -586,7 +586,7 @@ def restore(
         number = back.files
         # Lists last: PyTorch takes none of one of which a library is missing.
         for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):
-            if _has_all(item, paths):
+            if paths.issuperset([file[0] for file in item.files]):
                 continue
             try:
                 back.add(_restore_item(inside, bin_, item, folders, paths, left))
@@ -604,17 +604,13 @@ def restore(
             discard(bin_)
         if back.files or paths or not items:
             folders.restore_times(inside, touched)
-    stays = {id(item) for item in rest if not _has_all(item, paths)}
+    stays = {id(x) for x in rest if not paths.issuperset([file[0] for file in x.files])}
     items = [item for item in items if id(item) not in stays]
     done.counts, done.files = tally(item.kind for item in items), back.files
     done.bytes = back.bytes
     if told is not None:
         told(items)
     return done, full
-
-
-def _has_all(item: Item, paths: set[str]) -> bool:
-    return all(file[0] in paths for file in item.files)
 
 
 def _restore_item(
