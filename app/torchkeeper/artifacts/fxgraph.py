@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts import code, inert
+from torchkeeper.artifacts import code, inert, naming
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -26,6 +26,8 @@ _FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
 MAX_FACTORS = 20_000
 #: Characters of a hash that tell factors apart, and inputs of which they are kept.
 _PRINT, _MAX_PRINTS = 10, 100
+#: Lines of code whose stacks are looked at.
+_MAX_LINES = 1000
 #: Factors that a program's own graph decides, whatever its settings; or the beginning of those.
 _OF_GRAPH = (
     "gm", "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]",
@@ -38,7 +40,6 @@ _OF_GRAPH_TOO = (
     "user_defined_triton_source",
 )
 
-_FILE = re.compile(r"# File: (.{1,400}?):(\d+) in ([\w.<>]{1,200}), code: ?(.{0,200})")
 _ORIGINAL = re.compile(r"Original ATen: \[([^\]\n]{0,4000})\]")
 _CALL = re.compile(r"torch\.ops\.\w+\.(\w+)")
 #: A fused kernel is named after the ops in it; a digit tells it from others alike.
@@ -55,8 +56,6 @@ _WORD = re.compile(
 )
 _SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
 
-#: Frames of torch's own wrappers, which say nothing about the user's program.
-_WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_call_impl"})
 #: Ops that only move or convert values.
 PLUMBING = frozenset(
     {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
@@ -97,7 +96,10 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     kwargs = state.get("fx_kwargs")
     backward = isinstance(kwargs, dict) and kwargs.get("is_backward") is True
     ops = main_ops(source, graph or runnable)
-    found = function(graph)
+    lines = state.get("cache_linemap")
+    stacks = (inert.texts(one) for one in (lines if isinstance(lines, list) else [])[:_MAX_LINES])
+    # Where it is told for a line of its code, with all callers; else in the graph, without.
+    found = naming.function(next((one[0] for one in stacks if one), ""), graph)
     factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
     torch, cuda = _first(_VERSION, runnable), _first(_CUDA, runnable)
     # What torch calls "cuda" was a GPU of AMD's: by the kernels, the system that its key is made of
@@ -112,7 +114,7 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     names, every = code.names(source)
     counts = [value.strip() for _, name, value in factors if name == "cpp_runtime_thread_count"]
     facts: Facts = {
-        "name": title(found, ops, "backward" if backward else None),
+        "name": naming.title(found, naming.inputs(factors), ops, "backward" if backward else None),
         "torch": torch,
         "device": ",".join(devices) or None,
         "compile_s": inert.seconds(state.get("_time_taken_ns")),
@@ -166,7 +168,6 @@ def aot_facts(data: bytes, full: bool) -> Facts:
     taken = [time for time in times if time is not None]
     direction = "forward and backward" if halves[1] else None
     found: Facts = {
-        "name": title(function(forward), main_ops("", forward), direction),
         "direction": direction,
         "compile_s": sum(taken) if taken else None,
         "fx_keys": [key for key in keys if isinstance(key, str)],
@@ -178,6 +179,8 @@ def aot_facts(data: bytes, full: bool) -> Facts:
         for half, info in zip(halves, infos, strict=True)
         if half
     ]
+    ops, given = main_ops("", forward), naming.inputs(factors[0] if factors else [])
+    found["name"] = naming.title(naming.function(forward), given, ops, direction)
     found["group"] = group(factors)
     found["prints"] = prints(factors)
     for half in halves:
@@ -249,17 +252,6 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return match[1] if match else None
 
 
-def function(graph: str) -> tuple[str, str] | None:
-    """The user's function that a graph came from, and ``file:line``; None where none of the
-    comments ``# File: … in …`` tells, which torch/fx/graph.py writes into readable graphs.
-    """
-    for match in _FILE.finditer(graph):
-        path, line, name = match[1], match[2], match[3]
-        if name not in _WRAPPERS and "/site-packages/torch/" not in path:
-            return name, f"{path.rpartition('/')[2]}:{line}"
-    return None
-
-
 def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
     """The ops by which a person knows a graph: heavy ones first, no plumbing. Original ATen names
     from the comments in generated code (torch/_inductor/utils.py, get_kernel_metadata) and the
@@ -283,11 +275,3 @@ def short_op(op: str) -> str:
     if "scaled_dot_product" in op:
         return "attention_backward" if op.endswith("backward") else "attention"
     return op.strip("_") if op not in PLUMBING else op
-
-
-def title(found: tuple[str, str] | None, ops: list[str], direction: str | None) -> str | None:
-    """One line for a graph: ``forward: addmm, gelu (backward)``."""
-    if not found and not ops:
-        return None
-    line = ": ".join(filter(None, (found[0] if found else "", ", ".join(ops))))
-    return f"{line} ({direction})" if direction else line
