@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.artifacts.test_facts import payloads, read
-from torchkeeper.artifacts import naming
+from torchkeeper.artifacts import fxgraph
 
 #: What PyTorch keeps of a line of code: where models of Hugging Face come through decorators.
 DECORATED = (
@@ -22,10 +22,14 @@ DECORATED = (
     '  File "/site-packages/transformers/models/bert/modeling_bert.py", line 105, in forward\n'
     "    embeddings = embeddings + position_embeddings\n"
 )
-_TENSOR = "TensorMetadata(dtype=torch.{}, shape=torch.Size([{}]), stride=(1,), layout=torch.strided)"
+_TENSOR = (
+    "TensorMetadata(dtype=torch.{}, shape=torch.Size([{}]), stride=(1,), layout=torch.strided)"
+)
 
 
-def factors(*inputs: str, gm: str = "", static: str = "[]", backward: bool = False) -> naming.Lines:
+def factors(
+    *inputs: str, gm: str = "", static: str = "[]", backward: bool = False
+) -> list[tuple[str, str, str]]:
     kinds = {"fx_kwargs[static_input_idxs]": static, "fx_kwargs[is_backward]": str(backward)}
     lines = [("h", "gm", gm), *(("h", name, value) for name, value in kinds.items())]
     return lines + [("h", f"example_inputs[{n}]", text) for n, text in enumerate(inputs)]
@@ -57,20 +61,20 @@ def tensor(dtype: str, sizes: str) -> str:
 def test_the_function_is_the_users(
     text: str, function: tuple[str, str] | None, called: str
 ) -> None:
-    assert naming.function("", text) == function
-    assert naming.called(naming.function("", text)) == called
+    assert fxgraph.function("", text) == function
+    assert fxgraph.called(fxgraph.function("", text)) == called
 
 
 def test_inputs_are_those_that_are_no_parameters() -> None:
     weight, x = tensor("float32", "64, 64"), tensor("bfloat16", "s77, 64")
-    assert naming.inputs(factors(weight, x, static="[0]")) == "bf16[s77, 64]"
-    assert naming.inputs(factors(x, "s77", x, tensor("int64", ""))) == "bf16[s77, 64] ×2, i64[]"
+    assert fxgraph.inputs(factors(weight, x, static="[0]")) == "bf16[s77, 64]"
+    assert fxgraph.inputs(factors(x, "s77", x, tensor("int64", ""))) == "bf16[s77, 64] ×2, i64[]"
     # Of an optimizer, all are parameters.
-    assert naming.inputs(factors(weight, weight, static="[0, 1]")) == "f32[64, 64] ×2"
+    assert fxgraph.inputs(factors(weight, weight, static="[0, 1]")) == "f32[64, 64] ×2"
     many = [tensor(kind, "2") for kind in ("bool", "uint8", "complex64", "float8_e4m3fn")]
-    assert naming.inputs(factors(*many)) == "bool[2], u8[2], c64[2], …"
-    assert naming.inputs([]) == ""
-    assert naming.inputs(factors(tensor("float32", "\x1b[31m"))) == ""
+    assert fxgraph.inputs(factors(*many)) == "bool[2], u8[2], c64[2], …"
+    assert fxgraph.inputs([]) == ""
+    assert fxgraph.inputs(factors(tensor("float32", "\x1b[31m"))) == ""
 
 
 def test_inputs_of_a_backward_graph_are_what_the_forward_one_left() -> None:
@@ -78,20 +82,20 @@ def test_inputs_of_a_backward_graph_are_what_the_forward_one_left() -> None:
     some = [tensor("float32", sizes) for sizes in ("64, 64", "8, 64", "8, 2", "")]
     graph = "GraphModule()\n\ndef forward(self, primals_1, gelu, addmm, tangents_1):\n    x = y(1)"
     found = factors(*some, gm=graph, static="[0, 1, 2]", backward=True)
-    assert naming.inputs(found) == "f32[], f32[8, 2], f32[8, 64]"
+    assert fxgraph.inputs(found) == "f32[], f32[8, 2], …"
 
 
 def test_a_title_has_what_identifies_first() -> None:
     found = ("forward", "net.py:9")
-    title = naming.title(found, "f32[8]", ["mm", "gelu"], "backward")
-    assert title == "net.forward(f32[8]), backward: mm, gelu"
-    assert naming.title(None, "f32[8]", ["mm"], None) == "f32[8]: mm"
-    assert naming.title(("step", "t.py:1"), "", [], None) == "step"
-    assert naming.title(None, "", ["mm"], None) == "mm"
-    assert naming.title(None, "", [], "backward") is None
-    assert len(naming.title(("f" * 200, ""), "f32[8]", ["x" * 200] * 3, None) or "") <= 300
-    assert naming.part(title, "cpp_fused_gelu_0") == "net.forward(f32[8]), backward: cpp_fused_gelu_0"
-    assert naming.part(None, "cpp_fused_gelu_0") == "cpp_fused_gelu_0"
+    title = fxgraph.title(found, "f32[8]", ["mm", "gelu"], "backward")
+    assert title == "net.forward(f32[8]): mm, gelu (backward)"
+    assert fxgraph.title(None, "f32[8]", ["mm"], None) == "f32[8]: mm"
+    assert fxgraph.title(("step", "t.py:1"), "", [], None) == "step"
+    assert fxgraph.title(None, "", ["mm"], None) == "mm"
+    assert fxgraph.title(None, "", [], "backward") is None
+    assert len(fxgraph.title(("f" * 200, ""), "f32[8]", ["x" * 200] * 3, None) or "") <= 300
+    assert fxgraph.part(title, "cpp_fused_gelu_0") == "net.forward(f32[8]): cpp_fused_gelu_0"
+    assert fxgraph.part(None, "cpp_fused_gelu_0") == "cpp_fused_gelu_0"
 
 
 @pytest.mark.parametrize("kind", ["fxgraph", "aotautograd"])
