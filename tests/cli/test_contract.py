@@ -112,7 +112,7 @@ def test_relative_paths(tk: Tk, fixture_cache: Path, monkeypatch: pytest.MonkeyP
 
 def test_show(tk: Tk, kept_291: Path) -> None:
     (one,) = tk("show", kept_291, "f3jp4pg", "--json").objects
-    assert one["name"] == "sin_matmul: mm, sin"
+    assert one["name"] == "sin_matmul(f32[100, 100] ×2): mm, sin"
     assert any(name == "torch_version" for _, name, _ in one["facts"]["factors"])
     assert one["file_list"][0]["path"] == one["path"]
     module, kernel = one["needs"]

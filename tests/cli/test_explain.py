@@ -57,7 +57,9 @@ def test_two_versions_of_torch(tk: Tk, kept_291: Path, filled: Path) -> None:
     ran = tk("explain", kept_291, old, new, "--in", filled)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[0].startswith(f"a  fxgraph  {old}  sin_matmul: mm, sin  torch 2.9.1+cu128  in ")
+    assert lines[0].startswith(
+        f"a  fxgraph  {old}  sin_matmul(f32[100, 100] ×2): mm, sin  torch 2.9.1+cu128  in "
+    )
     assert lines[3].startswith("torch 2.9.1+cu128 against 2.")
     (told,) = tk("explain", kept_291, old, new, "--in", filled, "--json").objects
     assert told["sentence"] + "." == lines[3]

@@ -54,12 +54,16 @@ def test_who_needs_whom(ask: Ask, kept_291: Path, tmp_path: Path) -> None:
     for place in (str(kept_291), bundle):
         _, messages = ask("list", place=place)
         rows = {(row["kind"], row["key"]): row for m in messages for row in m.rows}
-        graph = next(r for r in rows.values() if r["name"] == "sin_matmul: mm, sin"
-                     and r["kind"] == "fxgraph")  # fmt: skip
+        graph = next(
+            row for (kind, _), row in rows.items()
+            if kind == "fxgraph" and row["name"] == "sin_matmul(f32[100, 100] ×2): mm, sin"
+        )  # fmt: skip
         which = {"place": place, "kind": graph["kind"], "path": graph["path"]}
         for _ in range(2):
             told, _ = ask("needs", **which)
-            assert [rows[*name]["name"] for name in told["needs"]][1:] == ["cpp_fused_sin_0"]
+            assert [rows[*name]["name"] for name in told["needs"]][1:] == [
+                "sin_matmul(f32[100, 100] ×2): cpp_fused_sin_0"
+            ]
             assert (told["missing"], [kind for kind, _ in told["needed_by"]]) == (
                 [], ["aotautograd"]
             )  # fmt: skip
@@ -133,7 +137,7 @@ def test_what_one_entry_would_leak(ask: Ask, kept_291: Path, tmp_path: Path) -> 
     for place in (str(kept_291), bundle):
         _, messages = ask("list", place=place)
         rows = [row for m in messages for row in m.rows]
-        graph = next(r for r in rows if r["name"] == "sin_matmul: mm, sin")
+        graph = next(r for r in rows if r["name"] == "sin_matmul(f32[100, 100] ×2): mm, sin")
         result, messages = ask("leaks", place=place, kind=graph["kind"], path=graph["path"])
         assert (result["secrets"], result["entries"]) == (1, 1)
         [secret] = [m.body["secret"] for m in messages if "secret" in m.body]

@@ -41,17 +41,26 @@ def test_in_a_folder_and_in_one_of_vllms(ask: Ask, clean_291: Path, tmp_path: Pa
         rows = same_everywhere(ask, str(place), "fxgraph,aotautograd")
         names = [row["name"] for row in rows if row["kind"] == "aotautograd"]
         assert len(names) == 4
-        assert sum(name.startswith("forward: ") for name in names) == 2
+        assert sum(name.startswith("make_cache.forward(") for name in names) == 2
 
 
 def test_in_a_bundle(ask: Ask, clean_291: Path, tmp_path: Path) -> None:
-    carry(clean_291, tmp_path / "b.torchcache")
-    assert len(same_everywhere(ask, str(tmp_path / "b.torchcache"), "aotautograd")) == 4
+    bundle = tmp_path / "b.torchcache"
+    carry(clean_291, bundle)
+    assert len(same_everywhere(ask, str(bundle), "aotautograd")) == 4
+    here, there = (
+        {(row["kind"], row["path"]): row["name"] for message in ask("list", place=place)[1]
+         for row in message.rows if row["kind"] != "lock"}
+        for place in (str(clean_291), str(bundle))
+    )  # fmt: skip
+    assert here == there
+    graphs = [name for (kind, _), name in here.items() if kind == "fxgraph"]
+    assert len(set(graphs)) == len(graphs) == 7, "they are told apart by their names"
 
 
 def test_in_a_server(ask: Ask, clean_291: Path, tmp_path: Path) -> None:
     with serving(tmp_path / "redis") as server:
         server.load(dump())
-        there = same_everywhere(ask, server.url, "aotautograd")
-    here = same_everywhere(ask, str(clean_291), "aotautograd")
+        there = same_everywhere(ask, server.url, "fxgraph,aotautograd")
+    here = same_everywhere(ask, str(clean_291), "fxgraph,aotautograd")
     assert {row["key"]: row["name"] for row in there} == {row["key"]: row["name"] for row in here}

@@ -104,7 +104,7 @@ def test_the_graph_and_the_source_with_search(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_inspector(qtbot, open_window, fixture_cache)
-    inspector = choose(qtbot, window, first(window, "aotautograd", "forward: addmm"))
+    inspector = choose(qtbot, window, first(window, "aotautograd", "make_cache.forward"))
     asked: list[str] = []
     inspector.graph.wanted.connect(lambda name, _: asked.append(name))
     settle(qtbot)
@@ -192,7 +192,7 @@ def test_a_needed_entry_is_selected(
     window = open_inspector(qtbot, open_window, fixture_cache)
     window.head.box.setText("kind:aotautograd")
     settle(qtbot)
-    graph = first(window, "aotautograd", "forward: addmm")
+    graph = first(window, "aotautograd", "make_cache.forward")
     inspector = choose(qtbot, window, graph)
     assert inspector.detail is not None
     needed = inspector.detail.needs
@@ -279,7 +279,7 @@ def test_what_only_some_kinds_have(
     window = open_inspector(qtbot, open_window, other_kinds / "cache")
     said = {
         ("aoti_eager", "add.Tensor"): (
-            "Operator\naten::add.Tensor", "float32[4, 8]\nfloat32[4, 8]\n2", "Library exists\nyes",
+            "Operator\naten::add.Tensor", "f32[4, 8]\nf32[4, 8]\n2", "Library exists\nyes",
         ),
         ("precompile", "wave"): ("2 sets of guards", "Compiled graphs\n2", "Needs Python\n3."),
         ("autotune", "GEMM"): ("2 timings", "System\nno GPU"),

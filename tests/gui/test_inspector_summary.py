@@ -203,7 +203,7 @@ def test_all_of_it_is_reached_with_the_keyboard(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_inspector(qtbot, open_window, fixture_cache)
-    inspector = choose(qtbot, window, first(window, "aotautograd", "forward: addmm"))
+    inspector = choose(qtbot, window, first(window, "aotautograd", "make_cache.forward"))
     qtbot.waitUntil(lambda: inspector.related is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: inspector.sharing.found is not None, timeout=PATIENCE)
     window.activateWindow()

@@ -36,6 +36,8 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.rows import (
     COLUMNS,
     EXPIRES,
+    FILES,
+    HIDDEN_FIRST,
     KEY,
     KIND,
     NAME,
@@ -70,8 +72,9 @@ def test_columns_are_remembered_and_reset(
 ) -> None:
     window = open_window(fixture_cache)
     header = window.table.horizontalHeader()
+    assert header.isSectionHidden(KEY) and header.isSectionHidden(FILES), "until they are wanted"
     window.columns.actions[KEY].trigger()
-    assert header.isSectionHidden(KEY)
+    assert not header.isSectionHidden(KEY)
     header.moveSection(header.visualIndex(TORCH), 0)
     header.resizeSection(TORCH, 211)
     window.table.sortByColumn(NAME, ASCENDING)
@@ -81,13 +84,13 @@ def test_columns_are_remembered_and_reset(
     again = open_window()
     header = again.table.horizontalHeader()
     assert order(again.table) == moved
-    assert header.isSectionHidden(KEY)
-    assert not again.columns.actions[KEY].isChecked()
+    assert not header.isSectionHidden(KEY)
+    assert again.columns.actions[KEY].isChecked()
     assert header.sectionSize(TORCH) == 211
     assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (NAME, ASCENDING)
     again.columns.reset()
     assert order(again.table) == list(COLUMNS)
-    assert not header.isSectionHidden(KEY)
+    assert header.isSectionHidden(KEY)
     assert header.sectionSize(TORCH) == first_widths()[TORCH]
     assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (SIZE, DESCENDING)
 
@@ -142,15 +145,15 @@ def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> N
         return {n for n in range(len(COLUMNS)) if not header.isSectionHidden(n)}
 
     every = set(range(len(COLUMNS)))
-    assert seen() == every - SERVERS
+    assert seen() == every - SERVERS - HIDDEN_FIRST
     chosen.use(True)
-    assert seen() == every - NOT_SERVERS
+    assert seen() == every - NOT_SERVERS - HIDDEN_FIRST
     assert {n for n, a in enumerate(chosen.actions) if a.isVisible()} == every - NOT_SERVERS
     header.resizeSection(EXPIRES, 137)
     table.sortByColumn(USED, ASCENDING)
     chosen.actions[KEY].trigger()
     chosen.use(False)
-    assert seen() == every - SERVERS - {KEY}
+    assert seen() == every - SERVERS - {FILES}
     assert header.sortIndicatorSection() == SIZE, "not by what cannot be seen"
     table.sortByColumn(NAME, ASCENDING)
     chosen.use(True)
@@ -163,7 +166,7 @@ def test_a_server_has_columns_of_its_own(qtbot: QtBot, settings: QSettings) -> N
     remembered.use(True)
     assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (USED, ASCENDING)
     assert header.sectionSize(EXPIRES) == 137
-    assert seen() == every - NOT_SERVERS - {KEY}
+    assert seen() == every - NOT_SERVERS - {FILES}
 
 
 def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
@@ -178,6 +181,8 @@ def test_the_name_takes_what_is_left_also_where_columns_are_hidden(
         return header.length() == window.table.viewport().width()
 
     assert whole()
+    widths = [header.sectionSize(column) for column in range(len(COLUMNS))]
+    assert max(widths) == header.sectionSize(NAME)
     # Put in another order, the header shows what is hidden for a moment.
     window.table.sortByColumn(KIND, ASCENDING)
     assert whole()
@@ -221,7 +226,7 @@ def test_a_name_that_was_dragged_wide_stays_so(
 def test_one_column_always_stays(qtbot: QtBot, settings: QSettings) -> None:
     table, chosen = columns(qtbot, settings)
     for action in chosen.actions:
-        if action.isEnabled():
+        if action.isEnabled() and action.isChecked():
             action.trigger()
     assert [a.isChecked() and a.isVisible() for a in chosen.actions].count(True) == 1
     assert table.horizontalHeader().hiddenSectionCount() == len(COLUMNS) - 1
@@ -250,8 +255,9 @@ def test_what_makes_no_sense_is_passed_over(
     table, _ = columns(qtbot, settings)
     header = table.horizontalHeader()
     assert order(table) == list(COLUMNS)
-    assert header.hiddenSectionCount() == len(SERVERS)
-    seen = {n: width for n, width in first_widths().items() if n != NAME and n not in SERVERS}
+    assert header.hiddenSectionCount() == len(SERVERS | HIDDEN_FIRST)
+    hidden = {NAME, *SERVERS, *HIDDEN_FIRST}
+    seen = {n: width for n, width in first_widths().items() if n not in hidden}
     assert {n: header.sectionSize(n) for n in seen} == seen
     assert header.sortIndicatorSection() == SIZE
 

@@ -13,7 +13,7 @@ _LIBRARY = (
     "cit37hpfiqckhhfvsmvvptjb45i2pyeejh3i4ksyb2vsg7nvu2sp.wrapper.so"
 )
 _HASH = "070df40827bb0b2547f0e0189320b9efe3717f627d6c10d46ba0aa7a6ff82ea3"
-_EAGER = "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)"
+_EAGER = "aten::add.Tensor(f32[4, 8], f32[4, 8], 2)"
 _TRITON_KEY = "8e1f4a0c6a3b52b1f6cc0ad0c9b1d7e4fb1f3b6b7b2f2d9c35d6a9a3e1d4c2b7"
 
 #: The name, size, path, problem and facts of each, by kind.
@@ -26,7 +26,7 @@ _KINDS: dict[str, tuple[str, int, str, str | None, dict[str, Any]]] = {
     ),
     "aoti_eager": (
         _EAGER, 1_502_000, "aoti_eager/aten/cpu/add.Tensor.json#68c42eb2190b", "library-missing",
-        {"op": "aten::add.Tensor", "inputs": ["float32[4, 8]", "float32[4, 8]", "2"],
+        {"op": "aten::add.Tensor", "inputs": ["f32[4, 8]", "f32[4, 8]", "2"],
          "library": _LIBRARY, "problem": "library-missing"},
     ),
     "autotune": (

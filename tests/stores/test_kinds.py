@@ -159,9 +159,9 @@ def test_a_stock_mega_cache_brings_it(other_kinds: Path, tmp_path: Path) -> None
 def test_each_eager_kernel_is_an_entry(other_kinds: Path) -> None:
     found = [o for o in described(other_kinds / "cache") if o.entry.kind == "aoti_eager"]
     assert sorted(str(o.entry.name) for o in found) == [
-        "aten::abs(float32[4, 8])",
-        "aten::abs(float64[3])",
-        "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)",
+        "aten::abs(f32[4, 8])",
+        "aten::abs(f64[3])",
+        "aten::add.Tensor(f32[4, 8], f32[4, 8], 2)",
     ]
     for one in found:
         assert (one.entry.device, one.entry.problem) == ("cpu", None)
@@ -214,9 +214,9 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
     before = snapshot(other_cache, times=False)
     conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
     first, second = json.loads(conf.read_text())
-    (entry,) = [e for e in entries(other_cache, "aoti_eager") if "float64" in str(e.name)]
+    (entry,) = [e for e in entries(other_cache, "aoti_eager") if "f64[3]" in str(e.name)]
     taken = chosen(other_cache, items=[("aoti_eager", entry.path)])
-    assert [o.entry.name for o in taken] == ["aten::abs(float64[3])"]
+    assert [o.entry.name for o in taken] == ["aten::abs(f64[3])"]
     assert len(chosen(other_cache, filter="add.Tensor kind:aoti_eager")) == 1
     plan = trash.Plan(str(other_cache), [one.item for one in taken])
     done = trash.purge(plan, False, Report(), never)
@@ -225,8 +225,8 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
     assert not (conf.parent / second["kernel_path"]).exists()
     left = entries(other_cache, "aoti_eager")
     assert [e.name for e in left] == [
-        "aten::abs(float32[4, 8])",
-        "aten::add.Tensor(float32[4, 8], float32[4, 8], 2)",
+        "aten::abs(f32[4, 8])",
+        "aten::add.Tensor(f32[4, 8], f32[4, 8], 2)",
     ]
     assert not [e for e in left if e.problem]
     (receipt,) = receipts.in_trash(str(other_cache))
@@ -240,7 +240,7 @@ def test_the_first_of_a_list_goes_without_it(other_cache: Path) -> None:
     """At once, and for good: the list stays, with what is left of it."""
     conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
     first, second = json.loads(conf.read_text())
-    (one,) = [o for o in described(other_cache) if "float32[4, 8])" in str(o.entry.name)][:1]
+    (one,) = [o for o in described(other_cache) if "aten::abs(f32[4, 8])" in str(o.entry.name)][:1]
     assert conf.name in [file.name for file in one.item.files]
     items = parted(str(other_cache), [one.item])
     plan = trash.Plan(str(other_cache), items)
@@ -277,7 +277,7 @@ def test_a_kernel_without_its_library_is_taken_off_alone(other_cache: Path) -> N
 def test_what_took_its_place_meanwhile_stays(other_cache: Path) -> None:
     conf = other_cache / "aoti_eager" / "aten" / "cpu" / "abs.json"
     first, second = json.loads(conf.read_text())
-    (one,) = [o for o in described(other_cache) if "float64" in str(o.entry.name)]
+    (one,) = [o for o in described(other_cache) if "f64[3]" in str(o.entry.name)]
     trash.purge(trash.Plan(str(other_cache), [one.item]), False, Report(), never)
     newer = {**second, "kernel_path": first["kernel_path"]}
     conf.write_text(json.dumps([first, newer]))

@@ -47,11 +47,30 @@ def written(folder: Path, *records: bytes, name: str = "dedicated_log_torch_trac
     return folder
 
 
+def test_a_model_behind_a_decorator_is_called_by_its_own_file(tmp_path: Path) -> None:
+    ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+    graph = (
+        "class GraphModule(torch.nn.Module):\n"
+        "    # File: /x/transformers/models/bert/modeling_bert.py:85 in forward, code: x = self.y(x)"
+    )
+    folder = written(
+        tmp_path / "t",
+        record({"str": ["/x/transformers/utils/generic.py", 4]}),
+        record(
+            {"dynamo_start": {"stack": [{"line": 933, "name": "wrapper", "filename": 4}]}, **ids}
+        ),
+        record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph),
+        artifact("fx_graph_cache_hit", {"key": "fabc", "components": []}),
+    )
+    (found,) = read(folder).graphs
+    assert (found.name, found.where) == ("modeling_bert.forward", "modeling_bert.py:85")
+
+
 def test_what_was_recorded(recorded: Path) -> None:
     first, same = read(recorded / "first"), read(recorded / "same")
     (graph,) = first.graphs
     assert (graph.id, graph.name, graph.outcome, graph.aot) == (
-        "0/0 forward", "layer", "miss", "miss"
+        "0/0 forward", "layer(f32[8, 32], f32[64, 32], f32[64])", "miss", "miss"
     )  # fmt: skip
     assert graph.where.startswith("changes.py:")
     assert graph.seconds

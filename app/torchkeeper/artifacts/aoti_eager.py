@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.artifacts import builds
 from torchkeeper.artifacts.code import needed_by
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.artifacts.fxgraph import tensor
 from torchkeeper.artifacts.layout import Located, canonical, checked_path, eager_library
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def facts(texts: dict[str, bytes], names: list[str]) -> Facts:
 
 
 def _input(meta: object) -> str:
-    """One input as people write it: ``float32[4, 8]``, a value, or a list of tensors."""
+    """One input as names say it: ``f32[4, 8]``, a value, or a list of tensors."""
     if not isinstance(meta, dict):
         raise TypeError("an input is not an object")
     if isinstance(tensors := meta.get("tensor_list"), list):
@@ -104,9 +105,8 @@ def _input(meta: object) -> str:
             return str(meta[name]).removeprefix("torch.")[:80]
     if "device_type_value" in meta:
         return str(meta["device_type_value"])[:80]
-    dtype = str(meta.get("dtype")).removeprefix("torch.")[:80]
-    sizes = meta.get("sizes")
-    return f"{dtype}{sizes[:16]}" if isinstance(sizes, list) else dtype
+    dtype, sizes = str(meta.get("dtype")).removeprefix("torch.")[:80], meta.get("sizes")
+    return tensor(dtype, str(sizes[:16])[1:-1]) if isinstance(sizes, list) else dtype
 
 
 class Alone(NamedTuple):

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchkeeper.artifacts import inert
+from torchkeeper.artifacts import fxgraph, inert
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -124,9 +124,10 @@ def profile(data: bytes, full: bool) -> Facts:
         line = state.get("firstlineno", args[1] if len(args) > 1 else None)
         if name:
             functions.append((name, inert.place(file, line) if file else ""))
-    names = list(dict.fromkeys(name for name, _ in functions))
+    users = [one for one in functions if fxgraph.TORCH not in one[1]] or functions
+    names = list(dict.fromkeys(map(fxgraph.called, users)))
     said = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    found: Facts = {"name": f"profile of {said}" if names else None}
+    found: Facts = {"name": f"{said}: profile" if names else None}
     if full:
         found["functions"] = [f"{name} at {place}" for name, place in functions[:500]]
     return found

@@ -8,11 +8,13 @@ versions call the class AOTAutogradCacheEntry.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts import code, inert
+from torchkeeper.artifacts.patterns import regex
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -26,6 +28,8 @@ _FACTOR = re.compile(r"\[([^\]]{1,80})\] ([^:]{1,200}): ?(.*)", re.DOTALL)
 MAX_FACTORS = 20_000
 #: Characters of a hash that tell factors apart, and inputs of which they are kept.
 _PRINT, _MAX_PRINTS = 10, 100
+#: Lines of code whose stacks are looked at.
+_MAX_LINES = 1000
 #: Factors that a program's own graph decides, whatever its settings; or the beginning of those.
 _OF_GRAPH = (
     "gm", "default_cuda_device_index", "fx_kwargs[boxed_forward_device_index]",
@@ -38,7 +42,23 @@ _OF_GRAPH_TOO = (
     "user_defined_triton_source",
 )
 
-_FILE = re.compile(r"# File: (.{1,400}?):(\d+) in ([\w.<>]{1,200}), code: ?(.{0,200})")
+#: A frame of a stack, and what torch/fx/graph.py makes of one in a readable graph.
+_FRAME = regex(
+    r'File:? "?(.{1,400}?)"?(?::|, line )(\d{1,9}),? in ([\w.<>]{1,100})(?:, code: ?|\n)(.{0,200})'
+)
+#: What is in the paths of torch's own files.
+TORCH = "/site-packages/torch/"
+#: Functions that say nothing of themselves: their file says more.
+NAMELESS = frozenset({"forward", "__call__", "<module>"})
+#: Functions that call another one for the user's program, by their names and by what they do.
+WRAPPERS = frozenset({"inner", "wrapper", "wrapped_func", "fn", "_fn", "<lambda>"})
+_PASSING_ON = regex(r"\*args, \*\*kwargs\)")
+_TENSOR = regex(r"dtype=torch\.(\w{1,20}), shape=torch\.Size\(\[([\w ,+*/()-]{0,80})\]\)")
+#: What people leave out of a dtype.
+_LONG = regex(r"(?<=f)loat|(?<=u)int|(?<=i)nt|(?<=c)omplex")
+_ARGUMENTS = regex(r"def forward\(self, ([\w, ]{1,20000})\)")
+#: Different inputs that a name tells, inputs that are looked at, and characters of a name.
+_SHOWN, _MOST, _LONGEST = 3, 100, 300
 _ORIGINAL = re.compile(r"Original ATen: \[([^\]\n]{0,4000})\]")
 _CALL = re.compile(r"torch\.ops\.\w+\.(\w+)")
 #: A fused kernel is named after the ops in it; a digit tells it from others alike.
@@ -55,8 +75,6 @@ _WORD = re.compile(
 )
 _SUFFIX = re.compile(r"\.(?:default|Tensor|Scalar|\w+_\w+|int|self)$")
 
-#: Frames of torch's own wrappers, which say nothing about the user's program.
-_WRAPPERS = frozenset({"inner", "wrapper", "fn", "_fn", "<lambda>", "_wrapped_call_impl"})
 #: Ops that only move or convert values.
 PLUMBING = frozenset(
     {"t", "view", "permute", "transpose", "reshape", "unsqueeze", "squeeze", "expand", "clone"}
@@ -97,7 +115,10 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     kwargs = state.get("fx_kwargs")
     backward = isinstance(kwargs, dict) and kwargs.get("is_backward") is True
     ops = main_ops(source, graph or runnable)
-    found = function(graph)
+    lines = state.get("cache_linemap")
+    stacks = (inert.texts(one) for one in (lines if isinstance(lines, list) else [])[:_MAX_LINES])
+    # Where it is told for a line of its code, with all callers; else in the graph, without.
+    found = function(next((one[0] for one in stacks if one), ""), graph)
     factors = key_factors(state.get("_fx_graph_cache_debug_lines"))
     torch, cuda = _first(_VERSION, runnable), _first(_CUDA, runnable)
     # What torch calls "cuda" was a GPU of AMD's: by the kernels, the system that its key is made of
@@ -112,7 +133,7 @@ def from_state(state: Mapping[str, Any], full: bool) -> Facts:
     names, every = code.names(source)
     counts = [value.strip() for _, name, value in factors if name == "cpp_runtime_thread_count"]
     facts: Facts = {
-        "name": title(found, ops, "backward" if backward else None),
+        "name": title(found, inputs(factors), ops, "backward" if backward else None),
         "torch": torch,
         "device": ",".join(devices) or None,
         "compile_s": inert.seconds(state.get("_time_taken_ns")),
@@ -166,7 +187,6 @@ def aot_facts(data: bytes, full: bool) -> Facts:
     taken = [time for time in times if time is not None]
     direction = "forward and backward" if halves[1] else None
     found: Facts = {
-        "name": title(function(forward), main_ops("", forward), direction),
         "direction": direction,
         "compile_s": sum(taken) if taken else None,
         "fx_keys": [key for key in keys if isinstance(key, str)],
@@ -178,6 +198,8 @@ def aot_facts(data: bytes, full: bool) -> Facts:
         for half, info in zip(halves, infos, strict=True)
         if half
     ]
+    ops, given = main_ops("", forward), inputs(factors[0] if factors else [])
+    found["name"] = title(function(forward), given, ops, direction)
     found["group"] = group(factors)
     found["prints"] = prints(factors)
     for half in halves:
@@ -249,17 +271,6 @@ def _first(pattern: re.Pattern[str], text: str) -> str | None:
     return match[1] if match else None
 
 
-def function(graph: str) -> tuple[str, str] | None:
-    """The user's function that a graph came from, and ``file:line``; None where none of the
-    comments ``# File: … in …`` tells, which torch/fx/graph.py writes into readable graphs.
-    """
-    for match in _FILE.finditer(graph):
-        path, line, name = match[1], match[2], match[3]
-        if name not in _WRAPPERS and "/site-packages/torch/" not in path:
-            return name, f"{path.rpartition('/')[2]}:{line}"
-    return None
-
-
 def main_ops(source: str, graph: str, limit: int = 3) -> list[str]:
     """The ops by which a person knows a graph: heavy ones first, no plumbing. Original ATen names
     from the comments in generated code (torch/_inductor/utils.py, get_kernel_metadata) and the
@@ -285,9 +296,78 @@ def short_op(op: str) -> str:
     return op.strip("_") if op not in PLUMBING else op
 
 
-def title(found: tuple[str, str] | None, ops: list[str], direction: str | None) -> str | None:
-    """One line for a graph: ``forward: addmm, gelu (backward)``."""
-    if not found and not ops:
+# What an entry is called: the function or model first, then shapes and dtype, then operators.
+# Whatever names one has it from here.
+
+
+def function(*texts: str) -> tuple[str, str] | None:
+    """The user's function that a graph came from, and ``file:line``, from the first stack or
+    readable graph that tells; None where none does. A wrapper is taken if there is nothing else.
+    """
+    spare = None
+    for match in itertools.chain.from_iterable(map(_FRAME.finditer, texts)):
+        path, line, name, code = match.groups()
+        if TORCH in path:
+            continue
+        found = name, f"{file_of(path)}:{line}"
+        if name not in WRAPPERS and not _PASSING_ON.search(code):
+            return found
+        spare = spare or found
+    return spare
+
+
+def file_of(path: str) -> str:
+    """The name of a file in a path, of the characters that such names have."""
+    return re.sub(r"[^\w.<>-]", "", re.split(r"[/\\]", path)[-1])[:60]
+
+
+def called(found: tuple[str, str] | None) -> str:
+    """A function as a name says it: with its file, where it has none of its own."""
+    if not found:
+        return ""
+    name, place = found
+    file = file_of(place.rpartition(":")[0]).removesuffix(".py")
+    return f"{file}.{name}" if file and name in NAMELESS | WRAPPERS else name
+
+
+def tensor(dtype: str, sizes: str) -> str:
+    """A tensor as PyTorch's graphs say it: ``f32[8, 64]``."""
+    return f"{_LONG.sub('', dtype)}[{sizes}]"
+
+
+def inputs(factors: Sequence[tuple[str, str, str]]) -> str:
+    """The inputs of a graph, by its key factors: those that are no parameters. Of a backward graph
+    what the forward one left, the last first: what comes in may be one number.
+    """
+    of = {name: value for _, name, value in factors if name.startswith(("gm", "fx_kwargs["))}
+    values = [value for _, name, value in factors if name.startswith("example_inputs[")]
+    static = set(re.findall(r"\d+", of.get("fx_kwargs[static_input_idxs]", "")))
+    chosen = [value for n, value in enumerate(values) if str(n) not in static]
+    named = _ARGUMENTS.search(of.get("gm", ""))
+    names = named[1].split(", ") if named else []
+    shown = _SHOWN
+    if of.get("fx_kwargs[is_backward]", "").strip() == "True" and len(names) == len(values):
+        shown -= 1
+        pairs = zip(reversed(names), reversed(values), strict=True)
+        chosen = [value for name, value in pairs if not name.startswith("primals_")]
+    found = (_TENSOR.search(value[:400]) for value in (chosen or values)[:_MOST])
+    groups = itertools.groupby(tensor(match[1], match[2]) for match in found if match)
+    said = [f"{text} ×{len([*same])}".removesuffix(" ×1") for text, same in groups]
+    return ", ".join(said[:shown] + ["…"] * (len(said) > shown))
+
+
+def title(
+    found: tuple[str, str] | None, given: str, ops: Sequence[str], direction: str | None
+) -> str | None:
+    """One line for a graph: ``net.forward(f32[8, 64]): addmm, gelu (backward)``."""
+    if not (found or given or ops):
         return None
-    line = ": ".join(filter(None, (found[0] if found else "", ", ".join(ops))))
+    who = called(found)
+    head = f"{who}({given})" if who and given else who or given
+    line = ": ".join(filter(None, (head, ", ".join(ops))))[:_LONGEST]
     return f"{line} ({direction})" if direction else line
+
+
+def part(graph: str | None, name: str) -> str:
+    """The name of what belongs to the graph of a title, as a kernel does."""
+    return f"{graph.partition(': ')[0]}: {name}" if graph else name

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from torchkeeper.artifacts import aoti_eager, builds, code
+from torchkeeper.artifacts import aoti_eager, builds, code, fxgraph
 from torchkeeper.artifacts import entry as entries
 from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, READ, Entry, Problem
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
@@ -389,8 +389,11 @@ def _learn(item: Item, facts: Facts, known: _Known) -> None:
         if code_key := facts.get("code_key"):
             known.modules.setdefault(code_key, about)
     about = about if item.kind != "code" else known.modules.get(item.key, about)
-    for name, digest in facts.get("kernels", ()):
-        known.kernels.setdefault(digest, about._replace(name=name))
+    for kernel, digest in facts.get("kernels", ()):
+        own = about._replace(name=fxgraph.part(about.name, kernel))
+        # One that several graphs share is of none of them.
+        if known.kernels.setdefault(digest, own).name != own.name:
+            known.kernels[digest] = own._replace(name=kernel)
 
 
 def _joined(item: Item, facts: Facts, known: _Known) -> _About:
@@ -399,7 +402,7 @@ def _joined(item: Item, facts: Facts, known: _Known) -> _About:
         if needed:
             name = needed[0].name
             if name and (direction := facts.get("direction")):
-                name = f"{name} ({direction})"
+                name = f"{name.removesuffix(' (backward)')} ({direction})"
             return needed[0]._replace(name=name)
     if item.kind == "code":
         return known.modules.get(item.key, known.kernels.get(facts.get("digest") or "", _About()))

@@ -48,7 +48,7 @@ class Columns(QObject):
         #: The widths that are kept, also of what is hidden; how the other sort of place is sorted.
         self._widths: dict[str, int] = {}
         self._other_sort: object = None
-        self._wanted = set(range(len(COLUMNS)))
+        self._wanted = set[int]()
         self._actions: list[QAction] = []
         self.restore()
         self._header.customContextMenuRequested.connect(self._context)
@@ -77,7 +77,9 @@ class Columns(QObject):
         menu.addSeparator()
         reset = menu.addAction(self.tr("&Reset columns"))
         theme.follow(reset, lambda: reset.setIcon(theme.icon("refresh")))
-        reset.setStatusTip(self.tr("Show all columns in their first order, width and sorting"))
+        reset.setStatusTip(
+            self.tr("Show the columns that are there at first, in their order, width and sorting")
+        )
         reset.triggered.connect(self.reset)
 
     def _context(self, at: QPoint) -> None:
@@ -161,9 +163,10 @@ class Columns(QObject):
             self.keep()
 
     def _apply(self, kept: Mapping[str, object]) -> None:
-        hidden = _names(kept.get("hidden"))
-        shown = {n for n, name in enumerate(COLUMNS) if name not in hidden}
-        self._wanted = shown or set(range(len(COLUMNS)))
+        hidden = kept.get("hidden")
+        shown = {n for n, name in enumerate(COLUMNS) if name not in _names(hidden)}
+        first = set(range(len(COLUMNS))) - work.HIDDEN_FIRST
+        self._wanted = (shown if isinstance(hidden, list) else None) or first
         self._show_wanted()
         order = list(dict.fromkeys(_names(kept.get("order"))))
         # A column that this does not know of stands where it stands by default.

@@ -49,6 +49,8 @@ WIDTHS = (0, 260, 112, 82, 84, 54, 106, 110, 71, 112, 92, 108)
 #: Those that only a server has something to say in, and those that it has nothing to say in.
 SERVERS = frozenset({EXPIRES, USED})
 NOT_SERVERS = frozenset({MTIME})
+#: Those that are hidden until somebody wants them.
+HIDDEN_FIRST = frozenset({KEY, FILES})
 #: Those that stand to the right.
 NUMBERS = frozenset({SIZE, FILES, COMPILE})
 

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -21,7 +21,7 @@ from torchkeeper.artifacts import fxgraph
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.warm.traces import graphs as live
-from torchkeeper.warm.traces.graphs import NAMELESS, OUTCOME, Compile, Part, Phase, event, id_of
+from torchkeeper.warm.traces.graphs import OUTCOME, Compile, Part, Phase, event, id_of
 
 # The records of a trace's file. One is a line with a prefix and JSON, and may have a payload: the
 # lines after it, each with a tab in front, whose MD5 stands in the JSON (``trace_structured`` and
@@ -35,7 +35,8 @@ _TURN = 1 << 20
 _PREFIX = re.compile(rb"[VIWEC]\d{4} [\d:.]{8,20} +(\d{1,10}) [^\]\n]{1,1000}\] (?=\{)")
 #: The records that tell something; the others are passed over without a look.
 _TELLING = (
-    b'"artifact"', b'"chromium_event"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"'
+    b'"artifact"', b'"chromium_event"', b'"dynamo_start"', b'"str"', b'"compilation_metrics"',
+    b'"dynamo_output_graph"',
 )  # fmt: skip
 
 
@@ -301,7 +302,7 @@ class _File:
             if not graphs:
                 self._bundled(where, aot)
             for graph in graphs.values():
-                graph.aot = aot.outcome
+                graph.aot, aot.name = aot.outcome, f"{graph.name} {graph.where}".strip()
                 if graph.key is None and not graph.cut and aot.outcome == graph.outcome == "hit":
                     graph.key = aot.key
                     graph.seconds = aot.seconds if len(graphs) == 1 else None
@@ -339,6 +340,11 @@ class _File:
             line = f"{file}:{int(frame['line'])}" if file else ""
             if self._fits(where, self._functions):
                 self._functions[where] = str(frame["name"])[:200], line[:200]
+        name = self._functions.get(where, ("",))[0]
+        if "dynamo_output_graph" in metadata and name in fxgraph.WRAPPERS:
+            # The graph as it was traced has the lines of the user's program.
+            told = fxgraph.function(record.payload()[0])
+            self._functions[where] = told or self._functions[where]
         if isinstance(metrics := metadata.get("compilation_metrics"), dict):
             self._measure(where, metrics.get("inductor_compile_time_s"))
             if (kind := metrics.get("fail_type")) and self._fits(where, self._failed):
@@ -385,9 +391,11 @@ class _File:
         self._trace.cut += 1
         return {}, False
 
-    def _named(self, where: tuple[str, str]) -> tuple[str, str]:
-        name, line = self._functions.get(where, ("", ""))
-        return ("" if name in NAMELESS and line else name), line
+    def _named(self, where: tuple[str, str], factors: Sequence[Factor] = ()) -> tuple[str, str]:
+        """A graph's name, as that of its entry begins, and where its function is."""
+        found = self._functions.get(where)
+        name = fxgraph.title(found, fxgraph.inputs(factors), (), None)
+        return name or "", found[1] if found else ""
 
     def _lookup(self, where: tuple[str, str], outcome: str, record: Record) -> None:
         if len(self._trace.graphs) >= MAX_GRAPHS:
@@ -404,8 +412,7 @@ class _File:
             for _, factor, value in factors:
                 if factor == "fx_kwargs[is_backward]":
                     direction = "backward" if value.strip() == "True" else "forward"
-            name, line = self._named(where)
-            graph = Graph(*where, direction, name, line, outcome, key)
+            graph = Graph(*where, direction, "", "", outcome, key)
             known[key or f"no key {len(known)}"] = graph
             self._trace.graphs.append(graph)
             if where in self._times and (part := self._times[where].part):
@@ -414,6 +421,7 @@ class _File:
         graph.factors = factors or graph.factors
         # It stands before the record of the lookup, which is written when all is compiled.
         graph.text = self._texts.pop(where, "") or graph.text
+        graph.name, graph.where = self._named(where, graph.factors)
         spent = said.get("time_taken_ns" if outcome == "miss" else "time_saved_ns")
         graph.seconds = _seconds(spent)
         graph.at = _seconds(said.get("cache_event_time"), 1e19)
