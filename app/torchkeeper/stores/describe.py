@@ -272,14 +272,16 @@ def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> 
 
 def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
     """As ``_load``, of what is not wanted but for a copy; its sha256 is what is promised, if so."""
-    if not all(file.regular for file in item.files):
+    files = item.files
+    if not all(file[6] for file in files):
         return _Loaded(item, None, None, "not-a-file")
+    names = [file.name for file in files]
     problem = None
     contents: dict[str, bytes] = {}
     gone = 0
-    for file in item.files:
-        object_ = file.name.endswith(".so")
-        wanted = _wanted(item.kind, file.name) if carried.facts or item.kind != "code" else 0
+    for file, name in zip(files, names, strict=True):
+        object_ = name.endswith(".so")
+        wanted = _wanted(item.kind, name) if carried.facts or item.kind != "code" else 0
         wanted = 0 if object_ and item.kind == "code" else wanted
         if not wanted and not object_:
             continue
@@ -292,16 +294,16 @@ def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
             problem = "file-unreadable"
         else:
             if wanted:
-                contents[file.name] = data
+                contents[name] = data
             elif object_ and not builds.complete(data, file.size):
                 problem = "object-truncated"
-    if gone == len(item.files):
+    if gone == len(files):
         return None
-    promised = [(file.name, file.sha256) for file in item.files if file.sha256]
-    sha256 = payload_digest(promised) if len(promised) == len(item.files) else None
+    promised = [(name, x.sha256) for x, name in zip(files, names, strict=True) if x.sha256]
+    sha256 = payload_digest(promised) if len(promised) == len(files) else None
     reading = None
     if contents or item.kind == "triton":
-        reading = Reading(item.kind, [file.name for file in item.files], contents)
+        reading = Reading(item.kind, names, contents)
     return _Loaded(item, sha256, reading, problem, partly=True)
 
 

@@ -237,19 +237,19 @@ class Bundle(Store):
             if entry.kind == "aoti_eager":
                 found = dict.fromkeys(found, aoti_eager.located(list(found)))
             homes = {(at.kind, at.entry_path) for at in found.values()}
-            if len(homes) != 1 or len(found) != len(entry.files):
-                raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
-            kind, home = homes.pop()
-            if (kind, home) in self._homes:
+            if homes <= self._homes:
                 raise Problem("listed-twice")
-            for file, path in zip(entry.files, found, strict=True):
-                info = taken[file.path]
+            for file in entry.files:
+                path, info = file.path[len(manifest.FILES) :], taken[file.path]
                 if info is None:
                     raise Problem("promised-but-missing", path=file.path[:200])
                 if info.size != file.size:
                     raise Problem("size-wrong", path=file.path[:200])
                 at = info.offset if info.as_it_is else ~info.offset
                 files.append(File(path, file.size, sha256=file.sha256, at=at))
+            if len(homes) != 1 or len(found) != len(files):
+                raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
+            kind, home = homes.pop()
             if payload_digest([(file.name, file.sha256 or "") for file in files]) != entry.sha256:
                 raise Problem("checksum-wrong")
             if kind != entry.kind or found[files[0].path].key != entry.key:

@@ -99,7 +99,8 @@ def export(
     if not replace and os.path.lexists(output):
         raise Problem("output-exists", file=output)
     made: AtomicFile | None = None
-    chosen = going(chosen, source, left)
+    whence = Singly(source)
+    whole = holdable(chosen, whence, left)
     try:
         mode = None
         with contextlib.suppress(FileNotFoundError):
@@ -107,15 +108,14 @@ def export(
         made = AtomicFile(output, mode, _BUFFER)
         out = cast(BufferedRandom, made.stream)
 
-        def write(some: list[Described], origin: Source, search: Screen | None) -> Exported:
+        stays: list[tuple[Item, Problem]] = []
+
+        def stay(item: Item, problem: Problem) -> None:
+            stays.append((item, problem))
+
+        def write(taken: list[Described], alone: Singly, search: Screen | None) -> Exported:
             out.seek(0)
             out.truncate()
-            alone, stays = Singly(origin), []
-
-            def stay(item: Item, problem: Problem) -> None:
-                stays.append((item, problem))
-
-            taken = holdable(some, alone, stay)
             done = Progress(report, sum(one.item.size for one in taken))
             written = _write(taken, alone, out, done, report, stay, Record(makers), search)
             for what in stays:  # once, although a secret has it written again
@@ -127,10 +127,14 @@ def export(
         if screen and screen.waits and made.is_nameless:
             # Nobody sees it yet, so that each file can be searched as it is written, read once.
             with contextlib.suppress(Alarm):
-                exported = write(chosen, source, screen)
+                exported = write(whole, whence, screen)
         if exported is None:
-            some, origin = screen.described(chosen, source) if screen else (chosen, source)
-            exported = write(some, origin, None)
+            stays.clear()
+            if screen:
+                some, origin = screen.described(_of(chosen, whole), source)
+                whence = Singly(origin)
+                whole = holdable(some, whence, stay)
+            exported = write(whole, whence, None)
         if exported.entries:
             made.stream.flush()
             exported.size = os.fstat(made.stream.fileno()).st_size
@@ -143,7 +147,7 @@ def export(
     except OSError as e:
         if made is not None:
             made.close()  # or the room that is free would be without what it has taken
-        needed = sum(one.item.size + _ABOUT * len(one.item.files) for one in chosen)
+        needed = sum(one.item.size + _ABOUT * one.item.count for one in whole)
         raise unwritable(output, e, needed) from e
     finally:
         if made is not None:
@@ -171,7 +175,11 @@ def holdable(chosen: Iterable[Described], alone: Singly, left: Left) -> list[Des
 
 def going(chosen: Sequence[Described], source: Source, left: Left) -> list[Described]:
     """Those that are ``holdable``, as they are in their place: what stays is not searched."""
-    kept = {id(one.origin or one.item) for one in holdable(chosen, Singly(source), left)}
+    return _of(chosen, holdable(chosen, Singly(source), left))
+
+
+def _of(chosen: Sequence[Described], taken: Iterable[Described]) -> list[Described]:
+    kept = {id(one.origin or one.item) for one in taken}
     return [one for one in chosen if id(one.origin or one.item) in kept]
 
 
