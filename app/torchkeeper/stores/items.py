@@ -197,8 +197,8 @@ class Packed(Item):
 
 
 def packed(items: Iterable[Item]) -> Iterator[Item]:
-    """The items of a folder, so small that all of them can be held."""
-    return (Packed(item) if item.kind == "triton" else item for item in items)
+    """The items of a folder, so small that all of them can be held; others as they are."""
+    return (Packed(x) if x.kind == "triton" and x.files[0][4] else x for x in items)
 
 
 def files_of(items: Iterable[Item]) -> Iterator[File]:
