@@ -21,9 +21,9 @@ from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
+from torchkeeper.stores.query import FILTERS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.desktop.placing import Draw
     from torchkeeper.client.engines.process import Engine
 
 
@@ -118,10 +118,12 @@ class Parser(argparse.ArgumentParser):
         """Whether it is an option, or the beginning of one, which is taken for it."""
         return any(name.startswith(option) for name in self._option_string_actions)
 
-    def leaves(self) -> list[Parser]:
-        """This parser, or those of its parts, and theirs."""
-        parts = [part for parts in self._commands() for part in parts.values()]
-        return [leaf for part in parts for leaf in part.leaves()] or [self]
+    def every(self) -> Iterator[Parser]:
+        """This parser, those of its parts, and theirs."""
+        yield self
+        for parts in self._commands():
+            for part in parts.values():
+                yield from part.every()
 
     def _commands(self) -> list[dict[str, Parser]]:
         return [
@@ -135,10 +137,8 @@ class Parser(argparse.ArgumentParser):
 ALONE = "--new-window"
 
 FILTER_HELP = (
-    "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:unread, is:orphan; is:foreign, owner:bob for what is of "
-    "other users; is:usable, is:conditional, is:unknown, is:unsafe, is:stale in the environment of "
-    "--env; on a server used>90d, expires<7d, expires:never; a leading - negates."
+    f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” says "
+    "what each finds."
 )
 
 
@@ -355,8 +355,9 @@ def parser_of(chosen: str) -> Parser:
             if one.lists:
                 command.add_argument("--no-pager", dest="pager", action="store_false", help="print "
                                      "all at once on a terminal, too")  # fmt: skip
-            for leaf in command.leaves() if name != "help" else ():
-                output.add_common(leaf)
+            for part in command.every() if name != "help" else ():
+                if not part._commands():
+                    output.add_common(part)
             said = [command.epilog, examples(name)]
             command.epilog = "\n\n".join(filter(None, said)) or None
     return parser
@@ -371,26 +372,13 @@ def add_shots(command: argparse.ArgumentParser) -> None:
 
 
 def shots(args: argparse.Namespace) -> int:
-    try:
-        from torchkeeper.gui.shots import run as run_shots
-    except ImportError as error:
-        from torchkeeper.client.desktop import display
-
-        raise display.missing(error) from error
+    from torchkeeper.client.desktop import display
     from torchkeeper.stores import places
+
+    with display.needed():
+        from torchkeeper.gui.shots import run as run_shots
 
     place = args.place or places.default_folder()
     if not os.path.exists(place):
         raise user_error("place-missing", {"place": place})
     return run_shots(args.dir, place, args.scale)
-
-
-def drawing() -> Draw:
-    """What makes pictures. Raises UserError where Qt does not load, with what is missing."""
-    try:
-        from torchkeeper.gui.desktop.front import draw
-    except ImportError as error:
-        from torchkeeper.client.desktop import display
-
-        raise display.missing(error) from error
-    return draw
