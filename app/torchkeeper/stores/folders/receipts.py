@@ -287,18 +287,6 @@ def totals(place: str) -> Trash:
     return {"receipts": len(found), **every, "files": files, **size, "last": undone}
 
 
-def size(root: str, report: Report) -> Amount:
-    """How much lies in the trash; bytes on the disk, as what goes."""
-    files: list[File] = []
-    kinds: list[str] = []
-    for bin_ in folders_of(root):
-        report.check()
-        some = trashed(bin_)
-        kinds += [item.kind for item in items_of(bin_, some)]
-        files += some
-    return {**tally(kinds), "files": len(files), **measured(allocated(files), on_disk=True)}
-
-
 def said_by(bin_: str) -> Mapping[str, object]:
     """What a receipt says; nothing for what makes no sense."""
     try:
