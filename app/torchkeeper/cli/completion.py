@@ -9,15 +9,12 @@ import re
 import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import FILTERS
-
-if TYPE_CHECKING:
-    from torchkeeper.cli.main import Parser
 
 SHELLS = ("bash", "zsh", "fish")
 #: Seconds after which keys of a place are not waited for, and the most that are offered.
@@ -39,7 +36,7 @@ def completion(args: argparse.Namespace) -> int:
     return 0
 
 
-def answer(parser_of: Callable[[str], Parser]) -> NoReturn:
+def answer(parser_of: Callable[[str], Any]) -> NoReturn:
     """Tell the shell that asks, by its variables, what the word at the cursor may be."""
     import argcomplete
     from argcomplete.completers import SuppressCompleter
@@ -52,7 +49,7 @@ def answer(parser_of: Callable[[str], Parser]) -> NoReturn:
         for action in one._actions:
             values = _values_of(action)
             if values is not None:
-                action.completer = values  # type: ignore[attr-defined]  # argcomplete's way
+                action.completer = values  # argcomplete's way
     nothing = SuppressCompleter()
     to = os.environ.get("_ARGCOMPLETE_STDOUT_FILENAME") or 8
     # A name of a file need not be text.

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from torchkeeper.cli import contract, output
-from torchkeeper.client.desktop import display, placing
+from torchkeeper.client.desktop import placing
 from torchkeeper.client.desktop.placing import Placed
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
@@ -32,21 +32,20 @@ def add_install_desktop(command: argparse.ArgumentParser) -> None:
 
 def install_desktop(args: argparse.Namespace) -> int:
     """torchkeeper install-desktop; ends partly where something could not be done."""
+    from torchkeeper.cli.main import drawing
+
     root = _root(args)
     shared = bool(args.system or args.prefix)
     lacks: UserError | None = None
     if args.remove:
         placed, command = placing.remove(root, args.dry_run, shared=shared), list[str]()
     else:
-        command, draws = placing.program(), None
+        command, draw = placing.program(), None
         try:
-            with display.needed():
-                from torchkeeper.gui.desktop.front import draw
-
-                draws = draw
+            draw = drawing()
         except UserError as error:
             lacks = error
-        placed = placing.install(root, placing.made(command, draws), args.dry_run, shared=shared)
+        placed = placing.install(root, placing.made(command, draw), args.dry_run, shared=shared)
     if args.json:
         about = {"root": placed.root, "dry_run": args.dry_run, "command": command}
         files = {

@@ -24,6 +24,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error, 
 from torchkeeper.stores.query import FILTERS
 
 if TYPE_CHECKING:
+    from torchkeeper.client.desktop.placing import Draw
     from torchkeeper.client.engines.process import Engine
 
 
@@ -57,10 +58,6 @@ def meant(words: Sequence[str]) -> str:
     return f"Did you mean {', '.join(quoted[: -1 or None] if last else quoted)}{last}?"
 
 
-#: How argparse begins when it misses something, which it does before it looks at options.
-_MISSING = "the following arguments are required"
-
-
 class _Wrong(Exception):
     """What a parser, of all or of one command, found wrong."""
 
@@ -85,7 +82,8 @@ class Parser(argparse.ArgumentParser):
                 parser = walked[-1][0]  # what no command has, the parser of all comes upon
             options = ((one, word) for one, word in walked if word.startswith("-"))
             stray = [word for one, word in options if not one._takes(word.partition("=")[0])]
-            if message.startswith(_MISSING) and stray:
+            # argparse misses something before it looks at options.
+            if message.startswith("the following arguments are required") and stray:
                 message = f"unrecognized arguments: {stray[0]}"
             said = "\n".join(filter(None, [message, self._guess(words)]))
             if "--json" in words[: words.index("--") if "--" in words else None]:
@@ -382,3 +380,12 @@ def shots(args: argparse.Namespace) -> int:
     if not os.path.exists(place):
         raise user_error("place-missing", {"place": place})
     return run_shots(args.dir, place, args.scale)
+
+
+def drawing() -> Draw:
+    """What makes pictures. Raises UserError as ``display.needed``."""
+    from torchkeeper.client.desktop import display
+
+    with display.needed():
+        from torchkeeper.gui.desktop.front import draw
+    return draw
