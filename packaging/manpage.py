@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import torchkeeper
 from torchkeeper.cli.commands import COMMANDS, GROUPS, Blocks
 from torchkeeper.cli.main import FILTER_HELP, parser_of
+from torchkeeper.stores.query import FILTERS
 
 #: Variables that steer the command line itself; of the caches' own, “torchkeeper config settings”
 #: lists all.
@@ -51,24 +52,14 @@ def _blocks(text: str) -> Iterator[str]:
             yield f".PP\n{_text(block)}"
 
 
-def _parts(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser, and those of its parts."""
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for part in action.choices.values():
-                yield from _parts(part)
-
-
 def _command(name: str) -> Iterator[str]:
-    for action in parser_of(name)._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for parser in _parts(action.choices[name]):
-                yield f'.SS "{_text(parser.prog)}"\n{_text(_usage(parser))}'
-                yield from _blocks(parser.description or "")
-                yield from _arguments(parser)
-                more = (parser.epilog or "").replace(FILTER_HELP, "").strip()
-                yield from _blocks(more) if more else ()
+    for commands in parser_of(name)._commands():
+        for parser in commands[name].every():
+            yield f'.SS "{_text(parser.prog)}"\n{_text(_usage(parser))}'
+            yield from _blocks(parser.description or "")
+            yield from _arguments(parser)
+            more = (parser.epilog or "").replace(FILTER_HELP, "").strip()
+            yield from _blocks(more) if more else ()
 
 
 def page() -> str:
@@ -89,7 +80,8 @@ def page() -> str:
     parts.append(".SH COMMANDS")
     for name in COMMANDS:
         parts += _command(name)
-    parts.append(f".SH FILTERS\n{_text(FILTER_HELP)}")
+    parts.append(".SH FILTERS\nAll words must hold.")
+    parts += [f".TP\n.B {_text(word)}\n{_text(finds)}" for word, finds in FILTERS.items()]
     parts.append(".SH ENVIRONMENT")
     parts += [f".TP\n.B {name}\n{_text(about)}" for name, about in _VARIABLES.items()]
     return "\n".join(parts) + "\n"

@@ -151,8 +151,23 @@ fingerprint() {
 
 stamped() { [ -f "$stamp" ] && grep -qxF -- "$1" "$stamp"; }
 
+# A folder and the command that fills it: how much is there is said every few seconds.
+filling() {
+    local folder=$1 begun=$SECONDS teller status=0
+    shift
+    while sleep 5 >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
+        printf '\r   %s s, %s in %s\n' $((SECONDS - begun)) \
+            "$(du -sh -- "$folder" 2>/dev/null | cut -f 1)" "$folder"
+    done >&2 &
+    teller=$!
+    "$@" || status=$?
+    kill "$teller" 2>/dev/null || true
+    wait "$teller" 2>/dev/null || true
+    return "$status"
+}
+
 pip_install() {
-    "$python" -m pip --disable-pip-version-check install --no-input "$@" </dev/null ||
+    filling "$venv" "$python" -m pip --disable-pip-version-check install --no-input "$@" </dev/null ||
         fail "pip install $*" "see pip's message above" \
             "check the network, the disk space and pip's own settings, then start again"
 }

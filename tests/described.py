@@ -47,33 +47,6 @@ KINDS = {
     ),
 }
 
-#: Words of a filter by the fields of ``stores.query`` that they are about, and what they find.
-FILTER_WORDS = (
-    ("mm", "what has this in its name or key"),
-    ('"a b"', "the same, with a blank in it"),
-    ("kind:fxgraph,triton", "entries of these kinds"),
-    ("torch:2.9", "made by this torch, or one whose version begins so"),
-    ("device:cpu", "for this device"),
-    ("size>10M", "larger; also `<`, `>=`, `<=` and `=`, with k, M, G or MiB"),
-    ("age>30d", "last changed longer ago; s, m, h, d, w or y"),
-    ("compile>5", "slower to compile, in seconds"),
-    ("files>3", "of more files"),
-    ("is:usable", "with this verdict in the environment of `--env`"),
-    ("is:conditional", "the same"),
-    ("is:unknown", "the same"),
-    ("is:unsafe", "the same"),
-    ("is:stale", "the same"),
-    ("is:broken", "damaged, or lacking what it needs"),
-    ("is:orphan", "needed by nothing"),
-    ("is:unread", "not read, as that takes long: `ls --read-all` reads it"),
-    ("is:foreign", "of other users of this machine; not of you or root"),
-    ("owner:bob", "of this user"),
-    ("used>90d", "on a server: not used for longer"),
-    ("expires<7d", "on a server: gone sooner"),
-    ("expires:never", "on a server: stays until it is removed"),
-    ("-kind:lock", "everything else: a `-` negates any word"),
-)
-
 #: The environment variables that Torchkeeper itself reads, by what for. Those that steer PyTorch's
 #: and Triton's caches are in ``settings.known``.
 VARIABLES = {

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tests import fields
-from tests.described import FILTER_WORDS, KINDS, VARIABLES
+from tests.described import KINDS, VARIABLES
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.words import say
 from torchkeeper.gui.pages import ideas
 from torchkeeper.settings.known import GROUPS, SETTINGS, Setting, default
+from torchkeeper.stores.query import FILTERS
 
 MANUAL = Path(__file__).parents[1] / "resources/manual"
 _PART = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -65,7 +66,7 @@ def kinds() -> Iterator[str]:
 
 def filters() -> Iterator[str]:
     """Each word of a filter."""
-    rows = [(f"`{word}`", finds) for word, finds in FILTER_WORDS]
+    rows = [(f"`{word}`", finds) for word, finds in FILTERS.items()]
     yield from _table(("Word", "Finds"), rows)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import torchkeeper
 from tests import manual as making
-from tests.described import FILTER_WORDS, KINDS, VARIABLES
+from tests.described import KINDS, VARIABLES
 from torchkeeper.artifacts.entry import COUNTED_APART, VERDICTS
 from torchkeeper.artifacts.entry import KINDS as EVERY_KIND
 from torchkeeper.client import manual
@@ -53,10 +53,10 @@ def test_every_kind_is_described() -> None:
 
 
 def test_every_word_of_a_filter_is_described_and_one() -> None:
-    parsed = [query.parse(word) for word, _ in FILTER_WORDS]
+    parsed = [query.parse(word) for word in query.FILTERS]
     fields = {field for one in parsed for field in one.fields}
     assert fields == {*query._FIELDS, "", query.VERDICT} | {"is"}
-    states = {word[3:] for word, _ in FILTER_WORDS if word.startswith("is:")}
+    states = {word[3:] for word in query.FILTERS if word.startswith("is:")}
     assert states == {*VERDICTS, *query._STATES}
 
 

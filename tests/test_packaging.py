@@ -98,6 +98,17 @@ def test_torch_python_without_torch_is_refused(tmp_path: Path) -> None:
     assert "why: it has no torch" in ran.stderr
 
 
+def test_what_takes_long_says_how_far_it_is(tmp_path: Path) -> None:
+    script = f'''. packaging/setup.sh
+filling {tmp_path} sh -c "until grep -q ' s, ' {tmp_path}/said; do sleep 0.1; done; exit 7"'''
+    with (tmp_path / "said").open("w") as said:
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=ROOT, stderr=said, check=False, timeout=LONG
+        )
+    assert done.returncode == 7
+    assert re.search(rf"^\s+\d+ s, \S+ in {tmp_path}$", (tmp_path / "said").read_text(), re.M)
+
+
 def test_needs_says_package_and_thing() -> None:
     needs = ROOT / "packaging/needs.py"
     asked = call(sys.executable, needs, CXX="frobnicate++ -O2")

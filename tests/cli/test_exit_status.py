@@ -92,8 +92,8 @@ CASES: dict[contract.Name, tuple[str, ...]] = {
 
 
 #: Each command, or each part of one.
-LEAVES = [leaf.prog.removeprefix("torchkeeper ") for name in COMMANDS if name != "help"
-          for leaf in parser_of(name).leaves()]  # fmt: skip
+LEAVES = [one.prog.removeprefix("torchkeeper ") for name in COMMANDS if name != "help"
+          for one in parser_of(name).every() if not one._commands()]  # fmt: skip
 
 
 @pytest.fixture

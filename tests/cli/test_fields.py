@@ -212,9 +212,9 @@ def places(
 
 
 def test_each_command_with_json_is_documented() -> None:
-    leaves = [leaf for name in COMMANDS if name != "help" for leaf in parser_of(name).leaves()]
-    found = {leaf.prog.removeprefix("torchkeeper ") for leaf in leaves
-             if "--json" in leaf.format_usage()}  # fmt: skip
+    every = [one for name in COMMANDS if name != "help" for one in parser_of(name).every()]
+    found = {one.prog.removeprefix("torchkeeper ") for one in every
+             if "--json" in one.format_usage()}  # fmt: skip
     assert found == set(PRINTED)
 
 

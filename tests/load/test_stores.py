@@ -134,7 +134,7 @@ def check(ledger: Ledger, done: list[Ran], place: Path, untold: tuple[str, ...] 
     faults = ledger.faults(there, untold)
     if not ledger.cut:
         moved = sum(one.entries - one.undone for one in ledger.receipts.values())
-        in_trash = sum(one.counts["entries"] for one in receipts.in_trash(str(place)))
+        in_trash = sum(one["entries"] for one in receipts.in_trash(str(place)))
         if moved != ledger.emptied + in_trash:
             faults.append(f"{moved} in the trash: {ledger.emptied} emptied, {in_trash} there")
     assert not journal.in_folder(str(place))

@@ -149,7 +149,7 @@ def test_each_kind_answers_everything(store: Store, sort: str, session: Session)
     assert set(told) == BESIDE[sort]
     assert set(store.strays()) == ({"others", "kernels_maybe"} if sort == "server" else set())
     assert set(store.room()) in (set(), {"free_bytes", "total_bytes", "disk"})
-    for answer in (store.trash(), store.trash_size(report), store.orphans(items, None)):
+    for answer in (store.trash(), store.orphans(items, None)):
         assert (answer is None) == (sort != "folder")
     assert (store.makers() is None) == (sort != "bundle")
     store.be_patient()

@@ -230,7 +230,7 @@ def test_a_kernel_is_taken_off_its_list_and_comes_back(other_cache: Path) -> Non
     ]
     assert not [e for e in left if e.problem]
     (receipt,) = receipts.in_trash(str(other_cache))
-    assert receipt.counts["entries"] == 1
+    assert receipt["entries"] == 1
     back = trash.undo(str(other_cache), Report(), never)
     assert (back.entries, back.files) == (1, OnDisk(plan.items).files)
     assert snapshot(other_cache, times=False) == before
@@ -323,7 +323,7 @@ def test_a_purge_counts_as_its_plan_did(other_cache: Path, turned: bool) -> None
     assert (done.entries, done.files) == (3, OnDisk(plan.items).files)
     assert not [path for path in paths if (other_cache / path).exists()]
     (receipt,) = receipts.in_trash(str(other_cache))
-    assert (receipt.counts["entries"], receipt.files) == (3, OnDisk(plan.items).files)
+    assert (receipt["entries"], receipt["files"]) == (3, OnDisk(plan.items).files)
     back = trash.undo(str(other_cache), Report(), never)
     assert (back.entries, back.files) == (3, OnDisk(plan.items).files)
     assert snapshot(other_cache) == before

@@ -100,3 +100,19 @@ def test_mistakes_are_said(text: str) -> None:
         query.parse(text)
     assert caught.value.code == "bad-filter"
     assert caught.value.params["why"]
+
+
+@pytest.mark.parametrize(
+    "text", ["password:hunter2", "-token=hunter2", 'secret>"hunter2', "x:" + "hunter2" * 1000]
+)
+def test_what_may_be_a_secret_is_not_said_again(text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        query.parse(text)
+    assert "hunter2" not in str(caught.value.params)
+    assert "…" in str(caught.value.params["token"])
+
+
+def test_a_mistyped_field_is_guessed() -> None:
+    with pytest.raises(Problem) as caught:
+        query.parse("knd:fxgraph")
+    assert str(caught.value.params["why"]).startswith("did you mean “kind”? ")

@@ -17,11 +17,8 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine import protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.protocol import Message
-    from torchkeeper.stores.shapes import Writer
 
 log = logging.getLogger("torchkeeper")
 #: Who hears how far an operation is.
@@ -181,8 +178,6 @@ class Asker:
             self._tried.clear()
 
 
-def _heed(python: str, writers: Sequence[Writer]) -> None:
-    log.warning("%s", owned.of_interpreter(python, writers))
-
-
-interpreters.heeding.append(_heed)
+interpreters.heeding.append(
+    lambda python, writers: log.warning("%s", owned.of_interpreter(python, writers))
+)

@@ -5,24 +5,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterable
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from torchkeeper.artifacts.entry import KINDS
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.query import FILTERS
 
 SHELLS = ("bash", "zsh", "fish")
 #: Seconds after which keys of a place are not waited for, and the most that are offered.
 _PATIENCE, _MOST = 3.0, 500
-_STATES = ("broken", "unread", "orphan", "foreign", "usable", "conditional", "unknown", "unsafe",
-           "stale")  # fmt: skip
-_FILTERS = (
-    *(f"kind:{kind}" for kind in KINDS), *(f"is:{state}" for state in _STATES), "torch:", "device:",
-    "size>", "age>", "compile>", "owner:", "used>", "expires<",
-)  # fmt: skip
+#: Of a word of a filter what is offered: the whole, where all that it can be is in the table.
+_OFFERED = re.compile(r"is:\w+|expires:\w+|[a-z]+[:<>]")
 
 
 def add_completion(command: argparse.ArgumentParser) -> None:
@@ -38,7 +36,7 @@ def completion(args: argparse.Namespace) -> int:
     return 0
 
 
-def answer(parser_of: Callable[[str], argparse.ArgumentParser]) -> NoReturn:
+def answer(parser_of: Callable[[str], Any]) -> NoReturn:
     """Tell the shell that asks, by its variables, what the word at the cursor may be."""
     import argcomplete
     from argcomplete.completers import SuppressCompleter
@@ -47,11 +45,11 @@ def answer(parser_of: Callable[[str], argparse.ArgumentParser]) -> NoReturn:
     words = line.split()
     chosen = words[1] if len(words) > 1 and words[1] in COMMANDS else ""
     parser = parser_of(chosen)
-    for one in _parsers(parser):
+    for one in parser.every():
         for action in one._actions:
             values = _values_of(action)
             if values is not None:
-                action.completer = values  # type: ignore[attr-defined]  # argcomplete's way
+                action.completer = values  # argcomplete's way
     nothing = SuppressCompleter()
     to = os.environ.get("_ARGCOMPLETE_STDOUT_FILENAME") or 8
     # A name of a file need not be text.
@@ -61,14 +59,6 @@ def answer(parser_of: Callable[[str], argparse.ArgumentParser]) -> NoReturn:
             print_suppressed=True, output_stream=told,
         )  # fmt: skip
     sys.exit(1)  # nobody asked
-
-
-def _parsers(parser: argparse.ArgumentParser) -> Iterable[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for part in action.choices.values():
-                yield from _parsers(part)
 
 
 #: What is asked for the values of a word: what is typed of it, and what was understood before it.
@@ -84,14 +74,10 @@ def _values_of(action: argparse.Action) -> Values | None:
     name = str(action.metavar)
     if name == "KEY" and action.option_strings:  # that of ssh
         return _files
-    return _VALUES.get(name, _files if name in _PATHS else _nothing)
+    return _VALUES.get(name, _files if name in _PATHS else lambda **_: [])
 
 
 _PATHS = ("FILE", "DIR", "RECIPE", "PYTHON", "SOURCE", "PUBLICKEY", "COMMAND")
-
-
-def _nothing(**_: object) -> list[str]:
-    return []
 
 
 def _files(prefix: str = "", **_: object) -> list[str]:
@@ -123,10 +109,6 @@ def _places(prefix: str = "", **_: object) -> list[str]:
     return [*known, *(name for name in _files(prefix) if name not in known)]
 
 
-def _servers(**_: object) -> list[str]:
-    return [place for place in _known_places() if not scheme_of(place).local]
-
-
 def _keys(prefix: str = "", **given: object) -> list[str]:
     """The keys of the place that was named, where that is a folder or a file here."""
     from torchkeeper.client.engines.process import Engine
@@ -149,6 +131,11 @@ def _keys(prefix: str = "", **given: object) -> list[str]:
     return keys[:_MOST]
 
 
+def _filters(**_: object) -> list[str]:
+    words = [match[0] for match in map(_OFFERED.match, FILTERS) if match]
+    return [*(f"kind:{kind}" for kind in KINDS), *(word for word in words if word != "kind:")]
+
+
 def _profiles(prefix: str = "", **_: object) -> list[str]:
     from torchkeeper.client.profiles import keeping
 
@@ -164,9 +151,9 @@ def _words(prefix: str = "", **given: object) -> list[str]:
 
 _VALUES: dict[str, Values] = {
     **dict.fromkeys(("PLACE", "PLACE2", "SRC", "DST"), _places),
-    "SERVER": _servers,
+    "SERVER": lambda **_: [place for place in _known_places() if not scheme_of(place).local],
     **dict.fromkeys(("KEY", "KEY2"), _keys),
     "PROFILE": _profiles,
     **dict.fromkeys(("COL,…", "WORD,…"), _words),
-    "Q": lambda **_: list(_FILTERS),
+    "Q": _filters,
 }

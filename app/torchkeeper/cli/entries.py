@@ -300,23 +300,9 @@ def add_check(command: argparse.ArgumentParser) -> None:
     looking.add_several(command)
     looking.add_filter(command)
     words = *VERDICTS, *_STATES
-    on = command.add_argument("--fail-on", metavar="WORD,…", type=_fails_on, default=(), help="end "
-                              f"with 1 where an entry is so: {', '.join(words)}; “empty” is that "
-                              "there is nothing to check")  # fmt: skip
-    on.words = words  # type: ignore[attr-defined]  # for completion
+    output.add_words(command, "--fail-on", "WORD,…", words, "end with 1 where an entry is so: "
+                     f"{', '.join(words)}; “empty” is that there is nothing to check")  # fmt: skip
     output.add_table(command, _CHECK, limit=True)
-
-
-def _fails_on(text: str) -> tuple[str, ...]:
-    """The words of ``--fail-on``, each once."""
-    words = [word for word in (part.strip().casefold() for part in text.split(",")) if word]
-    for word in words:
-        if word not in (*VERDICTS, *_STATES):
-            known = ", ".join([*VERDICTS, *_STATES])
-            raise argparse.ArgumentTypeError(f"“{word}” is none of {known}")
-    if not words:
-        raise argparse.ArgumentTypeError("it is empty")
-    return tuple(dict.fromkeys(words))
 
 
 def check(args: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
+from torchkeeper.stores.query import FILTERS
 
 if TYPE_CHECKING:
     from torchkeeper.client.desktop.placing import Draw
@@ -57,10 +58,6 @@ def meant(words: Sequence[str]) -> str:
     return f"Did you mean {', '.join(quoted[: -1 or None] if last else quoted)}{last}?"
 
 
-#: How argparse begins when it misses something, which it does before it looks at options.
-_MISSING = "the following arguments are required"
-
-
 class _Wrong(Exception):
     """What a parser, of all or of one command, found wrong."""
 
@@ -85,7 +82,8 @@ class Parser(argparse.ArgumentParser):
                 parser = walked[-1][0]  # what no command has, the parser of all comes upon
             options = ((one, word) for one, word in walked if word.startswith("-"))
             stray = [word for one, word in options if not one._takes(word.partition("=")[0])]
-            if message.startswith(_MISSING) and stray:
+            # argparse misses something before it looks at options.
+            if message.startswith("the following arguments are required") and stray:
                 message = f"unrecognized arguments: {stray[0]}"
             said = "\n".join(filter(None, [message, self._guess(words)]))
             if "--json" in words[: words.index("--") if "--" in words else None]:
@@ -118,10 +116,12 @@ class Parser(argparse.ArgumentParser):
         """Whether it is an option, or the beginning of one, which is taken for it."""
         return any(name.startswith(option) for name in self._option_string_actions)
 
-    def leaves(self) -> list[Parser]:
-        """This parser, or those of its parts, and theirs."""
-        parts = [part for parts in self._commands() for part in parts.values()]
-        return [leaf for part in parts for leaf in part.leaves()] or [self]
+    def every(self) -> Iterator[Parser]:
+        """This parser, those of its parts, and theirs."""
+        yield self
+        for parts in self._commands():
+            for part in parts.values():
+                yield from part.every()
 
     def _commands(self) -> list[dict[str, Parser]]:
         return [
@@ -135,10 +135,8 @@ class Parser(argparse.ArgumentParser):
 ALONE = "--new-window"
 
 FILTER_HELP = (
-    "Filter: plain words match name and key; kind:fxgraph, torch:2.9, device:cpu, size>10M, "
-    "age>30d, compile>5, is:broken, is:unread, is:orphan; is:foreign, owner:bob for what is of "
-    "other users; is:usable, is:conditional, is:unknown, is:unsafe, is:stale in the environment of "
-    "--env; on a server used>90d, expires<7d, expires:never; a leading - negates."
+    f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” says "
+    "what each finds."
 )
 
 
@@ -352,8 +350,9 @@ def parser_of(chosen: str) -> Parser:
             if one.lists:
                 command.add_argument("--no-pager", dest="pager", action="store_false", help="print "
                                      "all at once on a terminal, too")  # fmt: skip
-            for leaf in command.leaves() if name != "help" else ():
-                output.add_common(leaf)
+            for part in command.every() if name != "help" else ():
+                if not part._commands():
+                    output.add_common(part)
             said = [command.epilog, examples(name)]
             command.epilog = "\n\n".join(filter(None, said)) or None
     return parser
@@ -368,13 +367,11 @@ def add_shots(command: argparse.ArgumentParser) -> None:
 
 
 def shots(args: argparse.Namespace) -> int:
-    try:
-        from torchkeeper.gui.shots import run as run_shots
-    except ImportError as error:
-        from torchkeeper.client.desktop import display
-
-        raise display.missing(error) from error
+    from torchkeeper.client.desktop import display
     from torchkeeper.stores import places
+
+    with display.needed():
+        from torchkeeper.gui.shots import run as run_shots
 
     place = args.place or places.default_folder()
     if not os.path.exists(place):
@@ -383,11 +380,9 @@ def shots(args: argparse.Namespace) -> int:
 
 
 def drawing() -> Draw:
-    """What makes pictures. Raises UserError where Qt does not load, with what is missing."""
-    try:
-        from torchkeeper.gui.desktop.front import draw
-    except ImportError as error:
-        from torchkeeper.client.desktop import display
+    """What makes pictures. Raises UserError as ``display.needed``."""
+    from torchkeeper.client.desktop import display
 
-        raise display.missing(error) from error
+    with display.needed():
+        from torchkeeper.gui.desktop.front import draw
     return draw

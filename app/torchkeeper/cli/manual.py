@@ -89,7 +89,8 @@ class Terminal:
                 rest = rest[1:]
             elif first.startswith("|"):
                 end = next((n for n, x in enumerate(rest) if not x.startswith("|")), len(rest))
-                yield from self._table([_cells(row) for row in rest[:end]])
+                rows = [_ROW.split(row.strip().strip("|")) for row in rest[:end]]
+                yield from self._table([[cell.strip() for cell in row] for row in rows])
                 rest = rest[end:]
             elif not first.strip():
                 yield ""
@@ -157,10 +158,6 @@ def _end(lines: Sequence[str]) -> int:
         if not line.strip() or line.startswith(("#", "|", "```")) or _ITEM.match(line):
             return number
     return len(lines)
-
-
-def _cells(row: str) -> list[str]:
-    return [cell.strip() for cell in _ROW.split(row.strip().strip("|"))]
 
 
 def _width(text: str) -> int:

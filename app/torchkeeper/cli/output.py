@@ -49,25 +49,31 @@ def add_common(command: argparse.ArgumentParser) -> None:
                      "each entry that is left out, each secret, the whole of a log")  # fmt: skip
 
 
+def add_words(
+    command: argparse.ArgumentParser, name: str, metavar: str, words: Sequence[str], about: str
+) -> None:
+    """An option that takes several of these words, with commas between them."""
+
+    def chosen(text: str) -> tuple[str, ...]:
+        wanted = [word for word in (part.strip().casefold() for part in text.split(",")) if word]
+        for word in wanted or [""]:
+            if word not in words:
+                known = ", ".join(words)
+                raise argparse.ArgumentTypeError(f"“{printable(word)}” is none of {known}")
+        return tuple(dict.fromkeys(wanted))
+
+    option = command.add_argument(name, metavar=metavar, type=chosen, default=(), help=about)
+    option.words = words  # type: ignore[attr-defined]  # for completion
+
+
 def add_table(command: argparse.ArgumentParser, names: Sequence[str], limit: bool = False) -> None:
     """What is to be printed of a table. names: of its columns; limit: whether it is a list."""
-
-    def chosen(text: str) -> list[str]:
-        wanted = [name.strip() for name in text.split(",")]
-        for name in wanted:
-            if name not in names:
-                raise argparse.ArgumentTypeError(
-                    f"there is no column {printable(name)!r}; there are {', '.join(names)}"
-                )
-        return wanted
-
-    add = command.add_argument
-    which = add("--columns", metavar="COL,…", type=chosen, help=f"these columns in this order, of "
-                f"{', '.join(names)}")  # fmt: skip
-    which.words = names  # type: ignore[attr-defined]  # for completion
+    add_words(command, "--columns", "COL,…", names, "these columns in this order, of "
+              f"{', '.join(names)}")  # fmt: skip
     flag(command, "--no-header", "print rows alone: no headings, and no line that sums up")
     if limit:
-        add("--limit", metavar="N", type=_count, dest="rows", help="the first N rows only")
+        command.add_argument("--limit", metavar="N", type=_count, dest="rows", help="the first N "
+                             "rows only")  # fmt: skip
 
 
 def _count(text: str) -> int:

@@ -50,21 +50,6 @@ def coming(files: Sequence[str]) -> Iterator[list[str]]:
         yield [there if one == STREAM else one for one in files]
 
 
-@contextlib.contextmanager
-def _private() -> Iterator[str]:
-    """A temporary folder that nobody can put another in place of. Raises UserError."""
-    with temporary.folder("stdout") as folder:
-        above = os.path.dirname(folder)
-        about = os.stat(above)
-        if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
-            raise UserError(
-                "There is no private place for what goes through the pipe.",
-                f"Others can rename what lies in {printable(above)}.",
-                "Set TMPDIR to a folder of your own, or have its owner set the sticky bit.",
-            )
-        yield folder
-
-
 def _take() -> IO[bytes]:
     """What comes, in a file. Raises OSError, UserError."""
     size, target = 0, tempfile.TemporaryFile()  # noqa: SIM115  # for whoever asked
@@ -116,7 +101,15 @@ def going(args: argparse.Namespace) -> Iterator[str]:
     if sys.__stdout__ is None:
         raise output.misuse("Standard output is closed.", "The bundle would be lost.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
-    with _private() as folder:
+    with temporary.folder("stdout") as folder:
+        above = os.path.dirname(folder)
+        about = os.stat(above)
+        if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:  # another could come in it
+            raise UserError(
+                "There is no private place for what goes through the pipe.",
+                f"Others can rename what lies in {printable(above)}.",
+                "Set TMPDIR to a folder of your own, or have its owner set the sticky bit.",
+            )
         there = os.path.join(folder, "standard-output")
         if args.dry_run:
             yield there

@@ -334,7 +334,8 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
         _HELP,
     )
     part = functools.partial(output.add_part, command.add_subparsers(metavar="WHAT", required=True))
-    show = part("show", _show, "list the combinations that recipes compile, without compiling")
+    show = part("show", lambda args: cells(args, ways(args)), "list the combinations that recipes "
+                "compile, without compiling")  # fmt: skip
     add_ways(show)
     check = part("check", _check, "name every fault of recipes with its line")
     for one in (show, check):
@@ -347,9 +348,9 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
                      help=f"what it compiles: {', '.join(recipes.BESIDE)}")  # fmt: skip
     new.add_argument("file", metavar="FILE", type=_toml, help="the recipe to write, a .toml file")
     output.flag(new, "--force", "replace the recipe if it is there; a Python file never is")
-    listed = part("list", _list, "list the recipes, and folders of them, that the window shows")
-    add = part("add", _add, "put a recipe, or a folder of them, into that list")
-    remove = part("remove", _remove, "take a recipe or folder out of that list; the file stays")
+    listed = part("list", _listed, "list the recipes, and folders of them, that the window shows")
+    add = part("add", _listed, "put a recipe, or a folder of them, into that list")
+    remove = part("remove", _listed, "take a recipe or folder out of that list; the file stays")
     for one in (add, remove):
         one.add_argument("name", metavar="RECIPE", type=looking.path, help="a file or a folder")
     for one in (show, check, new, listed, add, remove):
@@ -361,10 +362,6 @@ def _toml(text: str) -> str:
     if not path.endswith(".toml"):
         raise argparse.ArgumentTypeError("a recipe's name ends with .toml")
     return path
-
-
-def _show(args: argparse.Namespace) -> int:
-    return cells(args, ways(args))
 
 
 def _check(args: argparse.Namespace) -> int:
@@ -409,19 +406,9 @@ def _new(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(args: argparse.Namespace) -> int:
-    return _listed(args, recipes.listed())
-
-
-def _add(args: argparse.Namespace) -> int:
-    return _listed(args, recipes.add(args.name))
-
-
-def _remove(args: argparse.Namespace) -> int:
-    return _listed(args, recipes.remove(args.name))
-
-
-def _listed(args: argparse.Namespace, paths: list[str]) -> int:
+def _listed(args: argparse.Namespace) -> int:
+    change = {"add": recipes.add, "remove": recipes.remove}.get(args.part)
+    paths = change(args.name) if change else recipes.listed()
     for path in paths:
         missing = not os.path.exists(path)
         if args.json:

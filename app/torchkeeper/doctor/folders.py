@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from torchkeeper.artifacts import layout
-from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, WITHOUT_VERDICT, Problem
+from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, WITHOUT_VERDICT, Entry, Problem
 from torchkeeper.doctor.check import FolderLook, MachineLook
 from torchkeeper.settings.finding import Finding
 from torchkeeper.settings.texts import UNQUOTED
@@ -354,12 +354,13 @@ def orphaned(look: FolderLook) -> Iterator[Finding]:
 def _dead_entries(look: FolderLook, wanted: Wanted) -> dict[str, object] | None:
     if look.problem is not None:
         raise look.problem
-    if look.dead is None:
-        return None
-    bad = look.dead.chosen(Wanted(broken=True)) if wanted.orphans else {}
-    # Locks are looked at by themselves (leftovers), and what is broken is told as that.
-    going = look.dead.chosen(wanted, lambda e: e.kind != "lock")
-    if not (going := {number: why for number, why in going.items() if number not in bad}):
+
+    def may(entry: Entry) -> bool:
+        # Locks are looked at by themselves (leftovers), and what is broken is told as that.
+        told = wanted.orphans and (entry.broken or entry.verdict == "broken")
+        return entry.kind != "lock" and not told
+
+    if look.dead is None or not (going := look.dead.chosen(wanted, may)):
         return None
     counts = look.dead.told(going)
     first = min(look.dead.found[number].entry.path for number in going)

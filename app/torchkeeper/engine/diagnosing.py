@@ -134,7 +134,7 @@ class _Doctor:
             look.problem = problem
             return look
         look.store, look.items = store, store.survey(self._report)
-        look.trash = sum(one.bytes for one in receipts.in_trash(look.root))
+        look.trash = sum(one["bytes"] for one in receipts.in_trash(look.root))
         if brief:
             return look
         from torchkeeper.engine.verdicts import judged

@@ -263,7 +263,7 @@ def hold(session: Session, params: msg.HoldParams, _: Report) -> msg.HoldResult:
 def trash(_: Session, params: TrashParams, report: Report) -> TrashResult:
     place = path_of(params["place"])
     tell_cut_off(place, report)
-    report.rows([receipt.to_json() for receipt in receipts.in_trash(place)])
+    report.rows(receipts.in_trash(place))
     return receipts.totals(place)
 
 

@@ -17,9 +17,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from torchkeeper.artifacts.entry import Entry, Problem, holds, measured, tallied
+from torchkeeper.artifacts.entry import COUNTS, Entry, Problem, holds, measured, tallied
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.engine.purging import by_reason, unknown_use, wanted_of, with_uses
@@ -403,9 +403,12 @@ class _Overview:
         dead = Dead(found, used, store.whole, store.on_disk, self._asked.now)
         asked = self._asked.wanted
         reclaim = list(_reasons(dead, asked, rests, place, inner.counts, report))
-        trash = store.trash_size(report)
+        report.check()
+        trash = store.trash()
         if trash is not None:
-            reclaim.append({"place": place, "reclaim": "trash", **trash, "why": None})
+            size = {name: trash.get(name) for name in (*COUNTS, "files", "bytes", "disk_bytes")}
+            about = {"place": place, "reclaim": "trash", **size, "why": None}
+            reclaim.append(cast("msg.ReclaimRow", about))
         seen = _found_in(place, store, sums)
         seen.told["rests"], seen.told["trash_bytes"] = rests, trash["bytes"] if trash else 0
         return seen._replace(rows=[*seen.rows, *reclaim], apart=inner.apart)

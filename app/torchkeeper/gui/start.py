@@ -30,13 +30,14 @@ def run(files: list[str], alone: bool = False) -> int:
     first = folder_of(files)
     ahead = None
     try:
-        ahead = started(first)
-        load_qt()
-        from torchkeeper.gui import app
-    except ImportError as error:
+        with display.needed():
+            ahead = started(first)
+            load_qt()
+            from torchkeeper.gui import app
+    except UserError:
         if ahead:
             ahead.engine.close_and_wait()
-        raise display.missing(error) from error
+        raise
 
     return app.run(files, ahead, first, seat)
 

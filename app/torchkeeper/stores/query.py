@@ -1,14 +1,9 @@
-"""The filter grammar, one for the window's box and for ``--filter``.
+"""The filter grammar, one for the window's box and for ``--filter``; FILTERS has its words.
 
-Plain words must be in the name or the key. ``kind:fxgraph,code``, ``torch:2.9`` and
-``device:cpu`` compare a field (torch and device by prefix), ``size>10M`` and ``age>30d`` a number,
-``is:broken`` and ``is:orphan`` a state, ``is:foreign`` and ``owner:bob`` that it is of another user
-than this one and root, ``is:usable``, ``is:conditional``, ``is:unsafe``, ``is:stale`` and
-``is:unknown`` the verdict in an environment. Of a server, ``used>90d`` compares how long ago an
-entry was last used and ``expires<7d`` when it goes; ``expires:never`` is what stays. A leading
-``-`` negates, and of verdicts means that there is another; quotes keep blanks together and make
-anything a text to look for; all terms must hold. What is no entry (``COUNTED_APART``) is listed
-only where its kind is named, as ``kind:lock``, or all is asked for.
+Fields of text compare by ``:``, torch and device by prefix, numbers by ``<``, ``>``, ``<=``, ``>=``
+and ``=``. A leading ``-`` negates, and of verdicts means that there is another; quotes keep blanks
+together and make anything a text to look for; all terms must hold. What is no entry
+(``COUNTED_APART``) is listed only where its kind is named, as ``kind:lock``, or all is asked for.
 """
 
 from __future__ import annotations
@@ -22,6 +17,29 @@ from math import inf, nan
 from typing import Any, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, Entry, Problem
+
+#: Words of a filter, and what they find: for help, completion and the manual.
+FILTERS = {
+    "mm": "what has this in its name or key",
+    '"a b"': "the same, with a blank in it",
+    "kind:fxgraph,triton": "entries of these kinds",
+    "torch:2.9": "made by this torch, or one whose version begins so",
+    "device:cpu": "for this device",
+    "size>10M": "larger; also `<`, `>=`, `<=` and `=`, with k, M, G or MiB",
+    "age>30d": "last changed longer ago; s, m, h, d, w or y",
+    "compile>5": "slower to compile, in seconds",
+    "files>3": "of more files",
+    **{f"is:{verdict}": "with this verdict in the environment of `--env`" for verdict in VERDICTS},
+    "is:broken": "damaged, or lacking what it needs",
+    "is:orphan": "needed by nothing",
+    "is:unread": "not read, as that takes long: `ls --read-all` reads it",
+    "is:foreign": "of other users of this machine; not of you or root",
+    "owner:bob": "of this user",
+    "used>90d": "on a server: not used for longer",
+    "expires<7d": "on a server: gone sooner",
+    "expires:never": "on a server: stays until it is removed",
+    "-kind:lock": "everything else: a `-` negates any word",
+}
 
 #: One term of a filter: which of many entries it lets through, in their order. For all of them at
 #: once, in one loop: a call for each takes three times as long.
@@ -95,7 +113,8 @@ def parse(text: str, now: float | None = None) -> Query:
             continue
         match = _TOKEN.match(text, position)
         if not match:
-            raise Problem("bad-filter", token=text[position:].strip(), why="unbalanced quotes")
+            token = _without_value(text[position:])
+            raise Problem("bad-filter", token=token, why="unbalanced quotes")
         field = None if match[2].startswith('"') else _FIELD.fullmatch(match[2])
         test = _term(match[2], field, now)
         name = field[1].lower() if field else ""
@@ -144,6 +163,11 @@ def _is_read(entries: Sequence[Entry]) -> Iterable[bool]:
     return [e.problem not in UNREAD for e in entries]
 
 
+def _without_value(token: str) -> str:
+    """A word without what may be a secret: whoever reads the error need not see it."""
+    return re.sub(r"([:<>=]).*", r"\1…", token.strip(), flags=re.DOTALL)[:80]
+
+
 def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
     if not match:
         word = token.strip('"').lower()
@@ -157,8 +181,14 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
     field, operator, value = match[1].lower(), match[2], match[3].strip('"')
     if field not in _FIELDS:
         # Taken as a word, a negated slip of the pen would match everything.
-        why = f"the fields are {', '.join(_FIELDS)}; quotes make it a text to look for"
-        raise Problem("bad-filter", token=token, why=why)
+        import difflib  # only here: few words are mistyped
+
+        near = "".join(
+            f"did you mean “{x}”? " for x in difflib.get_close_matches(field, _FIELDS, 1)
+        )
+        fields = ", ".join(_FIELDS)
+        why = f"{near}the fields are {fields}; quotes make it a text to look for"
+        raise Problem("bad-filter", token=_without_value(token), why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")
     if field in ("kind", "torch", "device", "is", "owner"):

@@ -68,7 +68,7 @@ class Trash(Amount):
 
 
 class ReceiptRow(Amount):
-    """One purge in the trash (``folders.receipts.Receipt``)."""
+    """One purge in the trash."""
 
     receipt: str
     made: float | None

@@ -302,9 +302,6 @@ class Store(Source):
     def trash(self) -> Trash | None:
         """What lies in its trash, and what undo puts back; None where there is no trash."""
 
-    def trash_size(self, report: Report) -> Amount | None:
-        """How much lies there, on the disk."""
-
     def orphans(self, items: list[Item], index: str | None) -> Orphans | None:
         """How many of all its items nothing needs, as far as that costs no reading."""
 

@@ -45,7 +45,7 @@ def purged(cache: Path) -> str:
     """The receipt of a purge of everything in a cache."""
     trash.purge(plan(cache), False, Report(), lambda _item, _problem: None)
     [receipt] = receipts.in_trash(str(cache))
-    return receipt.receipt
+    return receipt["receipt"]
 
 
 def unpacked(place: Path, what: str, steps: list[Any], **about: object) -> None:

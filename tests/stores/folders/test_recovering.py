@@ -195,12 +195,12 @@ def test_an_emptying_and_an_undo_are_completed(fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     trash.purge(plan(fixture_cache), False, Report(), lambda _item, _problem: None)
     [receipt] = receipts.in_trash(str(fixture_cache))
-    begin(fixture_cache, "undo", receipt=receipt.receipt)
+    begin(fixture_cache, "undo", receipt=receipt["receipt"])
     assert recover(str(fixture_cache), Report())
     assert snapshot(fixture_cache) == before
     trash.purge(plan(fixture_cache), False, Report(), lambda _item, _problem: None)
     [receipt] = receipts.in_trash(str(fixture_cache))
-    begin(fixture_cache, "empty", receipts=[receipt.receipt, "../../x", 7])
+    begin(fixture_cache, "empty", receipts=[receipt["receipt"], "../../x", 7])
     assert recover(str(fixture_cache), Report())
     assert not (fixture_cache / TRASH).exists()
 

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from torchkeeper.client.words.problems import UserError, user_error
@@ -103,10 +103,14 @@ def check(env: Mapping[str, str] = os.environ) -> None:
     raise faults[0]
 
 
-def missing(error: ImportError) -> UserError:
-    """What to say where Qt cannot be loaded."""
-    found = _LIBRARY.search(str(error))
-    return _without(found[1]) if found else _uninstalled()
+@contextlib.contextmanager
+def needed() -> Iterator[None]:
+    """While Qt is loaded. Raises UserError where it cannot be, with what is missing."""
+    try:
+        yield
+    except ImportError as error:
+        found = _LIBRARY.search(str(error))
+        raise (_without(found[1]) if found else _uninstalled()) from error
 
 
 def install() -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6 import QtGui
-from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QTextBlock, QTextCursor, QTextFormat
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextBrowser, QTextEdit, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QTextEdit, QWidget
 
 from torchkeeper.client import manual
 from torchkeeper.client.manual import Manual, Page
@@ -15,7 +15,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
-from torchkeeper.gui.widgets.plain import show_markdown, tip
+from torchkeeper.gui.widgets.plain import Read, show_markdown, tip
 
 #: Words of a search that are marked in a page at most.
 _MARKED = 500
@@ -149,7 +149,7 @@ class ManualDialog(Dialog):
         self.where.setText("" if url.isEmpty() else printable(said))
 
 
-class ManualView(QTextBrowser):
+class ManualView(Read):
     """The text of a page. What it shows was read before: it loads nothing, from nowhere."""
 
     def __init__(self) -> None:
@@ -211,15 +211,6 @@ class ManualView(QTextBrowser):
         if picture.width() > _PICTURE:
             picture = picture.scaledToWidth(_PICTURE, Qt.TransformationMode.SmoothTransformation)
         return picture
-
-    def event(self, event: QEvent) -> bool:
-        # Copy is this view's own here, not the window's.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QtGui.QKeyEvent):
-            mine = QtGui.QKeySequence.StandardKey
-            if event.matches(mine.Copy) or event.matches(mine.SelectAll):
-                event.accept()
-                return True
-        return super().event(event)
 
     def _draw(self) -> None:
         if self._page is None:

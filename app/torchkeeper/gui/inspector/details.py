@@ -10,8 +10,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from PySide6 import QtGui
-from PySide6.QtCore import QCoreApplication, QEvent, QRectF, QSize, Qt, QUrl, Signal
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS, Entry, counted, entry_from_json, tallied
 from torchkeeper.client.words import say
@@ -20,7 +20,7 @@ from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
 from torchkeeper.gui.inspector.sources import Text
 from torchkeeper.gui.table.rows import verdict_words
-from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.widgets.plain import Read, tip
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
@@ -333,7 +333,7 @@ def _counted(entries: int, size: int) -> str:
     return f"{say.count(entries, 'entry', 'entries')} · {say.size(size)}"
 
 
-class FactsView(QTextBrowser):
+class FactsView(Read):
     """Built of tables, never of HTML: what comes from a cache stays plain text."""
 
     #: A needed entry was clicked, or chosen with Return.
@@ -450,15 +450,6 @@ class FactsView(QTextBrowser):
         number = url.path()
         if url.scheme() == "need" and number.isdigit() and int(number) < len(self._needs):
             self.followed.emit(self._needs[int(number)])
-
-    def event(self, event: QEvent) -> bool:
-        # Copy is this view's own here, not the window's.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QtGui.QKeyEvent):
-            mine = QtGui.QKeySequence.StandardKey
-            if event.matches(mine.Copy) or event.matches(mine.SelectAll):
-                event.accept()
-                return True
-        return super().event(event)
 
 
 class Chip(QWidget):

@@ -11,8 +11,8 @@ import re
 import textwrap
 
 from PySide6 import QtGui
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QLabel, QTextBrowser
 
 from torchkeeper.client.words.problems import printable, visible
 
@@ -24,6 +24,18 @@ _CAPTION, _LABEL = 120, 10_000
 _JOINER = "\u2060"
 _BEGINS = re.compile(f"<(?!{_JOINER})|&(?=lt;)")
 _BROKEN = re.compile(f"([<&]{_JOINER}|:/{{2}}{_JOINER})")
+
+
+class Read(QTextBrowser):
+    """A text to be read, where Copy is its own, not the window's."""
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QtGui.QKeyEvent):
+            mine = QtGui.QKeySequence.StandardKey
+            if event.matches(mine.Copy) or event.matches(mine.SelectAll):
+                event.accept()
+                return True
+        return super().event(event)
 
 
 def tip(text: str) -> str:

@@ -35,7 +35,6 @@ from torchkeeper.stores.store import Removal, Store
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import MadeIn
-    from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.stores.items import File, Item, Left, Offered
     from torchkeeper.stores.shapes import Beside, Orphans, Owned, Trash
 
@@ -196,11 +195,6 @@ class Folder(Root, Store):
         from torchkeeper.stores.folders import receipts
 
         return receipts.totals(self.root)
-
-    def trash_size(self, report: Report) -> Amount | None:
-        from torchkeeper.stores.folders import receipts
-
-        return receipts.size(self.root, report)
 
     def orphans(self, items: list[Item], index: str | None) -> Orphans | None:
         """What a listing has kept tells of entries; ``whole`` says whether it has of all of them.

@@ -57,22 +57,6 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}")
 Back = Callable[[list[Item]], None]
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """One purge in the trash. made: seconds since the epoch; bytes: on the disk."""
-
-    receipt: str
-    made: float | None
-    counts: Tally
-    files: int
-    bytes: int
-
-    def to_json(self) -> ReceiptRow:
-        size = measured(self.bytes, on_disk=True)
-        return {"receipt": self.receipt, "made": self.made, **self.counts, "files": self.files,
-                **size}  # fmt: skip
-
-
 def new_name() -> str:
     now = time.time()
     # To the microsecond: names sort by time, and the latest is what undo takes.
@@ -302,14 +286,12 @@ def count(bin_: str) -> int:
     return 0
 
 
-def in_trash(place: str) -> list[Receipt]:
+def in_trash(place: str) -> list[ReceiptRow]:
     """What lies in the trash of a place, oldest first."""
-    found = []
+    found: list[ReceiptRow] = []
     for bin_ in folders_of(Root(place).root):
-        items = trashed(bin_)
-        counts, size = tally(item.kind for item in items), OnDisk(items)
         name, when = os.path.basename(bin_), made(said_by(bin_))
-        found.append(Receipt(name, when, counts, size.files, size.bytes))
+        found.append({"receipt": name, "made": when, **amount_of(trashed(bin_))})
     return found
 
 
@@ -322,22 +304,16 @@ def made(said: Mapping[str, object]) -> float | None:
 def totals(place: str) -> Trash:
     """What lies in the trash of a folder; ``last``: of that, what undo puts back, if anything."""
     found = in_trash(place)
-    last = next((x for x in reversed(found) if x.files or any(map(x.counts.get, COUNTS))), None)
+    last = next((x for x in reversed(found) if x["files"] or any(map(x.get, COUNTS))), None)
     every: Tally = tally(())
-    for receipt in found:
+    for one in found:
         for name in COUNTS:
-            every[name] += receipt.counts[name]
-    undone: Last | None = None
-    if last is not None:
-        undone = {**last.counts, **measured(last.bytes, on_disk=True), "made": last.made}
-    files = sum(receipt.files for receipt in found)
-    size = measured(sum(receipt.bytes for receipt in found), on_disk=True)
+            every[name] += one[name]
+    told = ("made", "bytes", "disk_bytes", *COUNTS)
+    undone = cast("Last", {name: last.get(name) for name in told}) if last else None
+    files = sum(one["files"] for one in found)
+    size = measured(sum(one["bytes"] for one in found), on_disk=True)
     return {"receipts": len(found), **every, "files": files, **size, "last": undone}
-
-
-def size(root: str, report: Report) -> Amount:
-    """How much lies in the trash; bytes on the disk, as what goes."""
-    return amount_of([item for bin_ in folders_of(root) for item in trashed(bin_, report)])
 
 
 def said_by(bin_: str) -> Mapping[str, object]:
