@@ -123,7 +123,7 @@ def test_show(tk: Tk, kept_291: Path) -> None:
     assert "torch.ops.aten.mm" in text
     assert "key factors: (393)" in text
     kernel = tk("show", kept_291, "cmnvkzanes", "--json").objects[0]
-    assert kernel["name"] == "cpp_fused_sin_0"
+    assert kernel["name"] == "sin_matmul(f32[100, 100] ×2): cpp_fused_sin_0"
     assert kernel["torch"] == "2.9.1+cu128"
     assert "at::vec" in json.dumps(kernel["facts"]["sources"])
     assert tk("show", kept_291, "f").code == 2

@@ -222,11 +222,11 @@ def values(row: FactorTold, found: ComparisonTold) -> tuple[str, str]:
         below = tr("other lines, below")
         return below, below
     if _INPUT.fullmatch(row["factor"]):
-        return _tensor(row["a"]), _tensor(row["b"])
+        return tensor(row["a"]), tensor(row["b"])
     return _values(row, 200)
 
 
-def _tensor(value: str | None) -> str:
+def tensor(value: str | None) -> str:
     """An input on one line: ``float32 8x64 on cpu``."""
     if value is None:
         return "-"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,10 +36,6 @@ _OVERLAPPING = ("fxgraph", "aotautograd")
 _LABELS = 108
 #: Pixels around what is in a cell; headings stand as far in.
 _PADDING = 3
-_TENSOR = re.compile(
-    r"TensorMetadata\(dtype=torch\.(\w+), shape=torch\.Size\(\[([^\]]*)\]\)"
-    r"(?:.*?device=device\(type='(\w+)'(?:, index=(\d+))?\))?"
-)
 
 
 @dataclass(frozen=True)
@@ -156,7 +151,7 @@ def sections(
 
 def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     # Loaded here: the window starts without it.
-    from torchkeeper.client.words.explaining import WORDED, told
+    from torchkeeper.client.words.explaining import WORDED, tensor, told
 
     section = Section("")
     section.add(_tr("Function"), _text(facts.get("function"), fixed=True))
@@ -166,7 +161,7 @@ def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
     for fact in told(entry.kind, facts):
         section.add(_tr(fact.label), *_several(fact.values, fixed=fact.fixed))
     if "inputs" not in WORDED.get(entry.kind, ()):
-        section.add(_tr("Inputs"), *_several([_input(str(x)) for x in _list(facts.get("inputs"))]))
+        section.add(_tr("Inputs"), *_several([tensor(str(x)) for x in _list(facts.get("inputs"))]))
     section.add(_tr("Device"), printable(entry.device or ""))
     if entry.compile_s is not None:
         section.add(_tr("Compile time"), say.seconds(entry.compile_s))
@@ -237,16 +232,6 @@ def _several(values: object, *, fixed: bool = True) -> list[Value]:
 def _rest(count: int) -> list[Value]:
     more = Value(_tr("and {} more").format(f"{count - _SHOWN:,}"), muted=True)
     return [more] if count > _SHOWN else []
-
-
-def _input(text: str) -> str:
-    """An example input as people write it: ``float32 [100, 100] on cpu``."""
-    match = _TENSOR.match(text)
-    if match is None:
-        return printable(text)
-    device = "" if match[3] is None else match[3] + (f":{match[4]}" if match[4] else "")
-    shape = f"{match[1]} [{match[2]}]"
-    return _tr("{} on {}").format(shape, device) if device else shape
 
 
 class _Sums(dict[str, tuple[int, int]]):
