@@ -55,7 +55,7 @@ def test_it_is_told_after_the_programs_own_output(tk: Tk, recorded: Path) -> Non
     own, _, miss, why, total = ran.out.splitlines()[:5]
     assert own == "the program"
     assert miss.split()[:3] == ["miss", "0/0", "forward"]
-    assert "layer at changes.py:" in miss
+    assert "layer(f32[16, 32], " in miss and " at changes.py:" in miss
     assert miss.endswith("s spent")
     assert why.split(maxsplit=2)[2] == SAID["shape"]
     assert total.startswith("1 graph: 0 hits, 1 miss; ")
@@ -127,7 +127,8 @@ def test_the_users_own_trace_is_left(tk: Tk, recorded: Path, tmp_path: Path) -> 
     shutil.copytree(recorded / "line", folder)
     ran = tk("run", "--json", *tracing(recorded, "dtype"), TORCH_TRACE=str(folder))
     graphs = [json.loads(line) for line in ran.out.splitlines()[1:-1]]
-    assert [graph["name"] for graph in graphs] == ["layer"], "not what was there before"
+    names = [graph["name"] for graph in graphs]
+    assert names == ["layer(f64[8, 32], f64[64, 32], f64[64])"], "not what was there before"
     assert len(list(folder.iterdir())) == 2
     missing = tmp_path / "not-there-yet"
     ran = tk("run", *program("print(1)"), TORCH_TRACE=str(missing))

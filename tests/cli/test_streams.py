@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -81,14 +83,20 @@ def test_a_pipe_is_trusted_only_when_that_is_said(
     assert not list(temporary.iterdir())
 
 
+def _opened(pid: int) -> Iterator[str]:
+    """The paths of what a process has opened."""
+    for handle in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            yield os.readlink(handle)
+
+
 def test_nothing_stays_of_an_import_that_is_killed(tmp_path: Path, temporary: Path) -> None:
     words = [sys.executable, "-m", "torchkeeper", "import", "-", "--into", f"{tmp_path}/new"]
     with subprocess.Popen([*words, "--trust"], stdin=subprocess.PIPE) as process:
         assert process.stdin
         process.stdin.write(b"PK" * 1000)
         process.stdin.flush()
-        handles = Path(f"/proc/{process.pid}/fd")
-        while not any(str(temporary) in os.readlink(handle) for handle in handles.iterdir()):
+        while not any(str(temporary) in path for path in _opened(process.pid)):
             assert process.poll() is None
             time.sleep(0.01)
         process.kill()

@@ -52,8 +52,13 @@ def coming(files: Sequence[str]) -> Iterator[list[str]]:
 
 def _take() -> IO[bytes]:
     """What comes, in a file. Raises OSError, UserError."""
+    if not (some := _read()):
+        raise UserError(
+            "Nothing came on standard input.", "What was to write it may have failed.",
+            "See what it says; “set -o pipefail” has a shell tell.",
+        )  # fmt: skip
     size, target = 0, tempfile.TemporaryFile()  # noqa: SIM115  # for whoever asked
-    while some := _read():
+    while some:
         free = shutil.disk_usage(tempfile.gettempdir()).free
         if free < len(some) + _STAYS:
             raise UserError(
@@ -64,12 +69,8 @@ def _take() -> IO[bytes]:
             )
         target.write(some)
         size += len(some)
+        some = _read()
     target.flush()
-    if not size:
-        raise UserError(
-            "Nothing came on standard input.", "What was to write it may have failed.",
-            "See what it says; “set -o pipefail” has a shell tell.",
-        )  # fmt: skip
     return target
 
 
