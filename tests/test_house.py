@@ -48,7 +48,7 @@ GUI_FLOORS = {
     "parts": """actions chrome context inspector matrix pages places sidebar table treemap
         verdicts""",
     "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.overview
-        pages.profiles pages.recipes pages.runs widgets.foundlist""",
+        pages.profiles pages.recipes pages.runs""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
         jobs.results pages.comparing.flow pages.guide pages.guidebar pages.making places.servers
         remedies sidebar.deferred sidebar.taking verdicts.controller""",
