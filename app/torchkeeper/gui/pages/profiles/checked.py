@@ -217,7 +217,7 @@ class Live(QObject):
     @property
     def checking(self) -> bool:
         """Whether something is still to be looked up."""
-        return self._timer.isActive() or self._ticket is not None
+        return self._timer.isActive() or self._engines.waits(self._ticket)
 
     @property
     def found(self) -> list[Finding]:
@@ -236,7 +236,7 @@ class Live(QObject):
             same = self._of is not None and self._of[1] == wanted[1]
             kept = places if same else _folders(places)
             self._looked = [one for one in self._looked if one.place in kept]
-            self._leave()
+            self._engines.forget(self._ticket)
             self._of, self.error = None, None
             if places:
                 self._timer.start(0 if at_once else _TYPING_MS)
@@ -247,12 +247,8 @@ class Live(QObject):
     def stop(self) -> None:
         """Nobody wants to know any more."""
         self._timer.stop()
-        self._leave()
-        self._rules, self._looked, self._of, self.error = [], [], None, None
-
-    def _leave(self) -> None:
         self._engines.forget(self._ticket)
-        self._ticket = None
+        self._rules, self._looked, self._of, self.error = [], [], None, None
 
     def _ask(self) -> None:
         places, values = self._wanted
@@ -263,12 +259,11 @@ class Live(QObject):
             coming.extend(_of_setting(one.finding, places) for one in told if one is not None)
 
         def done(_: object) -> None:
-            self._ticket = None
             self._looked, self._of = coming, (places, values)
             self.changed.emit()
 
         def failed(error: UserError) -> None:
-            self._ticket, self.error = None, error
+            self.error = error
             self.changed.emit()
 
         params = diagnosing.request(list(places), {}, values, {}, _folders(places))
