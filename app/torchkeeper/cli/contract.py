@@ -107,13 +107,10 @@ def beyond(command: str) -> str:
     """What the help of a command says of its statuses; "" of one with those of all only."""
     if not (numbers := BEYOND.get(command)):
         return ""
-    said = [_of_findings(n) if len(numbers) > 1 else "4 where something was left out"
-            for n in numbers]  # fmt: skip
+    said = ["4 where something was left out"]
+    if len(numbers) > 1:
+        said = [f"{n} for {'errors' if n == ERRORS else 'warnings'}" for n in numbers]
     return f"Exit status: {', '.join(said)}; else as “torchkeeper help exit-status” says."
-
-
-def _of_findings(status: int) -> str:
-    return f"{status} for {'errors' if status == ERRORS else 'warnings'}"
 
 
 def rows() -> list[tuple[str, str, str]]:
