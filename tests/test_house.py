@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 import torchkeeper
+from tests.client.test_tongue import texts_of
 from tests.figures import MOST, circles, figures, imports
 from tests.gui.doors import past_the_door
 from torchkeeper.client.engines.process import PACKAGES
@@ -47,7 +48,7 @@ GUI_FLOORS = {
     "parts": """actions chrome context inspector matrix pages places sidebar table treemap
         verdicts""",
     "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.overview
-        pages.profiles pages.recipes pages.runs widgets.foundlist""",
+        pages.profiles pages.recipes pages.runs""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
         jobs.results pages.comparing.flow pages.guide pages.guidebar pages.making places.servers
         remedies sidebar.deferred sidebar.taking verdicts.controller""",
@@ -278,7 +279,7 @@ def test_a_finding_has_the_figures_that_its_words_name() -> None:
             "place",
             "quoted",
         }
-        words = "".join(WORDS[code].texts).replace("{{", "").replace("}}", "")
+        words = "".join(texts_of(WORDS[code])).replace("{{", "").replace("}}", "")
         assert set(re.findall(r"\{(\w+)\}", words)) <= there, code
         looked_at += 1
     assert looked_at > 20

@@ -94,7 +94,7 @@ def _arrive(model: EntriesModel, versions: tuple[list[Entry], ...], number: int)
     model.begin()
     for first in range(0, len(made), 500):
         model.add(made[first : first + 500])
-    while model.working:
+    while model._slices.busy:
         QApplication.processEvents()
 
 

@@ -44,6 +44,7 @@ from torchkeeper.client.words import (
 from torchkeeper.client.words import found as finds
 from torchkeeper.client.words import problems as words
 from torchkeeper.client.words.catalogue import CATALOGUE
+from torchkeeper.client.words.catalogue.words import Words
 from torchkeeper.engine.messages.bundles import Maker
 from torchkeeper.engine.messages.doctor import DiagnoseResult, LeftCheck
 from torchkeeper.engine.messages.entries import RunnableName, RunnableResult
@@ -100,13 +101,19 @@ def params(*templates: str) -> dict[str, Any]:
     return told | ({"expected": "table"} if "expected" in names else {})
 
 
+def texts_of(words: Words) -> list[str]:
+    """All its templates."""
+    every = [(one,) if isinstance(one, str) else (one.one, one.many) for one in words]
+    return [text for some in every for text in some]
+
+
 def of_catalogues() -> Iterator[str]:
     for code, one in CATALOGUE.items():
-        yield str(words.user_error(code, params(*one.texts)))
+        yield str(words.user_error(code, params(*texts_of(one))))
     for code, one in findingwords.WORDS.items():
         for more in ({}, {"set_by": FACT}):
             yield str(
-                findingwords.said(Finding(code, "error", (), FACT, params(*one.texts) | more))
+                findingwords.said(Finding(code, "error", (), FACT, params(*texts_of(one)) | more))
             )
     for fix in doctorwords.FIXES:
         yield diagnosing.will(Finding(FACT, "error", fix=fix, place=FACT), {"files": 9,

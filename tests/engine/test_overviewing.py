@@ -119,7 +119,7 @@ def test_what_could_go_is_what_purge_suggests(fixture_cache: Path, tmp_path: Pat
     assert found["trash"]["entries"] == 1
     assert found["trash"]["bytes"] == looked.result["places"][0]["trash_bytes"] == 4096
     could = looked.sums.reclaimable()
-    assert could.entries == plan["entries"] + 1
+    assert could.counts["entries"] == plan["entries"] + 1
     assert could.bytes == plan["bytes"] + 4096
 
 
@@ -139,7 +139,7 @@ def test_verdicts_are_those_of_a_listing(kept_291: Path) -> None:
         looked = Looked(engine, kept_291, envs=["/new"], everywhere=["/new", "/old"])
         parts = {part.value: part.totals.entries for part in looked.sums.groups("verdict")}
         assert parts["stale"] == 11
-        assert looked.sums.reclaim()["stale"].entries == 0
+        assert looked.sums.reclaim()["stale"].counts["entries"] == 0
         totals = looked.sums.totals
         assert (totals.judged, totals.share) == (12, totals.usable / 12)
         assert "stale" not in Looked(engine, kept_291, envs=["/new"], everywhere=[]).sums.reclaim()
@@ -168,7 +168,7 @@ def test_no_entry_counts_twice(fixture_cache: Path, tmp_path: Path) -> None:
         names = {"link", "notes.txt"}
         assert (above.unknown, above.entries) == (len(names), 0)
         assert looked.sums.totals.entries == alone.entries
-        assert looked.sums.reclaim(str(tmp_path))["orphan"].entries == 0
+        assert looked.sums.reclaim(str(tmp_path))["orphan"].counts["entries"] == 0
 
 
 def test_what_lies_in_a_place_that_fails_counts_by_itself(

@@ -250,6 +250,11 @@ def entry_at(model: EntriesModel, row: int) -> Entry:
     return line.entry
 
 
+def everything(model: EntriesModel) -> list[Entry]:
+    """All entries, shown or not."""
+    return [row.entry for row in model.every_row]
+
+
 def idle(qtbot: QtBot, window: Window) -> None:
     """Wait until no job runs and nothing is being read."""
     qtbot.waitUntil(lambda: not window.jobs.active and not window.listing.loading, timeout=PATIENCE)

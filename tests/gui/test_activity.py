@@ -18,6 +18,7 @@ from tests.pace import within
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import IMPORTED
 from torchkeeper.client.kept import history
+from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.jobs.model import LOG_LINES, State
@@ -86,7 +87,7 @@ def test_what_ended_is_there_in_the_next_session(
     window = open_window(fixture_cache)
     page = opened(qtbot, window)
     qtbot.waitUntil(lambda: bool(page.rows.past), timeout=PATIENCE)
-    assert page.job is None and page.past is not None
+    assert isinstance(page._chosen, Past)
     assert page.rows.index(0, 0).data() == "Before this session · Today"
     assert page.detail.title.text() == job.title
     assert page.detail.told.text().startswith("Exported.")
@@ -98,7 +99,7 @@ def test_what_ended_is_there_in_the_next_session(
     qtbot.waitUntil(lambda: window.place == output, timeout=PATIENCE)
     # And be forgotten.
     page = opened(qtbot, window)
-    qtbot.waitUntil(lambda: page.past is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: isinstance(page._chosen, Past), timeout=PATIENCE)
     page.list.setFocus()
     qtbot.keyClick(page.list, Qt.Key.Key_Delete)  # type: ignore[no-untyped-call]
     qtbot.waitUntil(page.blank.isVisible, timeout=PATIENCE)
@@ -142,9 +143,9 @@ def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
     window.actions_["find"].trigger()
     assert page.filter.hasFocus()
     type_in(qtbot, page.filter, "memory")
-    assert [one.kind for one in page.rows.items] == ["warm"] and page.past is not None
+    assert [one.kind for one in page.rows.items] == ["warm"] and isinstance(page._chosen, Past)
     assert page.detail.notice.isVisible() and not page.result.isVisible()
-    brief = replace(page.past, began=1.0, ended=1.84)
+    brief = replace(page._chosen, began=1.0, ended=1.84)
     assert shown.took(brief) == "0.84 s", "as its result says"
     page.filter.setText("nothing like it")
     assert page.none.isVisible() and not page.detail.isVisible()

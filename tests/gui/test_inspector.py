@@ -18,7 +18,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, everything, idle, settle, type_in
 from tests.gui.test_look import contrast
 from tests.gui.test_models import entry, under_test
 from tests.pace import within
@@ -72,7 +72,7 @@ def choose(qtbot: QtBot, window: Window, one: Entry) -> Inspector:
 def first(window: Window, kind: str, words: str = "", files: int = 1) -> Entry:
     return next(
         x
-        for x in window.entries.everything()
+        for x in everything(window.entries)
         if x.kind == kind and words in (x.name or "") and x.files >= files
     )
 
@@ -333,7 +333,7 @@ def test_a_broken_entry_says_what_to_do(
     path = next(p for p in (fixture_cache / "fxgraph").rglob("*") if p.is_file())
     path.write_bytes(b"")
     window = open_inspector(qtbot, open_window, fixture_cache)
-    broken = next(x for x in window.entries.everything() if x.problem)
+    broken = next(x for x in everything(window.entries) if x.problem)
     inspector = choose(qtbot, window, broken)
     assert inspector.problem.isVisible()
     assert inspector.problem.what.text() == "The file is empty."
@@ -368,7 +368,7 @@ def test_answers_for_what_is_no_longer_chosen_are_dropped(
         return real(op, params, listener, **more)
 
     window.engines.ask = ask  # type: ignore[method-assign]
-    graphs = [x for x in window.entries.everything() if x.kind == "fxgraph"]
+    graphs = [x for x in everything(window.entries) if x.kind == "fxgraph"]
     for one in graphs[:4]:
         window.table.select({one.identity})
         window.update_now()
@@ -533,7 +533,7 @@ def test_a_graph_of_20_mb_in_one_line(
     write_graph(place, "x\x00" * 10_000_000, "y = 1\n" * 16_000)
     window = open_inspector(qtbot, open_window, place)
     clock = Clock()
-    [one] = window.entries.everything()
+    [one] = everything(window.entries)
     inspector = choose(qtbot, window, one)
     inspector.tabs.setCurrentIndex(GRAPH)
     edit, pane = inspector.graph.edit, inspector.graph
@@ -563,7 +563,7 @@ def test_graphs_of_several_entries_count_once(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_inspector(qtbot, open_window, fixture_cache)
-    every = window.entries.everything()
+    every = everything(window.entries)
     aot = [x for x in every if x.kind == "aotautograd"]
     graphs = [x for x in every if x.kind == "fxgraph"]
     whole = say.seconds(sum(x.compile_s or 0.0 for x in aot))

@@ -14,7 +14,7 @@ from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, everything, settle
 from tests.gui.test_inspector import choose, first, open_inspector
 from tests.gui.test_models import entry
 from tests.shots.sample_engines import SampleEngines
@@ -132,7 +132,7 @@ def test_what_would_leave_is_looked_for_once_and_never_shown(
     assert "redis://:…@127.0.0.1" in said and PASSWORD not in said
     assert "make_cache.py" in said
     kept = sharing.found
-    other = next(x for x in window.entries.everything() if x.kind == "pgo")
+    other = next(x for x in everything(window.entries) if x.kind == "pgo")
     choose(qtbot, window, other)
     qtbot.waitUntil(lambda: sharing.found is not None, timeout=PATIENCE)
     assert sharing.found is not None and sharing.found.secrets == 0

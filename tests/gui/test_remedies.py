@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QSettings
 from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, click, settle
+from tests.gui.conftest import PATIENCE, click, everything, settle
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.words.catalogue import CATALOGUE
@@ -96,7 +96,7 @@ def test_what_is_about_another_place_has_no_button(qtbot: QtBot, window: Window)
 
 def test_what_is_broken_is_purged_from_the_inspector(qtbot: QtBot, window: Window) -> None:
     window.inspector_frame.show()
-    broken = next(entry for entry in window.entries.everything() if entry.problem)
+    broken = next(entry for entry in everything(window.entries) if entry.problem)
     window.table.select({broken.identity})
     notice = window.inspector.problem
     qtbot.waitUntil(notice.isVisible, timeout=PATIENCE)

@@ -308,9 +308,8 @@ def test_a_server_is_edited(
     assert window.entries.total == 0
     assert [p.path for p in window.places.places if p.server] == [new]
     [place] = [p for p in window.places.places if p.server]
-    assert (place.title, place.where) == (
-        "Team cache", f"127.0.0.1:{locked_port}/1 · read-only"
-    )  # fmt: skip
+    assert (place.title, place.about) == ("Team cache", f"127.0.0.1:{locked_port}/1")
+    assert place.read_only
     assert window.head.title.toolTip() == "Team cache"
     qtbot.waitUntil(lambda: protected.protected() == [new], timeout=PATIENCE)
     # To another host no password goes by itself, and a name can be taken back.
@@ -361,7 +360,7 @@ def test_a_server_of_the_environment(
     window = open_window()
     place = f"redis://127.0.0.1:{locked_port}/0"
     [found] = [p for p in window.places.places if p.server]
-    assert found.path == place and found.where == "Redis · TORCHINDUCTOR_REDIS_URL"
+    assert found.path == place and found.about == "Redis · TORCHINDUCTOR_REDIS_URL"
     window.places_pane.choose(place)
     read(qtbot, window, place)
     assert window.entries.total == 12
@@ -481,7 +480,6 @@ def test_a_folder_that_is_read_only_stays_as_it_is(
     qtbot.waitUntil(lambda: window.places.read_only(place), timeout=PATIENCE)
     idle(qtbot, window)
     assert not window.actions_["purge"].isEnabled()
-    assert Place(place, read_only=True).where.endswith("· read-only")
     other = tmp_path / "other"
     other.mkdir()
     window.open_paths([str(other)])
@@ -876,7 +874,7 @@ def test_the_window_opens_on_a_server(qtbot: QtBot, settings: QSettings, port: i
     ],
 )
 def test_a_place_has_a_title(place: str, title: str, where: str) -> None:
-    assert (Place(place).title, Place(place).where) == (title, where)
+    assert (Place(place).title, Place(place).about) == (title, where)
     assert "/" not in Place(place).file_name
 
 

@@ -40,6 +40,7 @@ from torchkeeper.gui.pages.page import Page
 from torchkeeper.gui.places.model import FEW, Place, PlacesModel
 from torchkeeper.gui.sidebar import deferred as gauge
 from torchkeeper.gui.sidebar.deferred import DeferredSidebar
+from torchkeeper.gui.sidebar.envlist import EnvironmentList
 from torchkeeper.gui.sidebar.lists import FOLDED, Onto, SideList
 from torchkeeper.gui.sidebar.pagelist import Mark, PageItems, page_item
 from torchkeeper.gui.sidebar.standing import Standing
@@ -634,11 +635,16 @@ def test_what_is_dragged_is_read_as_paths_and_addresses() -> None:
 # Environments.
 
 
+def row_of(shown: EnvironmentList, python: str) -> int:
+    """The row of an interpreter, or -1."""
+    return next((n for n, one in enumerate(shown.items._every) if one.python == python), -1)
+
+
 def test_a_click_on_an_environment_has_verdicts_be_about_it(qtbot: QtBot, window: Window) -> None:
     shown, environments = window.more.environments.list, window.here.environments
     qtbot.waitUntil(lambda: shown.items.rowCount() == len(samples.interpreters()), timeout=PATIENCE)
     assert environments.chosen is not None and environments.chosen.python == samples.PYTHON
-    row = shown.items.row_of(samples.OLD_PYTHON)
+    row = row_of(shown, samples.OLD_PYTHON)
     press(qtbot, shown, row)
     assert environments.chosen.python == samples.OLD_PYTHON
     said = shown.items.index(row).data(Qt.ItemDataRole.AccessibleTextRole)
@@ -650,13 +656,13 @@ def test_a_click_on_an_environment_has_verdicts_be_about_it(qtbot: QtBot, window
     assert window.actions_["environment-remove"].isEnabled()
     assert not window.actions_["environment-doctor"].isEnabled()
     key(qtbot, shown, Qt.Key.Key_Delete)
-    qtbot.waitUntil(lambda: shown.items.row_of(samples.BROKEN_PYTHON) < 0, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: row_of(shown, samples.BROKEN_PYTHON) < 0, timeout=PATIENCE)
     assert samples.BROKEN_PYTHON in window.undo_bar.text.text()
     click(qtbot, window.undo_bar.button)
-    qtbot.waitUntil(lambda: shown.items.row_of(samples.BROKEN_PYTHON) >= 0, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: row_of(shown, samples.BROKEN_PYTHON) >= 0, timeout=PATIENCE)
     window.actions_["environment-none"].trigger()
     assert environments.off and window.more.environments.note.isVisible()
-    shown.setCurrentIndex(shown.items.index(shown.items.row_of(samples.PYTHON)))
+    shown.setCurrentIndex(shown.items.index(row_of(shown, samples.PYTHON)))
     window.update_now()
     window.actions_["environment-use"].trigger()
     assert environments.chosen is not None and environments.chosen.python == samples.PYTHON
@@ -677,7 +683,7 @@ def test_the_folder_of_an_environment_stands_for_its_interpreter(
     window.here.environments.find()
     shown, fold = window.more.environments.list, window.more.environments.fold
     assert drop(fold, fold.rect().center(), files(tmp_path / "env"), moves=False)
-    qtbot.waitUntil(lambda: shown.items.row_of(str(python)) >= 0, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: row_of(shown, str(python)) >= 0, timeout=PATIENCE)
     assert interpreters.added() == [str(python)]
 
 

@@ -171,12 +171,12 @@ def test_what_the_user_does_meanwhile_counts(qtbot: QtBot) -> None:
             model.sort(KIND, Qt.SortOrder.AscendingOrder)
             model.filter(parse("size>300"))
     model.end()
-    assert model.working
+    assert model._slices.busy
     QApplication.processEvents()
     model.filter(parse("size>500"))
     model.group("kind")
     model.sort(SIZE, Qt.SortOrder.AscendingOrder)
-    qtbot.waitUntil(lambda: not model.working)
+    qtbot.waitUntil(lambda: not model._slices.busy)
     check(model)
     assert {e.key for e in model.shown()} == {e.key for e in every if e.size > 500}
     after = [e._replace(size=e.size + 1) if n % 40 == 0 else e for n, e in enumerate(every)][50:]

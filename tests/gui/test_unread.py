@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, listed
+from tests.gui.conftest import PATIENCE, OpenWindow, everything, listed
 from tests.gui.test_inspector import choose, open_inspector
 from tests.stores.test_budget import ENDLESS, put
 
@@ -24,7 +24,7 @@ def test_what_was_not_read_is_said_and_read_when_asked(
     assert "2 not read" in window.totals.text()
     action = window.actions_["read-all"]
     assert action.isEnabled()
-    unread = next(one for one in window.entries.everything() if one.put_off)
+    unread = next(one for one in everything(window.entries) if one.put_off)
     inspector = choose(qtbot, window, unread)
     # Alone it has been read by now, as far as that goes.
     qtbot.waitUntil(lambda: "took too long" in inspector.problem.what.text(), timeout=PATIENCE)

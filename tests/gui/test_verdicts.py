@@ -15,7 +15,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, everything, settle
 from tests.gui.test_models import entry
 from tests.pace import within
 from tests.redis_server import dump, serving
@@ -72,7 +72,7 @@ def judged(qtbot: QtBot, window: Window) -> dict[str, int]:
 
 
 def graphs(window: Window) -> list[Entry]:
-    return [one for one in window.entries.everything() if one.kind in GRAPHS]
+    return [one for one in everything(window.entries) if one.kind in GRAPHS]
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_what_another_torch_made_is_stale(
         assert cell_text(one, VERDICT) == "Stale"
         assert tooltip(one, VERDICT) == f"No program finds it here:\n{why}"
         assert accessible_text(one, VERDICT) == f"Stale, {why}"
-    code = next(one for one in window.entries.everything() if one.kind == "code")
+    code = next(one for one in everything(window.entries) if one.kind == "code")
     assert code.verdict is None and cell_text(code, VERDICT) == ""
     assert window.here.chooser.text() == f"Here: torch {judging}"
     # The number in the status bar shows only those, and all again.
@@ -173,7 +173,7 @@ def test_what_another_torch_made_is_stale(
     # Where no verdicts are wanted there are none any more.
     window.here.environments.choose(None)
     settle(qtbot)
-    assert {one.verdict for one in window.entries.everything()} == {None}
+    assert {one.verdict for one in everything(window.entries)} == {None}
     assert not any(button.isVisible() for button in bar.buttons.values())
 
 
@@ -196,7 +196,7 @@ def test_what_was_made_here_is_usable_until_it_is_damaged(
     found = window.entries.shown()
     assert str(victim.relative_to(warm_cache)) in {one.path for one in found}
     assert {one.verdict for one in found} == {"broken"}
-    qtbot.waitUntil(lambda: window.entries.everything()[0].verdict == "broken", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: everything(window.entries)[0].verdict == "broken", timeout=PATIENCE)
 
 
 @pytest.mark.slow
@@ -325,7 +325,7 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
     for first in range(0, len(every), 500):
         model.add(every[first : first + 500])
     model.end()
-    qtbot.waitUntil(lambda: not model.working)
+    qtbot.waitUntil(lambda: not model._slices.busy)
     if by == "verdict":
         table.sortByColumn(VERDICT, Qt.SortOrder.AscendingOrder)
         model.group("verdict")
@@ -340,13 +340,13 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
         QApplication.processEvents()
         turns.append(time.thread_time() - begun)
     model.judged()
-    while model.working:
+    while model._slices.busy:
         begun = time.thread_time()
         QApplication.processEvents()
         turns.append(time.thread_time() - begun)
     assert sorted(turns)[-2] < within(0.04), "as of a listing (test_slices.py)"
     wanted = {identity: name for identity, name, _ in said}
-    assert all(e.verdict == wanted[e.identity] for e in model.everything())
+    assert all(e.verdict == wanted[e.identity] for e in everything(model))
     shown = model.shown()
     stale = sum(name == "stale" for _, name, _ in said)
     assert len(shown) == (stale if by == "filter" else 20_000)
@@ -367,13 +367,13 @@ def test_many_verdicts_are_taken_in_without_a_pause(qtbot: QtBot, by: str) -> No
         some = every[first : first + 500]
         model.add([changed, *(e for e in some if e != every[3])] if not first else some)
     model.end()
-    qtbot.waitUntil(lambda: not model.working)
-    without = [e for e in model.everything() if e.verdict is None]
+    qtbot.waitUntil(lambda: not model._slices.busy)
+    without = [e for e in everything(model) if e.verdict is None]
     assert without == [changed]
     for _ in model.forget_verdicts(table.seen_lines()):
         pass
-    qtbot.waitUntil(lambda: not model.working)
-    assert {e.verdict for e in model.everything()} == {None}
+    qtbot.waitUntil(lambda: not model._slices.busy)
+    assert {e.verdict for e in everything(model)} == {None}
     assert len(model.shown()) == (0 if by == "filter" else 20_000)
 
 

@@ -37,10 +37,6 @@ class Sieve:
         self._longest = max(map(len, self._texts), default=0)
         self._one_at_a_time = threading.Lock()  # a database has room for one search
 
-    @property
-    def fast(self) -> bool:
-        return self._database is not None
-
     @functools.cached_property
     def _database(self) -> Any | None:
         if not self._texts or (package := installed("hyperscan")) is None:

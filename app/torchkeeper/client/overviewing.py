@@ -81,10 +81,6 @@ class Reclaim(NamedTuple):
     on_disk: bool = True
 
     @property
-    def entries(self) -> int:
-        return self.counts["entries"]
-
-    @property
     def some(self) -> bool:
         return any(self.counts[name] for name in entry.COUNTS) or self.bytes > 0
 
@@ -183,12 +179,6 @@ class Overview:
         about = *size, *room, place["rests"], problem
         one = self.places[place["place"]] = PlaceTold(place["place"], _counts(place), *about)
         return one
-
-    def forget(self, place: str) -> None:
-        """As if a place had not been looked at."""
-        self.places.pop(place, None)
-        self.groups_of = {key: one for key, one in self.groups_of.items() if key[0] != place}
-        self._reclaim = {key: one for key, one in self._reclaim.items() if key[0] != place}
 
     @property
     def totals(self) -> Totals:

@@ -249,6 +249,10 @@ class Engines(QObject):
         if self._keygens is not None:
             self._do.emit(partial(self._keygens.cancel, ticket))
 
+    def waits(self, ticket: int | None) -> bool:
+        """Whether somebody still waits for an answer to it."""
+        return ticket in self._listeners
+
     def forget(self, ticket: int | None) -> None:
         """Cancel and hear no more of it; also lets go of an engine that was kept."""
         if ticket is not None:

@@ -438,7 +438,7 @@ class Latest(QObject):
     @property
     def busy(self) -> bool:
         """Whether an answer is to come."""
-        return self._ticket is not None or self._next is not None
+        return self._engines.waits(self._ticket) or self._next is not None
 
     def ask(
         self, op: str, params: Mapping[str, object], heard: Listener, soon: bool = True, **more: Any
@@ -446,15 +446,8 @@ class Latest(QObject):
         """Ask; with ``soon`` not before the typing pauses. more: what a request has besides."""
         self.forget()
 
-        def over(then: Callable[[Any], None] | None, what: Any) -> None:
-            self._ticket = None
-            if then is not None:
-                then(what)
-
         def begin() -> None:
-            result, failed = partial(over, heard.result), partial(over, heard.failed)
-            listener = heard._replace(result=result, failed=failed)
-            self._ticket = self._engines.ask(op, params, listener, **more)
+            self._ticket = self._engines.ask(op, params, heard, **more)
 
         self._next = begin
         if soon:
@@ -472,7 +465,6 @@ class Latest(QObject):
         self._timer.stop()
         self._next = None
         self._engines.forget(self._ticket)
-        self._ticket = None
 
 
 def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str, str]:

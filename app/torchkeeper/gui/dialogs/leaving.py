@@ -66,7 +66,7 @@ class KeyChoice(Compound):
     @property
     def why_not(self) -> str:
         """Why nothing can be signed as it was chosen; empty where it can, or need not."""
-        if self._ticket is not None:
+        if self.busy:
             return self.tr("Your keys are still being looked for.") if self._wanted else ""
         if self._error is not None:
             return self._error.what if self._needed else ""
@@ -77,7 +77,7 @@ class KeyChoice(Compound):
     @property
     def busy(self) -> bool:
         """Whether the keys are still being looked for."""
-        return self._ticket is not None
+        return self._engines.waits(self._ticket)
 
     def keep(self) -> None:
         if self._error is None and (self._key is not None or not self._wanted):
@@ -86,7 +86,6 @@ class KeyChoice(Compound):
     def stop(self) -> None:
         """Nobody waits for keys any more."""
         self._engines.forget(self._ticket)
-        self._ticket = None
 
     @property
     def _key(self) -> Key | None:
@@ -100,7 +99,7 @@ class KeyChoice(Compound):
         self._fill()
 
     def _found(self, found: lookups.Keys, file: str) -> None:
-        self._ticket = self._error = None
+        self._error = None
         self._wrong = found["wrong"]
         keys: dict[str, Key] = {}
         for key in found["keys"]:
@@ -118,7 +117,7 @@ class KeyChoice(Compound):
         self._fill()
 
     def _failed(self, error: UserError) -> None:
-        self._ticket, self._error = None, error
+        self._error = error
         self._fill()
 
     def _fill(self) -> None:
@@ -133,7 +132,7 @@ class KeyChoice(Compound):
             row = self.combo.count() - 1
         self.combo.setCurrentIndex(row if self._error is None else 0 if not self._needed else -1)
         able = self._error is None
-        self.combo.setPlaceholderText(self.tr("No key") if self._ticket is None else "")
+        self.combo.setPlaceholderText(self.tr("No key") if not self.busy else "")
         waited = not self.combo.isEnabled()
         self.combo.setEnabled(able and self.combo.count() > 0)
         if waited and self._needed and self.window().focusWidget() is self.file:
@@ -151,7 +150,7 @@ class KeyChoice(Compound):
         text, role, key = "", "muted", self._key
         if self._error is not None:
             text = f"{self._error.what} {self._error.why} {self._error.remedy}".strip()
-        elif self._ticket is not None:
+        elif self.busy:
             text = self.tr("Looking for your keys…") if self._wanted or self._needed else ""
         elif key is not None:
             text = _about(key, self.tr("held by ssh-agent"), self.tr("to be touched"))

@@ -112,7 +112,6 @@ class TrustDialog(Dialog):
         choose_file(self, self.tr("Public key"), folder, kinds, self.read_file)
 
     def _is_read(self, public: signers.PublicKey) -> None:
-        self._ticket = None
         self.key.setPlainText(f"{public.key} {printable(public.comment, 200)}".strip())
 
     def _read(self) -> None:
@@ -129,7 +128,7 @@ class TrustDialog(Dialog):
         self._say()
 
     def _failed(self, error: UserError) -> None:
-        self._ticket, self._error = None, error
+        self._error = error
         self._say()
 
     def _say(self) -> None:
@@ -144,7 +143,7 @@ class TrustDialog(Dialog):
             shown = f"{public.key.partition(' ')[0]} {public.fingerprint}"
         self.fingerprint.setText(shown)
         forms.set_role(self.fingerprint, "muted" if public is None else "heading")
-        why = self.tr("It is being added.") if self._ticket is not None else ""
+        why = self.tr("It is being added.") if self._engines.waits(self._ticket) else ""
         if public is None:
             why = self.tr("There is no public key yet.")
         elif not self.name.text().strip():
@@ -161,7 +160,6 @@ class TrustDialog(Dialog):
         self._say()
 
     def _trusted(self, found: lookups.Signers) -> None:
-        self._ticket = None
         self.trusted.emit(found)
         self.accept()
 
@@ -259,9 +257,8 @@ class SignersDialog(Dialog):
             self.open_trust().read_file(paths[0])
 
     def done(self, result: int) -> None:
-        if self._ticket is not None:
-            # A change comes to its end all the same.
-            self._engines.leave(self._ticket, cancel=False)
+        # A change comes to its end all the same.
+        self._engines.leave(self._ticket or 0, cancel=False)
         super().done(result)
 
     def open_trust(self) -> TrustDialog:
@@ -276,7 +273,7 @@ class SignersDialog(Dialog):
         self._allow()
 
     def _told(self, found: lookups.Signers) -> None:
-        self._ticket, self.known = None, True
+        self.known = True
         self.problem.hide()
         self._signers = list(found["signers"])
         self.list.clear()
@@ -291,13 +288,12 @@ class SignersDialog(Dialog):
         self._allow()
 
     def _failed(self, error: UserError) -> None:
-        self._ticket = None
         forms.tell(self.problem, " ".join(filter(None, (error.what, error.why, error.remedy))))
         self.required.setChecked(self._required)  # it has switched itself
         self._allow()
 
     def _allow(self) -> None:
-        idle = self.known and self._ticket is None
+        idle = self.known and not self._engines.waits(self._ticket)
         self.add.setEnabled(idle)
         self.required.setEnabled(idle)
         self.remove.setEnabled(idle and self.current is not None)
@@ -315,7 +311,7 @@ class SignersDialog(Dialog):
         forms.set_role(self.what_then, "warning" if on and none else "muted")
 
     def _nothing(self) -> str:
-        if self._ticket is not None and not self.known:
+        if self._engines.waits(self._ticket) and not self.known:
             return self.tr("Reading…")
         if not self.known:
             return self.tr("The list cannot be read")

@@ -285,7 +285,6 @@ class Foreseen(QWidget):
 
     def let_go(self) -> None:
         self._engines.forget(self._ticket)
-        self._ticket = None
 
     def _rows(self, rows: list[CellsRow]) -> None:
         for row in rows:

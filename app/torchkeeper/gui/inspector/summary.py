@@ -183,7 +183,7 @@ class Sharing(QWidget):
     @property
     def asking(self) -> bool:
         """Whether a search is under way."""
-        return self._ticket is not None
+        return self._engines.waits(self._ticket)
 
     def show_entry(self, place: str, entry: Entry | None) -> None:
         """What is shown now; what was being searched is no longer."""
@@ -216,7 +216,6 @@ class Sharing(QWidget):
     def stop(self) -> None:
         self._rest.stop()
         self._engines.forget(self._ticket)
-        self._ticket = None
         self._coming.clear()
 
     @property
@@ -234,7 +233,6 @@ class Sharing(QWidget):
         self._ticket = self._engines.ask(protocol.LEAKS, params, listener, shared=True, aside=True)
 
     def _result(self, told: LeaksResult) -> None:
-        self._ticket = None
         secrets = [one["secret"] for one in self._coming if "secret" in one]
         lines = [leaks.of_entry(one) for one in secrets[:_LISTED]]
         found = Found(told["secrets"], lines, leaks.private(told["private"], of_one=True))
@@ -245,7 +243,6 @@ class Sharing(QWidget):
         self._show(found)
 
     def _failed(self, error: UserError) -> None:
-        self._ticket = None
         self._coming.clear()
         self._say(self.tr("It could not be searched: {}").format(error.what))
 

@@ -223,7 +223,7 @@ class Names(QObject):
     @property
     def busy(self) -> bool:
         """Whether the environment has yet to answer."""
-        return self._ticket is not None
+        return self._engines.waits(self._ticket)
 
     def ask(self, env: Environment | None, files: Mapping[str, Claims]) -> None:
         """Have the objects of files named; nothing is asked twice. Without an environment that has
@@ -239,12 +239,10 @@ class Names(QObject):
         rows: list[entries.NamesRow] = []
 
         def over(_: entries.NamesResult) -> None:
-            self._ticket = None
             self.naming = _naming(env, files, rows)
             self.changed.emit()
 
         def failed(error: UserError) -> None:
-            self._ticket = None
             self.error = error
             self.changed.emit()
 
@@ -263,7 +261,7 @@ class Names(QObject):
     def forget(self) -> None:
         """Nobody wants to know any more."""
         self._engines.forget(self._ticket)
-        self._ticket = self._of = self.naming = self.error = None
+        self._of = self.naming = self.error = None
 
 
 class Carry:

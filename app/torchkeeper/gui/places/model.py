@@ -82,11 +82,6 @@ class Place(NamedTuple):
         return printable(os.path.basename(self.path.rstrip("/")) or self.path)
 
     @property
-    def where(self) -> str:
-        """As ``about``, and whether it is read-only."""
-        return _tr("{} · read-only").format(self.about) if self.read_only else self.about
-
-    @property
     def about(self) -> str:
         """The folder it is in; of a server, how it is reached, and what says where it is."""
         if not self.server:

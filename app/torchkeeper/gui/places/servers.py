@@ -239,7 +239,6 @@ class Facts(QObject):
         if self._listing.place != self._place:
             self._place = self._listing.place
             self._engines.forget(self._ticket)
-            self._ticket = None
             self._asked.clear()
             self._rest.stop()
         self._soon()
@@ -256,14 +255,14 @@ class Facts(QObject):
 
     def _ask(self) -> None:
         listing, place = self._listing, self._listing.place
-        busy = self._ticket is not None or listing.error is not None
+        busy = self._engines.waits(self._ticket) or listing.error is not None
         if place is None or busy or not listing.scheme.lazy or not (wanted := self._wanted()):
             return
         self._asked.update(wanted)
         self._wanting = wanted
         params: FactsParams = {"place": place, "items": wanted}
         lost = self._failed
-        listener = Listener(rows=self._rows, result=self._over, failed=lost, cancelled=lost)
+        listener = Listener(rows=self._rows, result=self._soon, failed=lost, cancelled=lost)
         # Beside the listing, which may take long.
         self._ticket = self._engines.ask(protocol.FACTS, params, listener, shared=True, aside=True)
 
@@ -272,11 +271,6 @@ class Facts(QObject):
             self._listing.known[entry.identity] = entry
         self._model.renew(entries, self._table.seen_lines())
 
-    def _over(self, _: object) -> None:
-        self._ticket = None
-        self._soon()
-
     def _failed(self, _: UserError | None = None) -> None:
-        self._ticket = None
         self._asked.difference_update(self._wanting)
         self._rest.start(AGAIN_MS)

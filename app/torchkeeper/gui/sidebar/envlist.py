@@ -73,10 +73,6 @@ class EnvironmentItems(QAbstractListModel):
         # The chosen one is marked, and stays so while the arrow keys go elsewhere.
         return Qt.ItemFlag.ItemIsEnabled
 
-    def row_of(self, python: str) -> int:
-        """The row of an interpreter, or -1."""
-        return next((n for n, one in enumerate(self._every) if one.python == python), -1)
-
     def _renew(self) -> None:
         every = list(self._environments.every)
         if every == self._every:

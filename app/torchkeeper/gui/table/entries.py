@@ -120,11 +120,6 @@ class EntriesModel(LinesModel):
         return counted(self._kinds)
 
     @property
-    def working(self) -> bool:
-        """Whether something that has arrived is still to be worked in."""
-        return self._slices.busy
-
-    @property
     def grouping(self) -> str:
         """By what rows are grouped, as they are shown: one of GROUPINGS."""
         return self._here.by
@@ -132,10 +127,6 @@ class EntriesModel(LinesModel):
     def shown(self) -> list[Entry]:
         """The entries that the filter lets through, in order; also those in collapsed groups."""
         return [row.entry for row in self._here.every_row()]
-
-    def everything(self) -> list[Entry]:
-        """All entries, shown or not."""
-        return [row.entry for row in self.every_row]
 
     def rows_of(self, identities: set[Identity]) -> list[int]:
         """The rows in which entries are shown, in order."""

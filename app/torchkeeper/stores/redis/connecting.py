@@ -13,7 +13,6 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable
-from types import ModuleType
 from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
@@ -230,12 +229,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _hiredis() -> ModuleType:
-    if (package := installed("hiredis")) is None:
-        raise Problem("redis-missing")
-    return package
-
-
 class Connection:
     """An open connection, logged in and on its database.
 
@@ -254,7 +247,8 @@ class Connection:
         self._socket: socket.socket | None = None
         self._welcome = True
         self._none = object()
-        hiredis = _hiredis()
+        if (hiredis := installed("hiredis")) is None:
+            raise Problem("redis-missing")
         # The default decodes nothing, and gives errors as objects.
         self._reader = hiredis.Reader(notEnoughData=self._none)
         self._bounds = Bounds()

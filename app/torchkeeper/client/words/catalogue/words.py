@@ -25,8 +25,3 @@ class Words(NamedTuple):
     what: str | Forms
     why: str | Forms = ""
     remedy: str | Forms = ""
-
-    @property
-    def texts(self) -> list[str]:
-        every = [(one,) if isinstance(one, str) else (one.one, one.many) for one in self]
-        return [text for some in every for text in some]

@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication, QRect, QSignalBlocker, QSize, Qt, S
 from PySide6.QtGui import QColor, QFont, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from torchkeeper.client.kept.history import Past, Running
+from torchkeeper.client.kept.history import Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
@@ -270,11 +270,6 @@ class ActivityPage(Page):
     def job(self) -> Job | None:
         """The chosen job of this session."""
         return self._chosen if isinstance(self._chosen, Job) else None
-
-    @property
-    def past(self) -> Past | None:
-        """The chosen job from before."""
-        return self._chosen if isinstance(self._chosen, Past) else None
 
     def choose(self, one: shown.Shown) -> None:
         """Show a job and its log; a filter that hides it is taken away."""

@@ -234,7 +234,7 @@ class ComparePage(Page):
 
     def _forget(self) -> None:
         self._engines.forget(self._ticket)
-        self._ticket = self._asked = self.found = None
+        self._asked = self.found = None
         self._rows, self._left = [], []
         self.notice.tell(None)
         self.unread.hide()
@@ -301,7 +301,6 @@ class ComparePage(Page):
                 self.blank.say(self.tr("Looking in {}…").format(self._looking))
 
     def _answered(self, result: verdicts.ExplainResult) -> None:
-        self._ticket = None
         text = self.tr("Not looked into: {}")
         errors = (user_error(one["code"], one["params"]) for one in self._left[:3])
         forms.tell(self.unread, "\n".join(text.format(error.what) for error in errors))
@@ -339,7 +338,6 @@ class ComparePage(Page):
         self.blank.offer(self.tr("Add folder…"), "add-folder")
 
     def _failed(self, error: UserError) -> None:
-        self._ticket = None
         self.sentence.setText(self.tr("These entries cannot be compared"))
         if self._asked is not None and self._asked.b is None:
             self.sentence.setText(self.tr("No entry to compare with was found"))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QPushButton, QSplitter, QWidget
 
 from torchkeeper.client import diagnosing
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.findingwords import said
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.foundlist import FoundList
+from torchkeeper.gui.widgets.cards import Card, CardList
 from torchkeeper.settings.finding import SEVERITIES, About, Finding, worst
 from torchkeeper.settings.known import BY_NAME
 from torchkeeper.settings.rules import check
@@ -31,6 +33,66 @@ if TYPE_CHECKING:
 
 #: Pixels that are seen of the list at least.
 _LEAST = 44
+
+
+class FindingCard(Card):
+    fix = Signal(object)
+    #: Somebody wants to see the setting, or the place, that it is about.
+    wanted = Signal(object)
+
+    def __init__(self, one: Finding, fixable: bool, goes: bool) -> None:
+        """fixable: whether it can be mended here; goes: whether there is something to go to."""
+        told = said(one)
+        texts = [(told.why, ""), (told.remedy, "muted"), (printable(one.place, 400), "muted")]
+        name = f"{one.severity}: {told.what}"
+        super().__init__(words.MARKS[one.severity], told.what, texts, name)
+        self.finding = one
+        self.go: QPushButton | None = None
+        self.mend: QPushButton | None = None
+        if fixable:
+            change = words.change(one.change)
+            self.mend = self.add(
+                self.tr("Fix"), lambda: self.fix.emit(one), change, f"{told.what} {change}"
+            )
+        if goes:
+            hint = self.tr("Go to {}").format(one.settings[0] if one.settings else "")
+            self.go = self.add(self.tr("Show"), lambda: self.wanted.emit(one), hint, told.what)
+
+
+_Which = Callable[[Finding], bool]
+
+
+class FoundList(CardList):
+    """The findings, a card each."""
+
+    fix = Signal(object)
+    wanted = Signal(object)
+
+    def __init__(self, name: str, fixable: _Which, goes: _Which) -> None:
+        """What can be mended here, and what there is something to go to of."""
+        super().__init__(name)
+        self._fixable, self._goes = fixable, goes
+
+    @property
+    def cards(self) -> list[FindingCard]:
+        """Those that are shown, in their order."""
+        return [card for _, card in self._shown if isinstance(card, FindingCard)]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [card.finding for card in self.cards]
+
+    def show_findings(self, found: Sequence[Finding]) -> None:
+        """Show these, in this order."""
+        if list(found) != self.findings:
+            self.arrange(found, self._make, operator.eq)
+
+    def _make(self, one: object) -> FindingCard:
+        assert isinstance(one, Finding)
+        card = FindingCard(one, self._fixable(one), self._goes(one))
+        card.fix.connect(self.fix)
+        card.wanted.connect(self.wanted)
+        return card
 
 
 class Checked(QWidget):
@@ -155,7 +217,7 @@ class Live(QObject):
     @property
     def checking(self) -> bool:
         """Whether something is still to be looked up."""
-        return self._timer.isActive() or self._ticket is not None
+        return self._timer.isActive() or self._engines.waits(self._ticket)
 
     @property
     def found(self) -> list[Finding]:
@@ -174,7 +236,7 @@ class Live(QObject):
             same = self._of is not None and self._of[1] == wanted[1]
             kept = places if same else _folders(places)
             self._looked = [one for one in self._looked if one.place in kept]
-            self._leave()
+            self._engines.forget(self._ticket)
             self._of, self.error = None, None
             if places:
                 self._timer.start(0 if at_once else _TYPING_MS)
@@ -185,12 +247,8 @@ class Live(QObject):
     def stop(self) -> None:
         """Nobody wants to know any more."""
         self._timer.stop()
-        self._leave()
-        self._rules, self._looked, self._of, self.error = [], [], None, None
-
-    def _leave(self) -> None:
         self._engines.forget(self._ticket)
-        self._ticket = None
+        self._rules, self._looked, self._of, self.error = [], [], None, None
 
     def _ask(self) -> None:
         places, values = self._wanted
@@ -201,12 +259,11 @@ class Live(QObject):
             coming.extend(_of_setting(one.finding, places) for one in told if one is not None)
 
         def done(_: object) -> None:
-            self._ticket = None
             self._looked, self._of = coming, (places, values)
             self.changed.emit()
 
         def failed(error: UserError) -> None:
-            self._ticket, self.error = None, error
+            self.error = error
             self.changed.emit()
 
         params = diagnosing.request(list(places), {}, values, {}, _folders(places))

@@ -189,7 +189,7 @@ class OriginsTab(QWidget):
 
     def _ask(self) -> None:
         self._engines.forget(self._ticket)
-        self._ticket, self.found = None, None
+        self.found = None
         self.make.setEnabled(False)
         self.notice.tell(None)
         pid = self.of.currentData()
@@ -214,12 +214,11 @@ class OriginsTab(QWidget):
         return Listener(result=lambda told: self._show(read(told)), failed=self._failed)
 
     def _failed(self, error: UserError) -> None:
-        self._ticket = None
         self.blank.say("")
         self.notice.tell(error, again=True)
 
     def _show(self, found: Settled) -> None:
-        self._ticket, self.found = None, found
+        self.found = found
         self.pages.setCurrentWidget(self.split)
         self.about.setText(self._about(found))
         forms.tell(self.unseen, "\n".join(settled.unseen(found)))
