@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import torchkeeper
 from torchkeeper.cli.commands import COMMANDS, GROUPS, Blocks
-from torchkeeper.cli.main import FILTER_HELP, parser_of
+from torchkeeper.cli.main import filter_help, parser_of
 from torchkeeper.stores.query import FILTERS
 
 #: Variables that steer the command line itself; of the caches' own, “torchkeeper config settings”
@@ -58,7 +58,7 @@ def _command(name: str) -> Iterator[str]:
             yield f'.SS "{_text(parser.prog)}"\n{_text(_usage(parser))}'
             yield from _blocks(parser.description or "")
             yield from _arguments(parser)
-            more = (parser.epilog or "").replace(FILTER_HELP, "").strip()
+            more = (parser.epilog or "").replace(filter_help(), "").strip()
             yield from _blocks(more) if more else ()
 
 

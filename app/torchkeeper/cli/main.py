@@ -21,7 +21,6 @@ from torchkeeper.cli.commands import COMMANDS, Blocks, examples, in_groups
 from torchkeeper.cli.contract import DONE
 from torchkeeper.client.paths import only_whole
 from torchkeeper.client.words.problems import UserError, printable, user_error, visible
-from torchkeeper.stores.query import FILTERS
 
 if TYPE_CHECKING:
     from torchkeeper.client.desktop.placing import Draw
@@ -134,10 +133,14 @@ class Parser(argparse.ArgumentParser):
 #: Asks for a window besides the one that is open.
 ALONE = "--new-window"
 
-FILTER_HELP = (
-    f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” says "
-    "what each finds."
-)
+
+def filter_help() -> str:
+    from torchkeeper.stores.query import FILTERS
+
+    return (
+        f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” says "
+        "what each finds."
+    )
 
 
 def run(argv: list[str]) -> int:
@@ -323,7 +326,7 @@ def parser_of(chosen: str) -> Parser:
     more += "lists the pages of the manual."
     parser = Parser(
         prog="torchkeeper", usage="%(prog)s [OPTION] [FILE ...] | COMMAND ...",
-        description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{FILTER_HELP}",
+        description=f"{about}\n\n{in_groups()}", epilog=f"{more}\n\n{filter_help()}",
         formatter_class=Blocks,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"torchkeeper {VERSION}")
@@ -336,7 +339,7 @@ def parser_of(chosen: str) -> Parser:
     for name, one in {chosen: COMMANDS[chosen]}.items() if alone else COMMANDS.items():
         command = commands.add_parser(
             name, description=one.about[0].upper() + one.about[1:] + ".", formatter_class=Blocks,
-            epilog="\n\n".join(filter(None, [FILTER_HELP if one.filtered else "",
+            epilog="\n\n".join(filter(None, [filter_help() if one.filtered else "",
                                              contract.beyond(name)])) or None,
         )  # fmt: skip
         if name == chosen:
