@@ -94,7 +94,7 @@ def test_columns_are_those_that_are_asked_for(tk: Tk, kept_291: Path) -> None:
     for command in (["ls", kept_291], ["du", kept_291], ["check", kept_291], ["places"]):
         wrong = tk(*command, "--columns", "nothing")
         assert wrong.code == 2
-        assert "there is no column" in wrong.err
+        assert "“nothing” is none of " in wrong.err
     verdicts = tk("ls", kept_291, "--columns", "verdict", "--no-header").out.split()
     assert {"stale", "unknown", "usable", "conditional", "-"} >= set(verdicts) > {"-"}
 
