@@ -138,8 +138,8 @@ def filter_help() -> str:
     from torchkeeper.stores.query import FILTERS
 
     return (
-        f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” says "
-        "what each finds."
+        f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” "
+        "says what each finds."
     )
 
 
