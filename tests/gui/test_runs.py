@@ -84,7 +84,7 @@ def test_runs_and_what_came_of_them(qtbot: QtBot, open_window: OpenWindow, recor
     assert dialog.selected() == [last], "the latest is looked at first"
     (graph,) = cells(dialog.graphs)
     assert graph[:2] == ["miss", "0/0 forward"]
-    assert graph[2].startswith("layer at changes.py:")
+    assert graph[2].startswith("layer(f32[") and " at changes.py:" in graph[2]
     assert graph[4] == say.unmarked(SAID["shape"])
     assert "torch 2.13.0+cpu" in dialog.head.text()
     assert dialog.rate.accessibleDescription() == "The oldest first: 0%, 100%, 0%"
