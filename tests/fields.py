@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.shapes import EntryRow, Fault, Sized
+from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Sized
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
@@ -73,6 +73,10 @@ _OBJECT = dict[str, object]
 _COMPARED: Mapping[str, Any] = {
     "exists": int, "entries": int, "bytes": int, "files": int, "new": Counts, "there": Counts,
     "differs": Counts, "into": str, "compared": list[_OBJECT], "left": _LEFT, **_JUDGED,
+}  # fmt: skip
+#: What goes of a place that could be looked at.
+_GOING: Mapping[str, Any] = {
+    **typing.get_type_hints(Amount), "in_use": Users, "rests": str | None, "command": str,
 }  # fmt: skip
 _JOB = "each job that has ended; with ID that one, with its log"
 
@@ -191,9 +195,11 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(dead.PurgeResult, left=_LEFT, in_use=Users),
         _result(dead.PlanPurgeResult, what="with --dry-run: the last", without=("plan",),
                 left=_LEFT, in_use=Users),
-        Line("with --suggest: each reason", (dead.Reason,), {"reason": str}),
-        _result(dead.SuggestResult, what="with --suggest: the last", without=("look", "reasons"),
-                environments=list[_OBJECT]),
+        Line("with --suggest: each reason in each place", (Amount,),
+             {"place": str, "reason": str, "why": Fault | None}),
+        Line("with --suggest: each place",  (),
+             {"place": str, "problem": Fault | None, **_GOING}, optional=tuple(_GOING)),
+        _result(Amount, what="with --suggest: the last", environments=list[_OBJECT]),
     ),
     "undo": (_result(dead.UndoResult, left=_LEFT),),
     "trash": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from tests.cli.conftest import Ran, Tk
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
+from torchkeeper.client.words import say
 
 pytestmark = pytest.mark.torch
 DAY = 86_400.0
@@ -59,8 +61,9 @@ def test_what_is_stale_goes_with_its_code_and_comes_back(
     assert plan.result["because"]["stale"]["entries"] == 11
     assert "environments: torch " in plan.err
     assert "goes: 11 entries stale everywhere, " in plan.err
-    told = suggested(tk("purge", place, "--suggest", *env, "--json"))["stale"]
-    assert {n: told[n] for n in ("entries", "files", "bytes")} == {
+    told = tk("purge", place, "--suggest", "--stale", *env, "--json")
+    assert suggested(told)["stale"]["entries"] == 11
+    assert {n: told.result[n] for n in ("entries", "files", "bytes")} == {
         n: plan.result[n] for n in ("entries", "files", "bytes")
     }
     assert snapshot(place) == before
@@ -99,8 +102,10 @@ def test_what_is_broken_and_what_nothing_needs(
     assert reasons(orphans.objects) == {("aotautograd", "orphan"): 1}
     both = tk("purge", fixture_cache, "--broken", "--orphans", "--dry-run", "--json")
     # What is both goes once.
-    orphan = both.result["because"]["orphan"]["entries"]
-    assert both.result["entries"] == broken.result["entries"] + orphan - 1
+    parts = both.result["because"]
+    assert (parts["broken"]["entries"], broken.result["entries"]) == (3, 3)
+    assert "orphan" not in {name for name, part in parts.items() if part["entries"]}
+    assert both.result["entries"] == 3
     judged = tk("purge", fixture_cache, "--broken", "--env", torch_python, "--dry-run", "--json")
     assert reasons(judged.objects) == reasons(broken.objects)
 
@@ -133,6 +138,52 @@ def test_what_is_old_and_what_is_too_much(tk: Tk, fixture_cache: Path) -> None:
     assert tk("purge", fixture_cache, "--keep", "1M", "--yes").out == "Nothing matches.\n"
     tk("undo", fixture_cache)
     assert snapshot(fixture_cache) == before
+
+
+def test_several_places_are_one_total_and_each_has_its_command(
+    tk: Tk, fixture_cache: Path, tmp_path: Path
+) -> None:
+    old, held, other = tmp_path / "old", tmp_path / "held", tmp_path / "other"
+    for folder in (old, held):
+        shutil.copytree(fixture_cache, folder)
+    shutil.copytree(fixture_cache / "fxgraph", old / "inductor_cache" / "fxgraph")
+    age(tmp_path, 40)  # whoever copies or compares it uses it
+    other.symlink_to(old)
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    assert tk("places", "--protect", held, **env).code == 0
+    places = (old / "inductor_cache", old, other, held, tmp_path / "gone", fixture_cache)
+    ran = tk("purge", *places, "--suggest", "--json", **env)
+    assert ran.code == 4, ran.err
+    told = {one["place"]: one for one in ran.objects if "problem" in one}
+    problems = {Path(x).name: one["problem"]["code"] for x, one in told.items() if one["problem"]}
+    assert problems == {
+        "inductor_cache": "place-within", "other": "place-same", "held": "place-protected",
+        "gone": "place-missing",
+    }  # fmt: skip
+    going = [one for one in told.values() if not one["problem"]]
+    assert [one["place"] for one in going] == [str(old), str(fixture_cache)]
+    parts = [one for one in ran.objects if "reason" in one]
+    assert {one["reason"] for one in parts} == {"stale", "broken", "orphan", "unused"}
+    for name in ("entries", "files", "bytes"):
+        assert ran.result[name] == sum(one[name] for one in going)
+        assert ran.result[name] == sum(one[name] for one in parts)
+    assert ran.result["entries"] == 44 + 7 + 44
+    said = tk("purge", *places, "--suggest", **env)
+    assert f"left out: {old}/inductor_cache lies in {old}." in said.err
+    assert f"torchkeeper: {held} is read-only" in said.err
+    assert f"Together 95 entries, {say.measured(ran.result)}, in 2 places." in said.out
+    command = shlex.split(going[0]["command"])
+    assert f"removed by: {going[0]['command']}" in said.out
+    done = tk(*command[1:], "--yes", "--json", **env).result
+    assert {n: done[n] for n in ("entries", "files", "bytes")} == {
+        n: going[0][n] for n in ("entries", "files", "bytes")
+    }
+    found = tk("purge", "--suggest", "--json", **env, TORCHINDUCTOR_CACHE_DIR=str(fixture_cache))
+    told = {one["place"]: one for one in found.objects if "command" in one}
+    one = told[str(fixture_cache)]
+    assert {**one, "in_use": None} == {**going[1], "in_use": None}
+    for wrong in ((), places[:2]):
+        assert tk("purge", *wrong, "--yes", **env).code == 2
 
 
 @pytest.mark.parametrize(
@@ -195,8 +246,12 @@ def test_a_server_tells_when_it_was_used(tk: Tk, torch_python: str, tmp_path: Pa
         told = suggested(ran)
         assert told["stale"]["entries"] == 11
         if known:
-            assert ran.result["rests"] == "server"
-            assert told["budget"]["entries"] == told["budget"]["files"] == every
+            (place,) = (one for one in ran.objects if "command" in one)
+            assert place["rests"] == "server"
+            assert place["command"].endswith(f"--older 0s --keep 0 --env {torch_python}")
+            # What is stale counts there, and all is unused: nothing is left for a budget.
+            assert told["unused"]["entries"] == every - 11
+            assert ran.result["entries"] == ran.result["files"] == every
         else:
             assert told["budget"]["why"]["code"] == "use-unknown"
         assert tk("purge", server.url, "--broken", "--yes").out == "Nothing matches.\n"

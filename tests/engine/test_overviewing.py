@@ -95,27 +95,34 @@ def test_what_could_go_is_what_purge_suggests(fixture_cache: Path, tmp_path: Pat
     broken = next(path for path in (fixture_cache / "fxgraph").rglob("*") if path.is_file())
     broken.write_bytes(b"x")
     place = str(fixture_cache)
-    wanted = {"envs": ["/new"], "older": 5 * DAY, "keep": 10**6}
+    wanted: dict[str, Any] = {"envs": ["/new"], "older": 5 * DAY, "keep": 10**6}
     with Engine() as engine:
         engine.call("know", {"python": "/new", "env": ENVIRONMENTS["none"]})
         select = {"filter": "kind:pgo"}
         plan = engine.call("plan_purge", {"place": place, "select": select})
         engine.call("purge", {"place": place, "plan": plan["plan"]})
-        suggested = engine.call("suggest", {"place": place, **wanted})
+        reasons: dict[str, dict[str, Any]] = {
+            "stale": {"stale": True}, "broken": {"broken": True}, "orphan": {"orphans": True},
+            "unused": {"older": wanted["older"]}, "budget": {"keep": wanted["keep"]},
+        }  # fmt: skip
         looked = Looked(engine, place, **wanted)
-        total = {"stale": True, "broken": True, "orphans": True, **wanted}
-        plan = engine.call("plan_purge", {"place": place, "select": total})
+        look = engine.call("suggest", {"place": place, "envs": wanted["envs"]})["look"]
+        every = {"total": dict(pair for one in reasons.values() for pair in one.items()), **reasons}
+        plans = {
+            name: engine.call("plan_purge", {"place": place, "select": {"look": look, **one}})
+            for name, one in every.items()
+        }
     found = {row["reclaim"]: row for row in looked.rows if "reclaim" in row}
-    assert set(found) == {*suggested["reasons"], "trash", "total"}
-    assert all(suggested["reasons"][name]["entries"] for name in suggested["reasons"])
-    for name, said in suggested["reasons"].items():
-        assert {k: found[name][k] for k in ("entries", "bytes", "why")} == {
-            k: said[k] for k in ("entries", "bytes", "why")
+    assert set(found) == {*plans, "trash"}
+    assert all(plan["entries"] for plan in plans.values())
+    for name, plan in plans.items():
+        assert found[name]["why"] is None
+        assert {k: found[name][k] for k in ("entries", "bytes", "files")} == {
+            k: plan[k] for k in ("entries", "bytes", "files")
         }
     # One with several reasons counts once.
-    assert found["total"]["entries"] == plan["entries"]
-    assert found["total"]["bytes"] == plan["bytes"]
-    assert found["total"]["entries"] < sum(found[name]["entries"] for name in suggested["reasons"])
+    plan = plans["total"]
+    assert found["total"]["entries"] < sum(found[name]["entries"] for name in reasons)
     assert found["trash"]["entries"] == 1
     assert found["trash"]["bytes"] == looked.result["places"][0]["trash_bytes"] == 4096
     could = looked.sums.reclaimable()

@@ -16,7 +16,7 @@ from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.asking import LOCKED
 from torchkeeper.client.engines.probes import Everywhere, environment, everywhere
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals
+from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals, fault
 from torchkeeper.client.words import dead, say, verdicts
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
@@ -26,7 +26,6 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import OverviewResult
     from torchkeeper.engine.messages.verdicts import KnowParams
@@ -145,7 +144,7 @@ def _emit(heard: Overview, told: list[PlaceTold], how: How) -> None:
     for at in told:
         for reason, could in heard.reclaim(at.place).items():
             output.emit({
-                "place": at.place, "reason": reason, **could.told, "why": _json(could.why),
+                "place": at.place, "reason": reason, **could.told, "why": fault(could.why),
                 "command": how.command(reason, at.place),
             })  # fmt: skip
     for at in told:
@@ -153,12 +152,8 @@ def _emit(heard: Overview, told: list[PlaceTold], how: How) -> None:
             "place": at.place, **at.counts, **measured(at.bytes, on_disk=False),
             "apart_bytes": at.apart_bytes, "trash_bytes": at.trash_bytes,
             "free_bytes": at.free_bytes,
-            "total_bytes": at.total_bytes, "left_out": at.left_out, "problem": _json(at.problem),
+            "total_bytes": at.total_bytes, "left_out": at.left_out, "problem": fault(at.problem),
         })  # fmt: skip
-
-
-def _json(error: UserError | None) -> Fault | None:
-    return None if error is None else {"code": error.code, "params": error.params}
 
 
 def _result(heard: Overview, envs: _Envs) -> Mapping[str, object]:

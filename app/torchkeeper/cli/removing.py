@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measured, tally
+from torchkeeper.artifacts.entry import Problem, entry_from_json, measured, tally
 from torchkeeper.cli import contract, listing, looking, output
 from torchkeeper.cli.asking import Asker, asking, completing, say_finding
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
+from torchkeeper.client.overviewing import LEFT_OUT, added, dying, fault, unknown
 from torchkeeper.client.words import dead, problems, say
 from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_error
@@ -24,12 +25,16 @@ from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages import dead as msg
     from torchkeeper.stores.shapes import ReceiptRow
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12
+#: The flags that name reasons.
+_NAMED_BY = {"stale": "stale", "broken": "broken", "orphan": "orphans"}
+_NUMBERS = frozenset({1, 3, 4})
 
 
 def folder(text: str) -> str:
@@ -43,7 +48,8 @@ def folder(text: str) -> str:
 
 def add_purge(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("place", metavar="PLACE", type=looking.place, help="a cache folder or a redis:// server")
+    add("places", metavar="PLACE", nargs="*", type=looking.place, help="a cache folder or a "
+        "redis:// server; with --suggest several, by default all that are found")  # fmt: skip
     looking.add_filter(command, several=True)
     command.set_defaults(filter=None)
     add_flags(command)
@@ -86,6 +92,13 @@ def purge(args: argparse.Namespace) -> int:
     strange = _refuse_strange(args)
     if args.suggest:
         return suggest(args)
+    if len(args.places) != 1:
+        raise output.misuse(
+            "A purge is of one place.",
+            "What goes is shown, and undone, for each place by itself.",
+            "Name one, or add --suggest to see what is dead in several.",
+        )
+    (args.place,) = args.places
     if not args.dry_run:
         protected.check(args.place, below=True)
     scheme = scheme_of(args.place)
@@ -267,8 +280,9 @@ def add_flags(command: argparse.ArgumentParser) -> None:
     flags.add_argument("--keep", metavar="SIZE", type=measure(query.bytes_in),
                        help="what was used longest ago, until all the rest takes so much at most: "
                        "10G, 500M; counts what the other flags leave")  # fmt: skip
-    output.flag(flags, "--suggest", "only say how much each of these would free; --older and "
-                f"--keep say when and how much, by default {dead.DAYS}d")  # fmt: skip
+    output.flag(flags, "--suggest", "only say how much of places would go for which of these, of "
+                "all where none is named; what has several reasons counts once; --older is "
+                f"{dead.DAYS}d by default")  # fmt: skip
 
 
 class Chosen(NamedTuple):
@@ -358,6 +372,15 @@ class Plan:
         return [*about, row["torch"] or "-", dead.because(row), row["name"] or "-"]
 
 
+class Suggested(NamedTuple):
+    """What could go of a place: how much for each reason, and why nobody knows of some."""
+
+    look: msg.SuggestResult
+    plan: msg.PlanPurgeResult
+    parts: dict[str, Amount]
+    why: dict[str, UserError]
+
+
 def suggest(args: argparse.Namespace) -> int:
     """torchkeeper purge --suggest: how much is dead, and why; nothing is removed."""
     found = everywhere(args.env)
@@ -365,56 +388,118 @@ def suggest(args: argparse.Namespace) -> int:
     if refusal is not None and asks_verdicts(args.filter or ""):
         raise refusal
     older = dead.DAYS * dead.DAY if args.older is None else args.older
+    some: dict[str, Suggested] = {}
+    failed: dict[str, UserError] = {}
     with asking(args) as asker:
-        envs = [] if refusal else [python for python, _ in found.envs]
         know_all(asker.engine, found)
-        answer: msg.SuggestResult = asker.ask(
-            protocol.SUGGEST, place=args.place, envs=envs, older=older, keep=args.keep,
-            filter=args.filter or "",
-        )  # fmt: skip
-    reasons = answer["reasons"]
-    if refusal is not None:
-        none: msg.Reason = {
-            **tally(()), "files": 0, **measured(0, on_disk=scheme_of(args.place).on_disk),
-            "why": {"code": refusal.code, "params": refusal.params},
-        }  # fmt: skip
-        reasons = {"stale": none, **reasons}
-    counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
+        places = list(dict.fromkeys(args.places))
+        if not places:
+            asker.ask(protocol.PLACES)
+            places = [row["path"] for row in asker.rows if row["exists"]]
+        # What lies in another comes after it, and is not read twice: to read is to use.
+        for place in sorted(places, key=len):
+            if place in failed:
+                continue
+            try:
+                some[place] = one = _look(args, asker, place, places, found, older)
+            except UserError as failure:
+                if len(places) == 1:
+                    raise
+                failed[place] = failure
+                continue
+            for other, code in one.look["covers"].items():
+                some.pop(other, None)
+                failed[other] = user_error(code, {"place": other, "other": place})
+    how = How(older, args.keep)
+    commands = {
+        place: how.all_of(args, place, one.plan.get("because", {})) for place, one in some.items()
+    }
     if args.json:
-        output.emit_all({"reason": code, **one} for code, one in reasons.items())
+        _emit(some, failed, commands)
     else:
-        _print(reasons, How(older, args.keep), answer)
-        shared = scheme_of(args.place).shared
+        _print(some, how, commands)
+        shared = any(scheme_of(place).shared for place in some)
         asked = [f"environments: {dead.environments(found)}"] if found.envs else []
         asked += [printable(f"not asked: {python}: {error.what}") for python, error in found.failed]
         asked += [dead.SHARED] if shared and found.envs else []
-        output.remark(args, [*asked, dead.rests(answer["rests"])])
-    total = {name: value for name, value in answer.items() if name not in ("look", "reasons")}
-    held = say.held_of(answer)
-    some = any(one[name] for one in reasons.values() for name in COUNTS)
-    said = f"Of {held}." if some else f"Nothing of {held} is dead."
-    output.result(args, {**total, "environments": counted}, said)
+        asked += dict.fromkeys(dead.rests(one.look["rests"]) for one in some.values())
+        output.remark(args, asked)
+    left_out = [error for error in failed.values() if error.code in LEFT_OUT]
+    output.notes(f"left out: {error.what} {error.why}" for error in left_out)
+    wrong = [error for error in failed.values() if error.code not in LEFT_OUT]
+    for error in wrong:
+        output.complain(error)
+    total = added([dead.going(one.plan) for one in some.values()])
+    files = sum(one.plan["files"] for one in some.values())
+    where = say.count(len(some), "place", "places")
+    said = (
+        f"Together {say.held_of(total)}, in {where}." if files else f"Nothing in {where} is dead."
+    )
+    counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
+    if args.json or some:
+        output.result(args, {**total, "files": files, "environments": counted}, said)
+    if wrong:
+        return contract.PARTLY if some else contract.UNREACHABLE
     return contract.partly(True, asker.unreadable)
 
 
-def _print(reasons: dict[str, msg.Reason], how: How, answer: msg.SuggestResult) -> None:
-    cells, unknown = [], list[UserError]()
-    for code, one in reasons.items():
-        numbers = _counts(one)
-        if (why := one["why"]) is not None:
-            unknown.append(user_error(why["code"], why["params"]))
-            numbers = ["?", "-", "?", "?"]
-        cells.append([how.name(code), *numbers, f"purge {' '.join(how.flags[code])}"])
-    what = "ON DISK" if "disk_bytes" in answer else "CONTENT"
-    head = ["DEAD", "ENTRIES", "BESIDE", "FILES", what, "REMOVED BY"]
-    output.table(head, cells, frozenset({1, 3, 4}))
-    known = [one for one in reasons.values() if not one["why"]]
-    if text := dead.together(known, answer["together"]):
-        output.line(text)
-    output.notes(dict.fromkeys(map(str, unknown)))
+def _look(
+    args: argparse.Namespace, asker: Asker, place: str, places: list[str], found: Everywhere,
+    older: float,
+) -> Suggested:  # fmt: skip
+    """What of a place could go for the reasons that are asked for, for all where none is named."""
+    protected.check(place, below=True)
+    named = [reason for reason in _NAMED_BY if getattr(args, _NAMED_BY[reason])]
+    reasons = named or list(_NAMED_BY)
+    reasons += ["unused"] if args.older is not None or not named else []
+    reasons += ["budget"] if args.keep is not None else []
+    refusal = found.refusal()
+    look: msg.SuggestResult = asker.ask(
+        protocol.SUGGEST, place=place, envs=[] if refusal else [one for one, _ in found.envs],
+        filter=args.filter or "", beside=[one for one in places if one != place],
+    )  # fmt: skip
+    why = dict(unknown(place, look, refusal))
+    known = [reason for reason in reasons if reason not in why]
+    select = {**dying(look, known, older, args.keep), "filter": args.filter or ""}
+    plan: msg.PlanPurgeResult = asker.ask(
+        protocol.PLAN_PURGE, place=place, select=select, in_use=args.in_use, rows=False
+    )
+    none: Amount = {**tally(()), "files": 0, **measured(0, on_disk=scheme_of(place).on_disk)}
+    parts = {**dict.fromkeys(reasons, none), **plan.get("because", {})}
+    return Suggested(look, plan, parts, why)
 
 
-def _counts(one: ReceiptRow | msg.Reason) -> list[str]:
+def _emit(
+    some: dict[str, Suggested], failed: dict[str, UserError], commands: dict[str, str]
+) -> None:
+    for place, one in some.items():
+        for reason, part in one.parts.items():
+            why = fault(one.why.get(reason))
+            output.emit({"place": place, "reason": reason, **part, "why": why})
+    for place, one in some.items():
+        output.emit({
+            "place": place, **dead.going(one.plan), "files": one.plan["files"],
+            "in_use": one.plan["in_use"], "rests": one.look["rests"], "problem": None,
+            "command": commands[place],
+        })  # fmt: skip
+    output.emit_all({"place": one, "problem": fault(failed[one])} for one in failed)
+
+
+def _print(some: dict[str, Suggested], how: How, commands: dict[str, str]) -> None:
+    cells, several = [], len(some) > 1
+    for place, one in some.items():
+        for code, part in one.parts.items():
+            numbers = _counts(part) if code not in one.why else ["?", "-", "?", "?"]
+            if not several or code in one.why or part["files"]:
+                cells.append([how.name(code), *numbers, place])
+    output.table(["DEAD", "ENTRIES", "BESIDE", "FILES", "FREES", "PLACE"], cells, _NUMBERS)
+    for place, one in some.items():
+        if one.plan["files"]:
+            output.closing(f"removed by: {commands[place]}")
+    output.notes(dict.fromkeys(str(error) for one in some.values() for error in one.why.values()))
+
+
+def _counts(one: ReceiptRow | Amount) -> list[str]:
     counts = [f"{one['entries']:,}", say.apart(one) or "-", f"{one['files']:,}"]
     return [*counts, say.size(one["bytes"])]
 
@@ -438,6 +523,13 @@ class How:
 
     def name(self, reason: str) -> str:
         return self._names.get(reason) or dead.reason(reason)
+
+    def all_of(self, args: argparse.Namespace, place: str, reasons: Iterable[str]) -> str:
+        """The command that removes what there is for any of these reasons."""
+        flags = [word for reason in reasons for word in self.flags.get(reason, ())]
+        flags += [word for python in args.env for word in ("--env", python)]
+        flags += ["--filter", args.filter] if args.filter else []
+        return shlex.join(["torchkeeper", "purge", place, *flags, *["--in-use"][: args.in_use]])
 
     def command(self, reason: str, place: str) -> str:
         words = ["purge", place, *self.flags.get(reason, ())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,8 @@ from torchkeeper.client.words.say import version
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized, Tally
+    from torchkeeper.engine.messages import Select
+    from torchkeeper.engine.messages.dead import SuggestResult
     from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked
 
 DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
@@ -24,6 +26,8 @@ LEFT_OUT = frozenset({"place-same", "place-within"})
 #: Verdicts of what a program finds, if it asks for it as it was made.
 _USABLE = ("usable", "conditional")
 _TOTAL = "total"
+#: Reasons that are about when something was last used.
+_OF_USE = ("unused", "budget")
 
 
 @dataclass
@@ -93,13 +97,37 @@ class Reclaim(NamedTuple):
         return {**self.counts, **entry.measured(self.bytes, on_disk=self.on_disk)}
 
 
-def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
+def added(parts: Sequence[Sized]) -> Sized:
     """Several as one. Of a server nothing is on a disk: where it is among others, it counts so."""
     counts = entry.tally(())
     for name in entry.COUNTS:
-        counts[name] = sum(one.counts[name] for one in some)
-    on_disk = not some or any(one.on_disk for one in some)
-    return Reclaim(counts, sum(one.bytes for one in some), why, on_disk)
+        counts[name] = sum(one[name] for one in parts)
+    on_disk = not parts or any("disk_bytes" in one for one in parts)
+    return {**counts, **entry.measured(sum(one["bytes"] for one in parts), on_disk=on_disk)}
+
+
+def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
+    told = added([one.told for one in some])
+    return Reclaim(_counts(told), told["bytes"], why, "disk_bytes" in told)
+
+
+def dying(look: SuggestResult, reasons: Collection[str], older: float, keep: int | None) -> Select:
+    """The selection of what a look has found for some reasons (``unknown``: for which it can)."""
+    return {
+        "look": look["look"], "stale": "stale" in reasons, "broken": "broken" in reasons,
+        "orphans": "orphan" in reasons, "older": older if "unused" in reasons else None,
+        "keep": keep if "budget" in reasons else None,
+    }  # fmt: skip
+
+
+def unknown(
+    place: str, look: SuggestResult, refusal: UserError | None
+) -> Iterator[tuple[str, UserError]]:
+    """For which reasons nobody can say what goes, and why; refusal: why not what is stale."""
+    if refusal is not None:
+        yield "stale", refusal
+    if look["rests"] is None:
+        yield from dict.fromkeys(_OF_USE, user_error("use-unknown", {"server": place})).items()
 
 
 @dataclass
@@ -257,3 +285,8 @@ def _counts(told: Mapping[str, Any]) -> Tally:
 
 def _problem(value: Fault | None) -> UserError | None:
     return None if value is None else user_error(value["code"], value["params"])
+
+
+def fault(error: UserError | None) -> Fault | None:
+    """A problem as JSON has it."""
+    return None if error is None else {"code": error.code, "params": error.params}

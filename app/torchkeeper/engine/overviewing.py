@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from torchkeeper.artifacts.entry import Entry, Problem, holds, measured, tallied
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine.purging import by_reason, unknown_use, wanted_of, with_uses
+from torchkeeper.engine.purging import by_reason, looked_at, unknown_use, wanted_of, with_uses
 from torchkeeper.engine.session import Session, environments, place_of
 from torchkeeper.engine.summing import Sum
 from torchkeeper.stores.dead import Dead, May, Wanted
@@ -33,6 +33,7 @@ from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import places as msg
+    from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
     from torchkeeper.verdict.judging import Verdict
 
 
@@ -222,6 +223,8 @@ class Inner:
         self._starts = tuple(here - known)
         #: The paths of those that are counted by themselves.
         self.apart = frozenset(start[:-1] for start in self._starts)
+        #: Those of which something is.
+        self.known = frozenset(start[:-1] for start in known)
 
     def counts(self, entry: Entry) -> bool:
         """Whether an entry is counted with the outer place."""
@@ -241,6 +244,23 @@ class Found(NamedTuple):
     told: msg.PlaceLooked
     unseen: tuple[str, ...] = ()
     apart: frozenset[str] = frozenset()
+
+
+def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestResult:
+    """Look at what is dead in a place, for plans of it (``plan_purge``)."""
+    look = looked_at(session, params, report)
+    names = [place for place in (look.place, *params.get("beside", ())) if scheme_of(place).local]
+    glances = [[(name, partial(where, name))] for name in names[1:] and names]
+    told = dict(in_parallel(glances, report, _GLANCE))
+    at = {name: one for name, one in told.items() if isinstance(one, At)}
+    covers: dict[str, str] = {}
+    if (here := at.pop(look.place, None)) is not None:
+        paths = {name: one.below(here) for name, one in at.items()}
+        known = Inner(set(paths.values()) - {""}, look.dead.found).known
+        covers = {name: "place-within" for name, path in paths.items() if path in known}
+        covers |= {name: "place-same" for name in at if at[name].inode == here.inode}
+    every = look.dead.told(range(len(look.dead.found)))
+    return {**every, "look": look.number, "rests": look.rests, "covers": covers}
 
 
 @dataclass

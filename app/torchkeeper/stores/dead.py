@@ -36,6 +36,17 @@ _GRAPHS = frozenset({"fxgraph", "aotautograd"})
 May = Callable[[Entry], bool]
 
 
+def amount(items: Sequence[Item], *, on_disk: bool) -> Amount:
+    """How much some items are: ``tally``, ``measured`` and files."""
+    counts = tally(item.kind for item in items)
+    if not on_disk:
+        files = sum(len(item.files) if item.kind == "triton" else 1 for item in items)
+        size = sum(item.size for item in items)
+        return {**counts, "files": files, **measured(size, on_disk=False)}
+    every = {file.path: file for item in items for file in item.files}
+    return {**counts, "files": len(every), **measured(allocated(every.values()), on_disk=True)}
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which entries count as dead: those of any of these. stale: that cannot be used by any
@@ -119,15 +130,8 @@ class Dead:
         return {n: why[n] for n in sorted(going)}
 
     def told(self, going: Iterable[int]) -> Amount:
-        """How much some of them are: ``tally``, ``measured`` and files."""
-        items = [self._item(n) for n in going]
-        counts = tally(item.kind for item in items)
-        if not self._allocated:
-            files = sum(len(item.files) if item.kind == "triton" else 1 for item in items)
-            size = sum(item.size for item in items)
-            return {**counts, "files": files, **measured(size, on_disk=False)}
-        every = {file.path: file for item in items for file in item.files}
-        return {**counts, "files": len(every), **measured(allocated(every.values()), on_disk=True)}
+        """How much some of them are."""
+        return amount([self._item(n) for n in going], on_disk=self._allocated)
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""

@@ -62,21 +62,26 @@ def because(row: PlanPurgeRow) -> str:
 
 
 def totals(plan: PlanPurgeResult) -> list[str]:
-    """Of a plan, for each reason how much goes; and what that is together, where it is less."""
-    parts = plan.get("because", {})
+    """Of a plan, for each reason how much goes."""
+    return [
+        tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
+        if code in _TOTALS
+        else f"{say.held(one)} {reason(code)}, {say.measured(one)}"
+        for code, one in plan.get("because", {}).items()
+    ]
+
+
+def going(plan: PlanPurgeResult) -> Sized:
+    """How much goes with a plan."""
     every: Sized = {
         "entries": plan["entries"], "locks": plan["locks"], "headers": plan["headers"],
         "unknown": plan["unknown"]["goes"], "bytes": plan["bytes"],
     }  # fmt: skip
     if "disk_bytes" in plan:
         every["disk_bytes"] = plan["disk_bytes"]
-    said = [
-        tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
-        if code in _TOTALS
-        else f"{say.held(one)} {reason(code)}, {say.measured(one)}"
-        for code, one in parts.items()
-    ]
-    return [*said, text] if (text := together([*parts.values()], every)) else said
+    else:
+        every["content_bytes"] = plan["bytes"]
+    return every
 
 
 def together(parts: Sequence[Sized], every: Sized) -> str:

@@ -340,12 +340,14 @@ class ReasonCard(QtWidgets.QFrame):
 
 
 class Reclaiming(QWidget):
-    """All of the cards. ``clean`` and ``empty`` get a place; of several one is chosen first."""
+    """All of the cards. clean: gets a reason, and the place that is shown, if one is; empty: a
+    place, which is chosen first of several.
+    """
 
     def __init__(
         self,
         titles: Callable[[str], str],
-        clean: Callable[[str], object],
+        clean: Callable[[str, str | None], object],
         empty: Callable[[str, Sized], object],
     ) -> None:
         super().__init__()
@@ -391,17 +393,18 @@ class Reclaiming(QWidget):
         found = [(name, one) for name, one in some if one is not None and one.some]
         if not found and reason == "stale" and not any(one is not None for _, one in some):
             told = self._found.places
-            found = [
-                (name, Reclaim(told[name].counts, told[name].bytes, on_disk=False))
-                for name in names
-                if name in told and not told[name].failed and told[name].entries
-            ]
+            none = Reclaim(tally(()), 0)
+            able = (x for x in names if x in told and not told[x].failed and told[x].entries)
+            found = [(name, none) for name in able]
         return sorted(found, key=lambda one: -one[1].bytes)
 
     def _go(self, card: ReasonCard) -> None:
+        if card.reason != "trash":
+            self._clean(card.reason, self._within)
+            return
         places = self._places(card.reason)
         if len(places) == 1:
-            self._begin(card.reason, *places[0])
+            self._empty(places[0][0], places[0][1].told)
             return
         menu = QMenu(card)
         menu.setToolTipsVisible(True)
@@ -410,14 +413,8 @@ class Reclaiming(QWidget):
             text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(found.told)))
             action = menu.addAction(theme.icon("clean"), text)
             action.setToolTip(tip(printable(name, 400)))
-            action.triggered.connect(partial(self._begin, card.reason, name, found))
+            action.triggered.connect(lambda _=False, x=name, of=found.told: self._empty(x, of))
         menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
-
-    def _begin(self, reason: str, place: str, found: Reclaim, _: bool = False) -> None:
-        if reason == "trash":
-            self._empty(place, found.told)
-        else:
-            self._clean(place)
 
 
 class Looking(QObject):
