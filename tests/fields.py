@@ -74,10 +74,6 @@ _COMPARED: Mapping[str, Any] = {
     "exists": int, "entries": int, "bytes": int, "files": int, "new": Counts, "there": Counts,
     "differs": Counts, "into": str, "compared": list[_OBJECT], "left": _LEFT, **_JUDGED,
 }  # fmt: skip
-#: What goes of a place that could be looked at.
-_GOING: Mapping[str, Any] = {
-    **typing.get_type_hints(Amount), "in_use": Users, "rests": str | None, "command": str,
-}  # fmt: skip
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
@@ -197,9 +193,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 left=_LEFT, in_use=Users),
         Line("with --suggest: each reason in each place", (Amount,),
              {"place": str, "reason": str, "why": Fault | None}),
-        Line("with --suggest: each place",  (),
-             {"place": str, "problem": Fault | None, **_GOING}, optional=tuple(_GOING)),
-        _result(Amount, what="with --suggest: the last", environments=list[_OBJECT]),
+        _result(Amount, what="with --suggest: the last", environments=list[_OBJECT],
+                commands=dict[str, str], failed=dict[str, Fault]),
     ),
     "undo": (_result(dead.UndoResult, left=_LEFT),),
     "trash": (

@@ -154,34 +154,29 @@ def test_several_places_are_one_total_and_each_has_its_command(
     places = (old / "inductor_cache", old, other, held, tmp_path / "gone", fixture_cache)
     ran = tk("purge", *places, "--suggest", "--json", **env)
     assert ran.code == 4, ran.err
-    told = {one["place"]: one for one in ran.objects if "problem" in one}
-    problems = {Path(x).name: one["problem"]["code"] for x, one in told.items() if one["problem"]}
+    problems = {Path(place).name: one["code"] for place, one in ran.result["failed"].items()}
     assert problems == {
         "inductor_cache": "place-within", "other": "place-same", "held": "place-protected",
         "gone": "place-missing",
     }  # fmt: skip
-    going = [one for one in told.values() if not one["problem"]]
-    assert [one["place"] for one in going] == [str(old), str(fixture_cache)]
     parts = [one for one in ran.objects if "reason" in one]
     assert {one["reason"] for one in parts} == {"stale", "broken", "orphan", "unused"}
+    assert list(ran.result["commands"]) == [str(old), str(fixture_cache)]
     for name in ("entries", "files", "bytes"):
-        assert ran.result[name] == sum(one[name] for one in going)
         assert ran.result[name] == sum(one[name] for one in parts)
     assert ran.result["entries"] == 44 + 7 + 44
     said = tk("purge", *places, "--suggest", **env)
     assert f"left out: {old}/inductor_cache lies in {old}." in said.err
     assert f"torchkeeper: {held} is read-only" in said.err
     assert f"Together 95 entries, {say.measured(ran.result)}, in 2 places." in said.out
-    command = shlex.split(going[0]["command"])
-    assert f"removed by: {going[0]['command']}" in said.out
-    done = tk(*command[1:], "--yes", "--json", **env).result
-    assert {n: done[n] for n in ("entries", "files", "bytes")} == {
-        n: going[0][n] for n in ("entries", "files", "bytes")
-    }
+    command = ran.result["commands"][str(old)]
+    assert f"removed by: {command}" in said.err
+    done = tk(*shlex.split(command)[1:], "--yes", "--json", **env).result
+    assert done["entries"] == 44 + 7
+    assert done["bytes"] == sum(one["bytes"] for one in parts if one["place"] == str(old))
     found = tk("purge", "--suggest", "--json", **env, TORCHINDUCTOR_CACHE_DIR=str(fixture_cache))
-    told = {one["place"]: one for one in found.objects if "command" in one}
-    one = told[str(fixture_cache)]
-    assert {**one, "in_use": None} == {**going[1], "in_use": None}
+    some = [one for one in found.objects if one.get("place") == str(fixture_cache)]
+    assert sum(one["entries"] for one in some) == 44
     for wrong in ((), places[:2]):
         assert tk("purge", *wrong, "--yes", **env).code == 2
 
@@ -246,9 +241,8 @@ def test_a_server_tells_when_it_was_used(tk: Tk, torch_python: str, tmp_path: Pa
         told = suggested(ran)
         assert told["stale"]["entries"] == 11
         if known:
-            (place,) = (one for one in ran.objects if "command" in one)
-            assert place["rests"] == "server"
-            assert place["command"].endswith(f"--older 0s --keep 0 --env {torch_python}")
+            (command,) = ran.result["commands"].values()
+            assert command.endswith(f"--older 0s --keep 0 --env {torch_python}")
             # What is stale counts there, and all is unused: nothing is left for a budget.
             assert told["unused"]["entries"] == every - 11
             assert ran.result["entries"] == ran.result["files"] == every

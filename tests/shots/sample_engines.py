@@ -359,8 +359,8 @@ class SampleEngines(Engines):
                           "unknown": {"goes": 0, "stays": 0}, "in_use": in_use,
                           **size}  # fmt: skip
             if op == "plan_purge" and "look" in params["select"]:
-                told = self._dying(place, params["select"])
-                result |= told if params.get("rows") is False else {}
+                dying = self._dying(place, params["select"])
+                result |= dying if params.get("rows") is False else {}
                 result["unknown"] = {"goes": 0, "stays": 0}
                 rows = rows if params.get("rows", True) else []
             return rows, result

@@ -10,7 +10,7 @@ from torchkeeper.artifacts.entry import measured
 from torchkeeper.cli import contract, looking, output, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.cli.removing import How, know_all
+from torchkeeper.cli.removing import How, found_places, know_all
 from torchkeeper.cli.removing import measure as read_as
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.asking import LOCKED
@@ -64,11 +64,7 @@ def overview(args: argparse.Namespace) -> int:
     with Engine() as engine:
         asker = Asker(engine, args.json, heard.add)
         asker.on_finding = functools.partial(_follow, asker)
-        places = args.places
-        if not places:
-            finder = Asker(engine, args.json)
-            finder.ask(protocol.PLACES)
-            places = [row["path"] for row in finder.rows if row["exists"]]
+        places = args.places or found_places(Asker(engine, args.json))
         # Nobody waits for environments where nothing is to be judged.
         envs = _envs(args.env) if places or args.env else _Envs(None, Everywhere([], []))
         know_all(engine, envs.found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, entry_from_json, measured, tally
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _NAMED = 12
 #: The flags that name reasons.
 _NAMED_BY = {"stale": "stale", "broken": "broken", "orphan": "orphans"}
-_NUMBERS = frozenset({1, 3, 4})
 
 
 def folder(text: str) -> str:
@@ -344,6 +343,12 @@ def know_all(engine: Engine, found: Everywhere) -> None:
         engine.call(protocol.KNOW, {"python": python, "env": facts})
 
 
+def found_places(asker: Asker) -> list[str]:
+    """All places that ``torchkeeper places`` finds, and that are there."""
+    asker.ask(protocol.PLACES)
+    return [row["path"] for row in asker.rows if row["exists"]]
+
+
 class Plan:
     """Prints what goes in the order of ls, with the reason of each."""
 
@@ -387,21 +392,18 @@ def suggest(args: argparse.Namespace) -> int:
     refusal = found.refusal()
     if refusal is not None and asks_verdicts(args.filter or ""):
         raise refusal
-    older = dead.DAYS * dead.DAY if args.older is None else args.older
+    how = How(dead.DAYS * dead.DAY if args.older is None else args.older, args.keep)
     some: dict[str, Suggested] = {}
     failed: dict[str, UserError] = {}
     with asking(args) as asker:
         know_all(asker.engine, found)
-        places = list(dict.fromkeys(args.places))
-        if not places:
-            asker.ask(protocol.PLACES)
-            places = [row["path"] for row in asker.rows if row["exists"]]
+        places = list(dict.fromkeys(args.places)) or found_places(asker)
         # What lies in another comes after it, and is not read twice: to read is to use.
         for place in sorted(places, key=len):
             if place in failed:
                 continue
             try:
-                some[place] = one = _look(args, asker, place, places, found, older)
+                some[place] = one = _look(args, asker, place, places, found, how)
             except UserError as failure:
                 if len(places) == 1:
                     raise
@@ -410,42 +412,52 @@ def suggest(args: argparse.Namespace) -> int:
             for other, code in one.look["covers"].items():
                 some.pop(other, None)
                 failed[other] = user_error(code, {"place": other, "other": place})
-    how = How(older, args.keep)
+    parts = [(place, code, part) for place, x in some.items() for code, part in x.parts.items()]
+    why = {(place, code): error for place, x in some.items() for code, error in x.why.items()}
     commands = {
-        place: how.all_of(args, place, one.plan.get("because", {})) for place, one in some.items()
+        place: how.all_of(args, place, one.plan.get("because", {}))
+        for place, one in some.items()
+        if one.plan["files"]
     }
     if args.json:
-        _emit(some, failed, commands)
+        output.emit_all(
+            {"place": place, "reason": code, **part, "why": fault(why.get((place, code)))}
+            for place, code, part in parts
+        )
     else:
-        _print(some, how, commands)
+        _print(parts, why, how)
+        output.notes(dict.fromkeys(map(str, why.values())))
         shared = any(scheme_of(place).shared for place in some)
         asked = [f"environments: {dead.environments(found)}"] if found.envs else []
         asked += [printable(f"not asked: {python}: {error.what}") for python, error in found.failed]
         asked += [dead.SHARED] if shared and found.envs else []
         asked += dict.fromkeys(dead.rests(one.look["rests"]) for one in some.values())
+        asked += [f"removed by: {command}" for command in commands.values()]
         output.remark(args, asked)
-    left_out = [error for error in failed.values() if error.code in LEFT_OUT]
-    output.notes(f"left out: {error.what} {error.why}" for error in left_out)
-    wrong = [error for error in failed.values() if error.code not in LEFT_OUT]
-    for error in wrong:
-        output.complain(error)
+    for error in failed.values():
+        if error.code in LEFT_OUT:
+            output.note(f"left out: {error.what} {error.why}")
+        else:
+            output.complain(error)
     total = added([dead.going(one.plan) for one in some.values()])
     files = sum(one.plan["files"] for one in some.values())
     where = say.count(len(some), "place", "places")
-    said = (
-        f"Together {say.held_of(total)}, in {where}." if files else f"Nothing in {where} is dead."
-    )
+    said = f"Together {say.held_of(total)}, in {where}."
     counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
-    if args.json or some:
-        output.result(args, {**total, "files": files, "environments": counted}, said)
-    if wrong:
+    output.result(
+        args,
+        {**total, "files": files, "environments": counted, "commands": commands,
+         "failed": {place: fault(error) for place, error in failed.items()}},
+        said if files else f"Nothing in {where} is dead.",
+    )  # fmt: skip
+    if any(error.code not in LEFT_OUT for error in failed.values()):
         return contract.PARTLY if some else contract.UNREACHABLE
     return contract.partly(True, asker.unreadable)
 
 
 def _look(
     args: argparse.Namespace, asker: Asker, place: str, places: list[str], found: Everywhere,
-    older: float,
+    how: How,
 ) -> Suggested:  # fmt: skip
     """What of a place could go for the reasons that are asked for, for all where none is named."""
     protected.check(place, below=True)
@@ -453,50 +465,32 @@ def _look(
     reasons = named or list(_NAMED_BY)
     reasons += ["unused"] if args.older is not None or not named else []
     reasons += ["budget"] if args.keep is not None else []
-    refusal = found.refusal()
+    refusal, asked = found.refusal(), args.filter or ""
     look: msg.SuggestResult = asker.ask(
         protocol.SUGGEST, place=place, envs=[] if refusal else [one for one, _ in found.envs],
-        filter=args.filter or "", beside=[one for one in places if one != place],
+        filter=asked, beside=[one for one in places if one != place],
     )  # fmt: skip
     why = dict(unknown(place, look, refusal))
     known = [reason for reason in reasons if reason not in why]
-    select = {**dying(look, known, older, args.keep), "filter": args.filter or ""}
     plan: msg.PlanPurgeResult = asker.ask(
-        protocol.PLAN_PURGE, place=place, select=select, in_use=args.in_use, rows=False
-    )
+        protocol.PLAN_PURGE, place=place, in_use=args.in_use, rows=False,
+        select={**dying(look, known, how.older, how.keep), "filter": asked},
+    )  # fmt: skip
     none: Amount = {**tally(()), "files": 0, **measured(0, on_disk=scheme_of(place).on_disk)}
-    parts = {**dict.fromkeys(reasons, none), **plan.get("because", {})}
-    return Suggested(look, plan, parts, why)
+    return Suggested(look, plan, {**dict.fromkeys(reasons, none), **plan.get("because", {})}, why)
 
 
-def _emit(
-    some: dict[str, Suggested], failed: dict[str, UserError], commands: dict[str, str]
+def _print(
+    parts: list[tuple[str, str, Amount]], why: Mapping[tuple[str, str], UserError], how: How
 ) -> None:
-    for place, one in some.items():
-        for reason, part in one.parts.items():
-            why = fault(one.why.get(reason))
-            output.emit({"place": place, "reason": reason, **part, "why": why})
-    for place, one in some.items():
-        output.emit({
-            "place": place, **dead.going(one.plan), "files": one.plan["files"],
-            "in_use": one.plan["in_use"], "rests": one.look["rests"], "problem": None,
-            "command": commands[place],
-        })  # fmt: skip
-    output.emit_all({"place": one, "problem": fault(failed[one])} for one in failed)
-
-
-def _print(some: dict[str, Suggested], how: How, commands: dict[str, str]) -> None:
-    cells, several = [], len(some) > 1
-    for place, one in some.items():
-        for code, part in one.parts.items():
-            numbers = _counts(part) if code not in one.why else ["?", "-", "?", "?"]
-            if not several or code in one.why or part["files"]:
-                cells.append([how.name(code), *numbers, place])
-    output.table(["DEAD", "ENTRIES", "BESIDE", "FILES", "FREES", "PLACE"], cells, _NUMBERS)
-    for place, one in some.items():
-        if one.plan["files"]:
-            output.closing(f"removed by: {commands[place]}")
-    output.notes(dict.fromkeys(str(error) for one in some.values() for error in one.why.values()))
+    cells, one = [], len({place for place, _, _ in parts}) == 1
+    for place, code, part in parts:
+        numbers = ["?", "-", "?", "?"] if (place, code) in why else _counts(part)
+        if one or part["files"] or (place, code) in why:
+            cells.append([how.name(code), *numbers, place])
+    output.table(
+        ["DEAD", "ENTRIES", "BESIDE", "FILES", "FREES", "PLACE"], cells, frozenset({1, 3, 4})
+    )
 
 
 def _counts(one: ReceiptRow | Amount) -> list[str]:
@@ -508,6 +502,7 @@ class How:
     """What each reason is called, and the command that removes what there is for it."""
 
     def __init__(self, older: float, keep: int | None, env: str | None = None) -> None:
+        self.older, self.keep = older, keep
         there, room, days = ["--env", env] if env else [], _short(keep), older / dead.DAY
         old = f"{days:g}d" if days >= 1 else f"{older:g}s"
         self.flags = {

@@ -483,8 +483,8 @@ class Flows(QObject):
         places = [one for one in context.places.places if one.exists and not one.bundle]
         titles = apart([one.path for one in places], context.places.title)
         dialog = CleanDialog(
-            context.window, context.engines, context.settings, places, titles,
-            [place] if place else [], [reason] if reason else SAFE,
+            context.window, context.engines, context.environments, context.settings, places,
+            titles, [place] if place else [], [reason] if reason else SAFE,
         )  # fmt: skip
         dialog.decided.connect(context.operations.purge_all)
         dialog.open()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import dead, say, tongue
@@ -14,11 +14,13 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog, confirm_for_good
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages import ideas
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.asking import Suggestions
+from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.forms import Choice, Number
+from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.dead import REASONS
 from torchkeeper.stores.names import scheme_of
@@ -46,8 +48,8 @@ _FEW = 4
 class _Lines(QTreeWidget):
     """A line for each reason, and under it one for each place; a tick has it go."""
 
-    def __init__(self, places: Mapping[str, str], ticked: Collection[str]) -> None:
-        """places: what each is called; ticked: those with a tick at first."""
+    def __init__(self, places: Mapping[str, str]) -> None:
+        """places: what each is called."""
         super().__init__()
         self.setAccessibleName(self.tr("What goes"))
         self.setHeaderLabels([self.tr("What goes"), self.tr("How much"), self.tr("Frees")])
@@ -55,11 +57,7 @@ class _Lines(QTreeWidget):
         lists.columns(self, (0, 210, 130), _WHAT)
         lists.right(self, (_SIZE,))
         texts = {
-            "stale": self.tr("Made by another torch, Triton or GPU than there is here: no program "
-                             "on this machine finds them."),
-            "broken": self.tr("They cannot be read, or something they need is gone: PyTorch passes "
-                              "them over."),
-            "orphan": self.tr("What needed them was removed, and nothing else does."),
+            **{reason: ideas.of(reason).text for reason in SAFE},
             "unused": self.tr("Neither they nor anything that needs them was used since."),
             "budget": self.tr("Those used longest ago go, until the rest of each place takes no "
                               "more."),
@@ -72,10 +70,8 @@ class _Lines(QTreeWidget):
             for place, title in places.items():
                 about = printable(place, 400)
                 if not scheme_of(place).has_trash:
-                    title = self.tr("{} – no trash: removed for good").format(title)
+                    title = self.tr("{} (no trash)").format(title)
                 self.lines[reason, place] = self._line(head, reason, place, title, about)
-            some = any(place in ticked for place in places)
-            head.setExpanded(some and 1 < len(places) <= _FEW)
         self._out: set[str] = set()
         self.left = lists.line([self.tr("Left out")])
         self.addTopLevelItem(self.left)
@@ -150,14 +146,6 @@ class _Lines(QTreeWidget):
             self.left.setHidden(False)
             self.left.setExpanded(True)
 
-    def all_in(self) -> None:
-        """Nothing is left out any more but what was from the start."""
-        for line in self.lines.values():
-            line.setDisabled(False)
-        self._out.clear()
-        self.left.takeChildren()
-        self.left.setHidden(True)
-
     @property
     def place(self) -> str:
         """The place of the current line; "" where it is of none, or of several."""
@@ -179,6 +167,7 @@ class CleanDialog(Dialog):
         self,
         parent: QWidget,
         engines: Engines,
+        environments: Environments,
         settings: QSettings,
         places: Sequence[Place],
         titles: Mapping[str, str],
@@ -192,7 +181,6 @@ class CleanDialog(Dialog):
         self.setWindowTitle(self.tr("Clean up"))
         self.resize_within(820, 640)
         self._engines, self._settings, self._titles = engines, settings, titles
-        self._held = [place.path for place in places if place.read_only]
         able = [place.path for place in places if not place.read_only]
         ticked = ticked or [place for place in able if scheme_of(place).has_trash]
         self.preview: PurgeDialog | None = None
@@ -201,18 +189,20 @@ class CleanDialog(Dialog):
         policy = self.bar.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.bar.setSizePolicy(policy)
-        self.lines = _Lines({place: titles[place] for place in able}, ticked)
-        for reason in SAFE:
-            explain(self.lines, reason)
+        self.lines = _Lines({place: titles[place] for place in able})
+        for reason in reasons:
+            self.lines.heads[reason].setExpanded(1 < len(able) <= _FEW)
+        ideas.explain(self.lines, *SAFE)
         self._make_limits()
         without = str(settings.value(_WITHOUT) or "").splitlines()
-        self.found = Suggestions(engines, able, without, self)
+        self.found = Suggestions(engines, environments, able, without, self)
         self.finished.connect(lambda _: self.found.close(self._going))
         self._going: Collection[str] = ()
         for place in self.found.ticks.keys() & set(ticked):
             self.found.ticks[place].update(reasons)
-        self.sick = _Sick()
-        self.sick.asked.connect(self._count_without)
+        self.sick = Notice(mild=True)
+        self.sick.button.setText(self.tr("Count without it"))
+        self.sick.again.connect(self._count_without)
         self.total = forms.label("", "title", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         self.in_use = QCheckBox(self.tr("Also what is in use"))
@@ -220,8 +210,7 @@ class CleanDialog(Dialog):
         self.in_use.setAccessibleDescription(what_then)
         self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
-        explain(self.at_once, "trash")
-        self.again = forms.button(self.tr("Look again"), self._begin, enter=False)
+        ideas.explain(self.at_once, "trash")
         self.shows = forms.button(self.tr("Show entries…"), self._preview, enter=False)
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
@@ -233,14 +222,17 @@ class CleanDialog(Dialog):
         )  # fmt: skip
         forms.add(self.body, self.said, self.bar, (self.lines, 1), limits, self.sick)
         forms.add(self.body, self.total, self.about, boxes)
-        self.buttons(self.again, self.shows, self.cancel, self.go)
+        self.buttons(self.shows, self.cancel, self.go)
         self.lines.itemChanged.connect(self._ticked)
         self.lines.currentItemChanged.connect(lambda *_: self._say())
         self.lines.itemActivated.connect(lambda *_: self._preview())
         self.in_use.toggled.connect(self._changed)
         self.at_once.toggled.connect(self._say)
         self.found.changed.connect(self._say)
-        self._begin()
+        for place in (place.path for place in places if place.read_only):
+            self._leave_out(place, user_error("place-protected", {"place": place}))
+        self._take_limits()
+        self.found.begin()
         self.lines.setCurrentItem(self.lines.heads["stale"])
         self.lines.setFocus()
 
@@ -277,17 +269,9 @@ class CleanDialog(Dialog):
         self._take_limits()
         self.found.count_soon()
 
-    def _count_without(self, python: str) -> None:
-        self.found.probing.count_without(python)
-        self._settings.setValue(_WITHOUT, "\n".join(sorted(self.found.probing.without)))
-
-    def _begin(self) -> None:
-        self._take_limits()
-        with QSignalBlocker(self.lines):
-            self.lines.all_in()
-            for place in self._held:
-                self._leave_out(place, user_error("place-protected", {"place": place}))
-        self.found.begin()
+    def _count_without(self) -> None:
+        self.found.count_without(self.found.envs.failed[0][0])
+        self._settings.setValue(_WITHOUT, "\n".join(sorted(self.found.without)))
 
     def _leave_out(self, place: str, why: UserError) -> None:
         self.lines.leave_out(place, self._titles[place], why)
@@ -307,27 +291,21 @@ class CleanDialog(Dialog):
             self._tell_lines(plans)
             self.lines.tick(found.ticks)
         looking = [one for one in found.looks.values() if one.looking]
+        said = self.tr("What has several reasons counts for the first that is ticked.")
         self.bar.setVisible(bool(looking))
-        self.again.setEnabled(not looking)
-        for one in looking[:1]:
-            done, total, _ = one.progress
+        if looking:
+            said = self.tr("Looking at {}…").format(self._titles[looking[0].place])
+            done, total, _ = looking[0].progress
             self.bar.setRange(0, int(total or 0))
             self.bar.setValue(int(done))
-        self.said.setText(self._about_looking(looking[0].place if looking else ""))
-        self.sick.tell(found.probing.envs.failed)
+        self.said.setText(self.tr("Asking environments…") if found.asking and not looking else said)
+        for python, error in [] if found.asking else found.envs.failed[:1]:
+            if error is not self.sick.error:
+                self.sick.tell(error, again=bool(python))  # else it is of no interpreter
+        if found.refusal() is None:
+            self.sick.tell(None)
         self._tell_total(plans)
         self.shows.setEnabled(self.lines.place in plans)
-
-    def _about_looking(self, place: str) -> str:
-        probing = self.found.probing
-        if place:
-            return self.tr("Looking at {}…").format(self._titles[place])
-        if probing.total is None:
-            return self.tr("Looking for environments…")
-        if probing.asking:
-            at = probing.answered + 1, probing.total
-            return self.tr("Asking environment {} of {}…").format(*at)
-        return self.tr("What has several reasons counts for the first that is ticked.")
 
     def _tell_lines(self, plans: Mapping[str, PlanPurgeResult]) -> None:
         days, budget = self.days.text(), f"{self.budget.text()} {self.unit.currentText()}"
@@ -400,7 +378,6 @@ class CleanDialog(Dialog):
         self.go.setEnabled(bool(some) and not waiting)
 
     def _notes(self, plans: Mapping[str, PlanPurgeResult]) -> Iterator[str]:
-        probing = self.found.probing
         if left := sum(plan["in_use"]["left"] for plan in plans.values()):
             kept = say.count(left, "entry", "entries")
             yield self.tr("{} in use stay.").format(kept)
@@ -416,11 +393,10 @@ class CleanDialog(Dialog):
             for place, plan in plans.items()
             if {"unused", "budget"} & self.found.ticks[place]
         )
-        if probing.envs.envs and not probing.asking:
-            named = dead.environments(probing.envs, _NAMED)
-            yield self.tr("Environments: {}.").format(named)
-        if probing.left_out:
-            names = printable(say.together(probing.left_out), 1000)
+        if (envs := self.found.envs).envs and not self.found.asking:
+            yield self.tr("Environments: {}.").format(dead.environments(envs, _NAMED))
+        if some := self.found.left_out:
+            names = printable(say.together(some), 1000)
             yield self.tr("Not asked and not counted: {}.").format(names)
 
     def _preview(self) -> None:
@@ -450,40 +426,6 @@ class CleanDialog(Dialog):
             confirm_for_good(self, for_good, decide)
         else:
             decide()
-
-
-class _Sick(QFrame):
-    """The interpreters that could not be asked, each with a way to go on without it."""
-
-    asked = Signal(str)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("hint")
-        self._rows = forms.column()
-        mark = forms.picture("warning", 20, "warning"), forms.TOP
-        self.setLayout(forms.row(mark, (self._rows, 1), gap=12, margin=12))
-        self._shown: list[tuple[str, UserError]] = []
-        self.buttons: list[QWidget] = []
-        self.hide()
-
-    def tell(self, failed: list[tuple[str, UserError]]) -> None:
-        if failed == self._shown:
-            return
-        self._shown = list(failed)
-        self.buttons.clear()
-        while (item := self._rows.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        for python, error in failed:
-            said = " ".join(filter(None, (error.what, error.why)))
-            text = forms.label(printable(said, 1000), wrap=True)
-            go = forms.button(self.tr("Count without it"), enter=False)
-            go.clicked.connect(lambda _=False, python=python: self.asked.emit(python))
-            go.setVisible(bool(python))  # else it is of no interpreter
-            self._rows.addWidget(forms.page(forms.row((text, 1), (go, forms.TOP), gap=12)))
-            self.buttons.append(go)
-        self.setVisible(bool(failed))
 
 
 def _kept(settings: QSettings, name: str, otherwise: int) -> int:

@@ -6,18 +6,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.client.engines import probes
-from torchkeeper.client.engines.interpreters import not_started
 from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.overviewing import dying, unknown
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.verdicts.environments import Environment
+from torchkeeper.gui.verdicts.environments import Environment, Environments
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
         KnowParams,
         KnowResult,
     )
-    from torchkeeper.gui.background.lookups import Found
     from torchkeeper.verdict.probed import Env
 
 #: Milliseconds for which an engine is kept that may be asked again.
@@ -128,126 +124,6 @@ _AT_ONCE = 2
 _REST_MS = 250
 
 
-class Probing(QObject):
-    """Which environments count: what is of no use in any of them is stale."""
-
-    changed = Signal()
-
-    def __init__(self, engines: Engines, without: Iterable[str], parent: QObject) -> None:
-        """without: interpreters that do not count where they cannot be asked."""
-        super().__init__(parent)
-        self._engines = engines
-        self.envs = Everywhere([], [])
-        self.without = set(without)
-        #: Those of them that could not be asked.
-        self.left_out: list[str] = []
-        #: How many interpreters there are, once that is known.
-        self.total: int | None = None
-        self._waiting: list[str] = []
-        self._probing: dict[str, int] = {}
-        self._ticket: int | None = None
-        #: Interpreters that are no environments where they cannot be asked.
-        self._passed_over: set[str] = set()
-
-    def begin(self) -> None:
-        """Ask all of them, whatever was known before."""
-        self.close()
-        self.envs, self.total = Everywhere([], []), None
-        self.left_out.clear()
-        found = Listener(result=self._found, failed=self._failed)
-        self._ticket = self._engines.background(found, lookups.interpreters)
-
-    def close(self) -> None:
-        """Ask no more."""
-        for ticket in (self._ticket, *self._probing.values()):
-            self._engines.forget(ticket)
-        self._ticket = None
-        self._waiting.clear()
-        self._probing.clear()
-
-    @property
-    def asking(self) -> bool:
-        """Whether that is still being found out."""
-        return self.total is None or bool(self._waiting or self._probing)
-
-    @property
-    def answered(self) -> int:
-        """How many interpreters have said what they are."""
-        return (self.total or 0) - len(self._waiting) - len(self._probing)
-
-    def refusal(self) -> UserError | None:
-        """Why nobody can say what is stale, once that is certain."""
-        return None if self.asking else self.envs.refusal()
-
-    def count_without(self, python: str) -> None:
-        """Have an interpreter not count as long as it cannot be asked."""
-        self.without.add(python)
-        self.left_out.append(python)
-        self.envs.failed[:] = [one for one in self.envs.failed if one[0] != python]
-        self.changed.emit()
-
-    def _failed(self, error: UserError) -> None:
-        self.total = 0
-        self.envs.failed.append(("", error))
-        self.changed.emit()
-
-    def _found(self, told: Found) -> None:
-        self.total, self._waiting = len(told["interpreters"]), []
-        for one in told["interpreters"]:
-            python, facts = one["python"], one["facts"]
-            if facts is not None and facts.get("torch"):
-                self.envs.envs.append((python, facts))  # it is kept
-            elif not one["starts"]:
-                if one["counts"]:
-                    self._not_asked(python, not_started(python))
-            else:
-                self._waiting.append(python)
-                if not one["counts"]:
-                    self._passed_over.add(python)
-        if told["problem"] is not None:
-            # Some of those that the user added may be missing.
-            self.envs.failed.append(("", told["problem"]))
-        self._probe()
-
-    def _not_asked(self, python: str, error: UserError) -> None:
-        if python in self.without:
-            self.left_out.append(python)
-        elif python not in self._passed_over:
-            self.envs.failed.append((python, error))
-
-    def _probe(self) -> None:
-        while self._waiting and len(self._probing) < _AT_ONCE:
-            self._ask(self._waiting.pop(0))
-        self.changed.emit()
-
-    def _ask(self, python: str) -> None:
-        def told(facts: Env) -> None:
-            self._probing.pop(python, None)
-            if facts.get("torch"):
-                self.envs.envs.append((python, facts))
-            elif why := facts.get("torch_error"):
-                failed(user_error("torch-broken", {"python": python, "why": str(why)}))
-                return
-            self._probe()
-
-        def failed(error: UserError) -> None:
-            self._probing.pop(python, None)
-            self._not_asked(python, error)
-            self._probe()
-
-        def late() -> None:
-            # Whoever looks again asks again.
-            if self._probing.get(python) == ticket:
-                self._engines.forget(ticket)
-                stuck = {"python": python, "seconds": round(probes.LIMIT)}
-                failed(user_error("probe-stuck", stuck))
-
-        listener = Listener(result=told, failed=failed)
-        ticket = self._engines.ask(protocol.PROBE, {}, listener, python=python)
-        self._probing[python] = ticket
-        QTimer.singleShot(round(probes.LIMIT * 1000), self, late)
-
-
 @dataclass
 class Looked:
     """What is known of a place. covered: why it is counted with another. planned: how it was
@@ -281,12 +157,16 @@ class Suggestions(QObject):
     changed = Signal()
 
     def __init__(
-        self, engines: Engines, places: Iterable[str], without: Iterable[str], parent: QObject
-    ) -> None:
+        self, engines: Engines, environments: Environments, places: Iterable[str],
+        without: Iterable[str], parent: QObject,
+    ) -> None:  # fmt: skip
+        """without: interpreters that do not count where they cannot be asked."""
         super().__init__(parent)
-        self._engines = engines
-        self.probing = Probing(engines, without, self)
-        self.probing.changed.connect(self._go_on)
+        self._engines, self._environments = engines, environments
+        self.without = set(without)
+        #: Interpreters that are asked anew, once it is known which there are.
+        self._to_ask: list[Environment] | None = None
+        environments.changed.connect(self._go_on)
         #: What lies in another comes after it, and is not read twice: to read is to use.
         self.looks = {place: Looked(place) for place in sorted(places, key=len)}
         #: For which reasons something of each place is to go.
@@ -295,20 +175,41 @@ class Suggestions(QObject):
         self._rest = once(self, self._go_on, _REST_MS)
 
     def begin(self) -> None:
-        """Look, whatever was found before."""
-        self.close()
-        self.probing.begin()
+        self._environments.find()
         self._go_on()
 
     def close(self, but: Collection[str] = ()) -> None:
         """Ask no more, and let go of the engines, ``but`` those of some places."""
         self._rest.stop()
-        self.probing.close()
-        for place, one in self.looks.items():
-            if place not in but:
-                for ticket in (one.ticket, one.engine):
-                    self._engines.forget(ticket)
-            self.looks[place] = Looked(place)
+        self._environments.changed.disconnect(self._go_on)
+        for one in self.looks.values():
+            for ticket in (one.ticket, one.engine) if one.place not in but else ():
+                self._engines.forget(ticket)
+
+    @property
+    def envs(self) -> Everywhere:
+        """Which environments count, and which could not be asked."""
+        return self._environments.everywhere(self.without)
+
+    @property
+    def asking(self) -> bool:
+        """Whether that is still being found out."""
+        return self._to_ask is None or bool(self._to_ask) or bool(self._environments.asking)
+
+    @property
+    def left_out(self) -> list[str]:
+        """Interpreters that do not count, and could not be asked."""
+        every = self._environments.everywhere()
+        return [python for python, _ in every.failed if python in self.without]
+
+    def refusal(self) -> UserError | None:
+        """Why nobody can say what is stale, once that is certain."""
+        return None if self.asking else self.envs.refusal()
+
+    def count_without(self, python: str) -> None:
+        """Have an interpreter not count as long as it cannot be asked."""
+        self.without.add(python)
+        self._go_on()
 
     def count_soon(self) -> None:
         """Something else is ticked, or wanted: have it counted."""
@@ -318,7 +219,7 @@ class Suggestions(QObject):
     def why_not(self, place: str) -> dict[str, UserError]:
         """For which reasons nobody can say what goes of a place."""
         result = self.looks[place].result
-        return dict(unknown(place, result, self.probing.refusal())) if result is not None else {}
+        return dict(unknown(place, result, self.refusal())) if result is not None else {}
 
     def known(self, place: str) -> list[str]:
         """The reasons that are ticked and can be counted by now."""
@@ -358,24 +259,28 @@ class Suggestions(QObject):
 
     def _unjudged(self, place: str) -> bool:
         """Whether it is still to be said what is stale there, and what lacks what it needs."""
-        names = tuple(python for python, _ in self.probing.envs.envs)
+        names = tuple(python for python, _ in self.envs.envs)
         one = self.looks[place]
-        refused = self.probing.refusal() is not None
+        refused = self.refusal() is not None
         return bool(self.ticks[place] & {"stale", "broken"}) and not refused and (
-            self.probing.asking or one.judged != names
+            self.asking or one.judged != names
         )  # fmt: skip
 
     def _wanted(self, place: str) -> tuple[object, ...]:
         return self.looks[place].judged, *self.known(place), self.older, self.keep, self.in_use
 
     def _go_on(self) -> None:
+        if self._to_ask is None and self._environments.found:
+            self._to_ask = [one for one in self._environments.every if one.starts]
+        while self._to_ask and self._environments.asking < _AT_ONCE:
+            self._environments.ask(self._to_ask.pop(0))
         for one in self.looks.values():
             if one.error or one.covered or one.ticket is not None or not self.ticks[one.place]:
                 continue
             if one.engine is None:
                 if sum(other.looking for other in self.looks.values()) < _AT_ONCE:
                     self._look(one)
-            elif not self.probing.asking and self._unjudged(one.place):
+            elif not self.asking and self._unjudged(one.place):
                 self._judge(one)
             elif one.planned != self._wanted(one.place):
                 self._plan(one)
@@ -400,7 +305,7 @@ class Suggestions(QObject):
             self.looks[place] = Looked(place, covered=user_error(code, about))
 
     def _judge(self, one: Looked) -> None:
-        envs, result = self.probing.envs.envs, one.result
+        envs, result = self.envs.envs, one.result
         assert result is not None
         for python, facts in envs:
             know: KnowParams = {"python": python, "env": facts}
