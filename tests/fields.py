@@ -11,7 +11,7 @@ import typing
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Sized
+from torchkeeper.artifacts.shapes import EntryRow, Fault, Sized
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
@@ -74,6 +74,7 @@ _COMPARED: Mapping[str, Any] = {
     "exists": int, "entries": int, "bytes": int, "files": int, "new": Counts, "there": Counts,
     "differs": Counts, "into": str, "compared": list[_OBJECT], "left": _LEFT, **_JUDGED,
 }  # fmt: skip
+_COULD_GO = {"place": str, "reason": str, "why": Fault | None, "command": str}
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
@@ -97,8 +98,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line("how much of a place is alike", (Sized,),
              {"place": str, "kind": str, "torch": str | None, "age": str | None,
               "verdict": str | None, "compile_s": float, "timed": int}),
-        Line("how much of a place could go, and why", (Sized,),
-             {"place": str, "reason": str, "why": Fault | None, "command": str}),
+        Line("how much of a place could go, and why", (Sized,), _COULD_GO),
         Line("each place", (Sized,),
              {"place": str, "apart_bytes": int, "trash_bytes": int, "free_bytes": int | None,
               "total_bytes": int | None, "left_out": bool, "problem": Fault | None}),
@@ -191,10 +191,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(dead.PurgeResult, left=_LEFT, in_use=Users),
         _result(dead.PlanPurgeResult, what="with --dry-run: the last", without=("plan",),
                 left=_LEFT, in_use=Users),
-        Line("with --suggest: each reason in each place", (Amount,),
-             {"place": str, "reason": str, "why": Fault | None}),
-        _result(Amount, what="with --suggest: the last", environments=list[_OBJECT],
-                commands=dict[str, str], failed=dict[str, Fault]),
+        Line("with --suggest: how much of a place could go, and why", (Sized,), _COULD_GO),
+        _result(Sized, what="with --suggest: the last", environments=list[_OBJECT],
+                unasked=Fault | None),
     ),
     "undo": (_result(dead.UndoResult, left=_LEFT),),
     "trash": (

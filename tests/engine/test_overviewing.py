@@ -107,22 +107,18 @@ def test_what_could_go_is_what_purge_suggests(fixture_cache: Path, tmp_path: Pat
         }  # fmt: skip
         looked = Looked(engine, place, **wanted)
         look = engine.call("suggest", {"place": place, "envs": wanted["envs"]})["look"]
-        every = {"total": dict(pair for one in reasons.values() for pair in one.items()), **reasons}
-        plans = {
-            name: engine.call("plan_purge", {"place": place, "select": {"look": look, **one}})
-            for name, one in every.items()
-        }
+        select = {"look": look, **dict(pair for one in reasons.values() for pair in one.items())}
+        plan = engine.call("plan_purge", {"place": place, "select": select})
     found = {row["reclaim"]: row for row in looked.rows if "reclaim" in row}
-    assert set(found) == {*plans, "trash"}
-    assert all(plan["entries"] for plan in plans.values())
-    for name, plan in plans.items():
+    assert set(found) == {*reasons, "needless", "total", "trash"}
+    for name, told in {**plan["because"], "total": plan}.items():
         assert found[name]["why"] is None
         assert {k: found[name][k] for k in ("entries", "bytes", "files")} == {
-            k: plan[k] for k in ("entries", "bytes", "files")
+            k: told[k] for k in ("entries", "bytes", "files")
         }
-    # One with several reasons counts once.
-    plan = plans["total"]
-    assert found["total"]["entries"] < sum(found[name]["entries"] for name in reasons)
+    # One with several reasons counts for the first.
+    for name in ("entries", "bytes", "files"):
+        assert sum(found[one][name] for one in (*reasons, "needless")) == found["total"][name]
     assert found["trash"]["entries"] == 1
     assert found["trash"]["bytes"] == looked.result["places"][0]["trash_bytes"] == 4096
     could = looked.sums.reclaimable()
@@ -289,7 +285,7 @@ def test_bundles_and_servers_count_as_well(fixture_cache: Path, tmp_path: Path) 
         full = Looked(engine, name, facts=True, older=30 * DAY).sums
         assert full.totals.entries == len(keys)
         assert "2.9.1+cu128" in {part.value for part in full.groups("torch")}
-        assert set(full.reclaim()) == {"broken", "orphan", "unused"}
+        assert set(full.reclaim()) == {"broken", "orphan", "unused", "needless"}
         # A bundle that lies in a cache is no entry of it.
         inside = fixture_cache / "inside.torchcache"
         shutil.copy(bundle, inside)

@@ -12,7 +12,7 @@ from torchkeeper.gui.window import Window
 
 
 def _opened(window: Window, place: str | None = samples.PLACE) -> CleanDialog:
-    return window.flows.clean_up_places("", place)
+    return window.flows.clean_up_places((), place)
 
 
 def _clean(stage: Stage) -> None:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
-from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem, entry_from_json, measured, tally
-from torchkeeper.cli import contract, listing, looking, output
+from torchkeeper.artifacts.entry import Problem, entry_from_json
+from torchkeeper.cli import contract, listing, looking, output, overviewing
 from torchkeeper.cli.asking import Asker, asking, completing, say_finding
+from torchkeeper.cli.overviewing import know_all, measure
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
-from torchkeeper.client.overviewing import LEFT_OUT, added, dying, fault, unknown
 from torchkeeper.client.words import dead, problems, say
 from torchkeeper.client.words.found import become_of, begun
-from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_error
+from torchkeeper.client.words.problems import UserError, printable, unseen_users
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
 from torchkeeper.stores import query
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
 #: Processes that are named before the rest is only counted.
 _NAMED = 12
-#: The flags that name reasons.
-_NAMED_BY = {"stale": "stale", "broken": "broken", "orphan": "orphans"}
 
 
 def folder(text: str) -> str:
@@ -90,7 +86,7 @@ def purge(args: argparse.Namespace) -> int:
         )
     strange = _refuse_strange(args)
     if args.suggest:
-        return suggest(args)
+        return overviewing.suggest(args)
     if len(args.places) != 1:
         raise output.misuse(
             "A purge is of one place.",
@@ -255,19 +251,6 @@ _HELP = (
 )
 
 
-def measure(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """The type of an argument that is a number with a unit."""
-
-    def measured(text: str) -> float:
-        try:
-            return parse(text)
-        except Problem as problem:
-            error = user_error(problem.code, problem.params)
-            raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
-
-    return measured
-
-
 def add_flags(command: argparse.ArgumentParser) -> None:
     flags = command.add_argument_group("what is dead", _HELP)
     output.flag(flags, "--stale", "what none of the known environments can use; with --env only "
@@ -338,17 +321,6 @@ def known_everywhere(engine: Engine, pythons: list[str]) -> Everywhere:
     return found
 
 
-def know_all(engine: Engine, found: Everywhere) -> None:
-    for python, facts in found.envs:
-        engine.call(protocol.KNOW, {"python": python, "env": facts})
-
-
-def found_places(asker: Asker) -> list[str]:
-    """All places that ``torchkeeper places`` finds, and that are there."""
-    asker.ask(protocol.PLACES)
-    return [row["path"] for row in asker.rows if row["exists"]]
-
-
 class Plan:
     """Prints what goes in the order of ls, with the reason of each."""
 
@@ -377,164 +349,6 @@ class Plan:
         return [*about, row["torch"] or "-", dead.because(row), row["name"] or "-"]
 
 
-class Suggested(NamedTuple):
-    """What could go of a place: how much for each reason, and why nobody knows of some."""
-
-    look: msg.SuggestResult
-    plan: msg.PlanPurgeResult
-    parts: dict[str, Amount]
-    why: dict[str, UserError]
-
-
-def suggest(args: argparse.Namespace) -> int:
-    """torchkeeper purge --suggest: how much is dead, and why; nothing is removed."""
-    found = everywhere(args.env)
-    refusal = found.refusal()
-    if refusal is not None and asks_verdicts(args.filter or ""):
-        raise refusal
-    how = How(dead.DAYS * dead.DAY if args.older is None else args.older, args.keep)
-    some: dict[str, Suggested] = {}
-    failed: dict[str, UserError] = {}
-    with asking(args) as asker:
-        know_all(asker.engine, found)
-        places = list(dict.fromkeys(args.places)) or found_places(asker)
-        # What lies in another comes after it, and is not read twice: to read is to use.
-        for place in sorted(places, key=len):
-            if place in failed:
-                continue
-            try:
-                some[place] = one = _look(args, asker, place, places, found, how)
-            except UserError as failure:
-                if len(places) == 1:
-                    raise
-                failed[place] = failure
-                continue
-            for other, code in one.look["covers"].items():
-                some.pop(other, None)
-                failed[other] = user_error(code, {"place": other, "other": place})
-    parts = [(place, code, part) for place, x in some.items() for code, part in x.parts.items()]
-    why = {(place, code): error for place, x in some.items() for code, error in x.why.items()}
-    commands = {
-        place: how.all_of(args, place, one.plan.get("because", {}))
-        for place, one in some.items()
-        if one.plan["files"]
-    }
-    if args.json:
-        output.emit_all(
-            {"place": place, "reason": code, **part, "why": fault(why.get((place, code)))}
-            for place, code, part in parts
-        )
-    else:
-        _print(parts, why, how)
-        output.notes(dict.fromkeys(map(str, why.values())))
-        shared = any(scheme_of(place).shared for place in some)
-        asked = [f"environments: {dead.environments(found)}"] if found.envs else []
-        asked += [printable(f"not asked: {python}: {error.what}") for python, error in found.failed]
-        asked += [dead.SHARED] if shared and found.envs else []
-        asked += dict.fromkeys(dead.rests(one.look["rests"]) for one in some.values())
-        asked += [f"removed by: {command}" for command in commands.values()]
-        output.remark(args, asked)
-    for error in failed.values():
-        if error.code in LEFT_OUT:
-            output.note(f"left out: {error.what} {error.why}")
-        else:
-            output.complain(error)
-    total = added([dead.going(one.plan) for one in some.values()])
-    files = sum(one.plan["files"] for one in some.values())
-    where = say.count(len(some), "place", "places")
-    said = f"Together {say.held_of(total)}, in {where}."
-    counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
-    output.result(
-        args,
-        {**total, "files": files, "environments": counted, "commands": commands,
-         "failed": {place: fault(error) for place, error in failed.items()}},
-        said if files else f"Nothing in {where} is dead.",
-    )  # fmt: skip
-    if any(error.code not in LEFT_OUT for error in failed.values()):
-        return contract.PARTLY if some else contract.UNREACHABLE
-    return contract.partly(True, asker.unreadable)
-
-
-def _look(
-    args: argparse.Namespace, asker: Asker, place: str, places: list[str], found: Everywhere,
-    how: How,
-) -> Suggested:  # fmt: skip
-    """What of a place could go for the reasons that are asked for, for all where none is named."""
-    protected.check(place, below=True)
-    named = [reason for reason in _NAMED_BY if getattr(args, _NAMED_BY[reason])]
-    reasons = named or list(_NAMED_BY)
-    reasons += ["unused"] if args.older is not None or not named else []
-    reasons += ["budget"] if args.keep is not None else []
-    refusal, asked = found.refusal(), args.filter or ""
-    look: msg.SuggestResult = asker.ask(
-        protocol.SUGGEST, place=place, envs=[] if refusal else [one for one, _ in found.envs],
-        filter=asked, beside=[one for one in places if one != place],
-    )  # fmt: skip
-    why = dict(unknown(place, look, refusal))
-    known = [reason for reason in reasons if reason not in why]
-    plan: msg.PlanPurgeResult = asker.ask(
-        protocol.PLAN_PURGE, place=place, in_use=args.in_use, rows=False,
-        select={**dying(look, known, how.older, how.keep), "filter": asked},
-    )  # fmt: skip
-    none: Amount = {**tally(()), "files": 0, **measured(0, on_disk=scheme_of(place).on_disk)}
-    return Suggested(look, plan, {**dict.fromkeys(reasons, none), **plan.get("because", {})}, why)
-
-
-def _print(
-    parts: list[tuple[str, str, Amount]], why: Mapping[tuple[str, str], UserError], how: How
-) -> None:
-    cells, one = [], len({place for place, _, _ in parts}) == 1
-    for place, code, part in parts:
-        numbers = ["?", "-", "?", "?"] if (place, code) in why else _counts(part)
-        if one or part["files"] or (place, code) in why:
-            cells.append([how.name(code), *numbers, place])
-    output.table(
-        ["DEAD", "ENTRIES", "BESIDE", "FILES", "FREES", "PLACE"], cells, frozenset({1, 3, 4})
-    )
-
-
 def _counts(one: ReceiptRow | Amount) -> list[str]:
     counts = [f"{one['entries']:,}", say.apart(one) or "-", f"{one['files']:,}"]
     return [*counts, say.size(one["bytes"])]
-
-
-class How:
-    """What each reason is called, and the command that removes what there is for it."""
-
-    def __init__(self, older: float, keep: int | None, env: str | None = None) -> None:
-        self.older, self.keep = older, keep
-        there, room, days = ["--env", env] if env else [], _short(keep), older / dead.DAY
-        old = f"{days:g}d" if days >= 1 else f"{older:g}s"
-        self.flags = {
-            "stale": ["--stale", *there], "broken": ["--broken", *there], "orphan": ["--orphans"],
-            "unused": ["--older", old], "budget": ["--keep", room],
-        }  # fmt: skip
-        self._names = {
-            "unused": f"unused for {old}",
-            "budget": f"over {room}",
-            "trash": "in the trash",
-            "stale": "stale there" if env else "",
-        }
-
-    def name(self, reason: str) -> str:
-        return self._names.get(reason) or dead.reason(reason)
-
-    def all_of(self, args: argparse.Namespace, place: str, reasons: Iterable[str]) -> str:
-        """The command that removes what there is for any of these reasons."""
-        flags = [word for reason in reasons for word in self.flags.get(reason, ())]
-        flags += [word for python in args.env for word in ("--env", python)]
-        flags += ["--filter", args.filter] if args.filter else []
-        return shlex.join(["torchkeeper", "purge", place, *flags, *["--in-use"][: args.in_use]])
-
-    def command(self, reason: str, place: str) -> str:
-        words = ["purge", place, *self.flags.get(reason, ())]
-        if reason == "trash":
-            words = ["trash", place, "--empty"]
-        return shlex.join(["torchkeeper", *words])
-
-
-def _short(size: int | None) -> str:
-    if not size:
-        return "0"
-    units = (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
-    return next((f"{size // n}{unit}" for unit, n in units if size % n == 0), str(size))

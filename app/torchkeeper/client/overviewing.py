@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,22 +12,18 @@ from torchkeeper.client.words.say import version
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized, Tally
-    from torchkeeper.engine.messages import Select
-    from torchkeeper.engine.messages.dead import SuggestResult
     from torchkeeper.engine.messages.places import GroupRow, OverviewRow, PlaceLooked
 
 DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
 #: How long ago entries were last changed, the newest first; "" where no time is kept.
 AGES = ("day", "week", "month", "quarter", "older", "")
 #: Why something could go, in the order in which it is told; "trash" is what has gone before.
-REASONS = ("stale", "broken", "orphan", "unused", "budget", "trash")
+REASONS = ("stale", "broken", "orphan", "unused", "budget", "needless", "trash")
 #: Problems of places that are counted with another.
 LEFT_OUT = frozenset({"place-same", "place-within"})
 #: Verdicts of what a program finds, if it asks for it as it was made.
 _USABLE = ("usable", "conditional")
 _TOTAL = "total"
-#: Reasons that are about when something was last used.
-_OF_USE = ("unused", "budget")
 
 
 @dataclass
@@ -109,25 +105,6 @@ def added(parts: Sequence[Sized]) -> Sized:
 def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
     told = added([one.told for one in some])
     return Reclaim(_counts(told), told["bytes"], why, "disk_bytes" in told)
-
-
-def dying(look: SuggestResult, reasons: Collection[str], older: float, keep: int | None) -> Select:
-    """The selection of what a look has found for some reasons (``unknown``: for which it can)."""
-    return {
-        "look": look["look"], "stale": "stale" in reasons, "broken": "broken" in reasons,
-        "orphans": "orphan" in reasons, "older": older if "unused" in reasons else None,
-        "keep": keep if "budget" in reasons else None,
-    }  # fmt: skip
-
-
-def unknown(
-    place: str, look: SuggestResult, refusal: UserError | None
-) -> Iterator[tuple[str, UserError]]:
-    """For which reasons nobody can say what goes, and why; refusal: why not what is stale."""
-    if refusal is not None:
-        yield "stale", refusal
-    if look["rests"] is None:
-        yield from dict.fromkeys(_OF_USE, user_error("use-unknown", {"server": place})).items()
 
 
 @dataclass
@@ -217,6 +194,10 @@ class Overview:
         self.places.pop(place, None)
         self.groups_of = {key: one for key, one in self.groups_of.items() if key[0] != place}
         self._reclaim = {key: one for key, one in self._reclaim.items() if key[0] != place}
+
+    def leave_trash(self) -> None:
+        """As if nothing had gone before."""
+        self._reclaim = {key: one for key, one in self._reclaim.items() if key[1] != "trash"}
 
     @property
     def totals(self) -> Totals:

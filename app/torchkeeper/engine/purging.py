@@ -205,17 +205,6 @@ def looked_at(session: Session, params: SuggestParams, report: Report) -> Look:
     return look
 
 
-def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
-    """What goes for each reason by itself; stale: whether that can be known."""
-    tries = {"stale": Wanted(stale=True)} if stale else {}
-    tries |= {"broken": Wanted(broken=True), "orphan": Wanted(orphans=True)}
-    if wanted.older is not None:
-        tries["unused"] = Wanted(older=wanted.older)
-    if wanted.keep is not None:
-        tries["budget"] = Wanted(keep=wanted.keep)
-    return tries
-
-
 def unknown_use(place: str) -> Fault:
     """Why nobody can say when what a server has was used last."""
     return {"code": "use-unknown", "params": {"server": place}}

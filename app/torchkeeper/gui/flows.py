@@ -472,11 +472,11 @@ class Flows(QObject):
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
         shown = self._context.place if self._context.pages.current == ENTRIES else None
-        return self.clean_up_places("", shown)
+        return self.clean_up_places((), shown)
 
-    def clean_up_places(self, reason: str, place: str | None) -> CleanDialog:
-        """The same for a reason, where one is given, with only that place ticked."""
-        from torchkeeper.gui.dialogs.cleaning import SAFE, CleanDialog
+    def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
+        """The same for some reasons, where any are given, with only that place ticked."""
+        from torchkeeper.gui.dialogs.cleaning import CleanDialog
         from torchkeeper.gui.pages.overview.parts import apart
 
         context = self._context
@@ -484,7 +484,7 @@ class Flows(QObject):
         titles = apart([one.path for one in places], context.places.title)
         dialog = CleanDialog(
             context.window, context.engines, context.environments, context.settings, places,
-            titles, [place] if place else [], [reason] if reason else SAFE,
+            titles, [place] if place else [], reasons,
         )  # fmt: skip
         dialog.decided.connect(context.operations.purge_all)
         dialog.open()

@@ -60,9 +60,14 @@ class Wanted:
     older: float | None = None
     keep: int | None = None
 
+    @property
+    def reasons(self) -> list[str]:
+        """For which reasons something goes."""
+        on = self.stale, self.broken, self.orphans, self.older is not None, self.keep is not None
+        return [reason for reason, asked in zip(REASONS[:-1], on, strict=True) if asked]
+
     def __bool__(self) -> bool:
-        some = self.stale or self.broken or self.orphans
-        return some or self.older is not None or self.keep is not None
+        return bool(self.reasons)
 
 
 class Dead:
@@ -81,7 +86,7 @@ class Dead:
     ) -> None:
         self.found = found
         self._whole = whole
-        self._allocated = allocated
+        self.on_disk = allocated
         self._now = time.time() if now is None else now
         #: What strangers wrote; None of a server, which is listed by the names of known writers.
         self.strange = strange_in(one.origin or one.item for one in found) if allocated else None
@@ -131,14 +136,15 @@ class Dead:
 
     def told(self, going: Iterable[int]) -> Amount:
         """How much some of them are."""
-        return amount([self._item(n) for n in going], on_disk=self._allocated)
+        return amount([self.item(n) for n in going], on_disk=self.on_disk)
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
         time = self._used[number]
         return None if time == inf else time
 
-    def _item(self, number: int) -> Item:
+    def item(self, number: int) -> Item:
+        """What goes with an entry."""
         one = self.found[number]
         return one.origin or one.item
 
@@ -158,7 +164,7 @@ class Dead:
 
     def _is_kept(self, number: int) -> bool:
         """Whether it is a lock as every cache has many of: empty, and nobody gains by its going."""
-        item = self._item(number)
+        item = self.item(number)
         return item.kind == "lock" and not any(file.size for file in item.files)
 
     def _is_unused(self, number: int, seconds: float) -> bool:
@@ -200,10 +206,10 @@ class Dead:
         """Those used longest ago, until the rest takes ``limit`` bytes at most. Nothing goes before
         what needs it; code goes with the last that does.
         """
-        items = [self._item(n) for n in range(len(self.found))]
-        room = _Room(items) if self._allocated else _Apparent(items)
+        items = [self.item(n) for n in range(len(self.found))]
+        room = _Room(items) if self.on_disk else _Apparent(items)
         for number in gone:
-            room.take(self._item(number))
+            room.take(self.item(number))
         needing = {
             number: len(self._needed_by.get(number, set()) - gone)
             for number in mine - gone
@@ -215,7 +221,7 @@ class Dead:
         while heap and room.left > limit:
             number = heapq.heappop(heap)[-1]
             found.append(number)
-            room.take(self._item(number))
+            room.take(self.item(number))
             for other in self._needs.get(number, ()):
                 if other in needing:
                     needing[other] -= 1

@@ -172,16 +172,17 @@ class CleanDialog(Dialog):
         places: Sequence[Place],
         titles: Mapping[str, str],
         ticked: Collection[str] = (),
-        reasons: Collection[str] = SAFE,
+        reasons: Collection[str] = (),
     ) -> None:
         """titles: what places are called; ticked: those of which something goes, all that have a
-        trash where there are none; reasons: for these.
+        trash where there are none; reasons: why, SAFE where there are none.
         """
         super().__init__(parent, 680, "trash")
         self.setWindowTitle(self.tr("Clean up"))
         self.resize_within(820, 640)
         self._engines, self._settings, self._titles = engines, settings, titles
         able = [place.path for place in places if not place.read_only]
+        reasons = reasons or SAFE
         ticked = ticked or [place for place in able if scheme_of(place).has_trash]
         self.preview: PurgeDialog | None = None
         self.said = forms.label("", "muted")

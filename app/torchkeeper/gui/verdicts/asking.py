@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client.engines.probes import Everywhere
-from torchkeeper.client.overviewing import dying, unknown
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -175,6 +174,7 @@ class Suggestions(QObject):
         self._rest = once(self, self._go_on, _REST_MS)
 
     def begin(self) -> None:
+        """Find out what there is."""
         self._environments.find()
         self._go_on()
 
@@ -218,8 +218,12 @@ class Suggestions(QObject):
 
     def why_not(self, place: str) -> dict[str, UserError]:
         """For which reasons nobody can say what goes of a place."""
-        result = self.looks[place].result
-        return dict(unknown(place, result, self.refusal())) if result is not None else {}
+        result, refusal = self.looks[place].result, self.refusal()
+        why = {"stale": refusal} if refusal is not None else {}
+        if result is not None and result["rests"] is None:
+            of_use = user_error("use-unknown", {"server": place})
+            why |= {"unused": of_use, "budget": of_use}
+        return why
 
     def known(self, place: str) -> list[str]:
         """The reasons that are ticked and can be counted by now."""
@@ -233,9 +237,13 @@ class Suggestions(QObject):
 
     def select(self, place: str) -> Select:
         """The selection of what goes of a place, exactly as it was found."""
-        result = self.looks[place].result
-        assert result is not None
-        return dying(result, self.known(place), self.older, self.keep)
+        result, reasons = self.looks[place].result, self.known(place)
+        return {
+            "look": result["look"] if result is not None else None, "stale": "stale" in reasons,
+            "broken": "broken" in reasons, "orphans": "orphan" in reasons,
+            "older": self.older if "unused" in reasons else None,
+            "keep": self.keep if "budget" in reasons else None,
+        }  # fmt: skip
 
     @property
     def plans(self) -> dict[str, PlanPurgeResult]:

@@ -340,14 +340,14 @@ class ReasonCard(QtWidgets.QFrame):
 
 
 class Reclaiming(QWidget):
-    """All of the cards. clean: gets a reason, and the place that is shown, if one is; empty: a
+    """All of the cards. clean: gets reasons, and the place that is shown, if one is; empty: a
     place, which is chosen first of several.
     """
 
     def __init__(
         self,
         titles: Callable[[str], str],
-        clean: Callable[[str, str | None], object],
+        clean: Callable[[list[str], str | None], object],
         empty: Callable[[str, Sized], object],
     ) -> None:
         super().__init__()
@@ -381,8 +381,11 @@ class Reclaiming(QWidget):
             looked = reason == "trash" and found is not None and bool(found.places)
             none = Reclaim(tally(()), 0) if looked else None
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
-        every = found.reclaimable(within).told if found is not None else Reclaim(tally(()), 0).told
-        forms.tell(self.together, dead.together([one.told for one in reasons.values()], every))
+        text = ""
+        if found is not None and "needless" in reasons and reasons["needless"].some:
+            held = say.held_of(found.reclaimable(within).told)
+            text = self.tr("Together {}, with what only these need.").format(held)
+        forms.tell(self.together, text)
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
         """Where something could go for a reason, the most first; where nobody knows, everywhere."""
@@ -400,7 +403,9 @@ class Reclaiming(QWidget):
 
     def _go(self, card: ReasonCard) -> None:
         if card.reason != "trash":
-            self._clean(card.reason, self._within)
+            # What has several reasons is counted for the first: so that counts here, too.
+            reasons = list(self.cards)
+            self._clean(reasons[: reasons.index(card.reason) + 1], self._within)
             return
         places = self._places(card.reason)
         if len(places) == 1:
