@@ -140,6 +140,7 @@ _RECORDED = _object("Recorded", file=str | None, source=typing.NotRequired[str],
 _SETTLED: Mapping[str, Any] = {
     "of": str, "torch": str | None, "triton": str | None, "findings": _FINDINGS
 }  # fmt: skip
+_COULD_GO = {"place": str, "reason": str, "why": Fault | None, "command": str}
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
@@ -164,8 +165,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line("how much of a place is alike", (_SIZED,),
              {"place": str, "kind": str, "torch": str | None, "age": str | None,
               "verdict": str | None, "compile_s": float, "timed": int}),
-        Line("how much of a place could go, and why", (Sized,),
-             {"place": str, "reason": str, "why": Fault | None, "command": str}),
+        Line("how much of a place could go, and why", (Sized,), _COULD_GO),
         Line("each place", (_SIZED,),
              {"place": str, "apart_bytes": int, "trash_bytes": int, "free_bytes": int | None,
               "total_bytes": int | None, "left_out": bool, "problem": Fault | None}),
@@ -276,9 +276,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         _result(dead.PurgeResult, left=_LEFT, in_use=Users),
         _result(dead.PlanPurgeResult, what="with --dry-run: the last", without=("plan",),
                 left=_LEFT, in_use=Users),
-        Line("with --suggest: each reason", (dead.Reason,), {"reason": str}),
-        _result(dead.SuggestResult, what="with --suggest: the last", without=("look", "reasons"),
-                environments=_list(_ENVIRONMENT)),
+        Line("with --suggest: how much of a place could go, and why", (Sized,), _COULD_GO),
+        _result(Sized, what="with --suggest: the last", environments=_list(_ENVIRONMENT),
+                unasked=Fault | None),
     ),
     "undo": (_result(dead.UndoResult, left=_LEFT, without=("content_bytes", "failed")),),
     "trash": (

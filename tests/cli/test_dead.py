@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -15,6 +16,7 @@ import pytest
 from tests.cli.conftest import Ran, Tk
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
+from torchkeeper.client.words import say
 
 pytestmark = pytest.mark.torch
 DAY = 86_400.0
@@ -59,9 +61,10 @@ def test_what_is_stale_goes_with_its_code_and_comes_back(
     assert plan.result["because"]["stale"]["entries"] == 11
     assert "environments: torch " in plan.err
     assert "goes: 11 entries stale everywhere, " in plan.err
-    told = suggested(tk("purge", place, "--suggest", *env, "--json"))["stale"]
-    assert {n: told[n] for n in ("entries", "files", "bytes")} == {
-        n: plan.result[n] for n in ("entries", "files", "bytes")
+    told = tk("purge", place, "--suggest", "--stale", *env, "--json")
+    assert suggested(told)["stale"]["entries"] == 11
+    assert {n: told.result[n] for n in ("entries", "bytes")} == {
+        n: plan.result[n] for n in ("entries", "bytes")
     }
     assert snapshot(place) == before
     done = tk("purge", place, "--stale", *env, "--yes", "--json").result
@@ -79,7 +82,7 @@ def test_nothing_of_a_cache_made_here_is_stale(tk: Tk, filled: Path, torch_pytho
     ran = tk("purge", filled, "--stale", "--broken", "--env", torch_python, "--dry-run")
     assert (ran.code, ran.out) == (0, "Nothing matches.\n")
     said = tk("purge", filled, "--suggest", "--env", torch_python).out
-    assert said.splitlines()[1].split()[:5] == ["stale", "everywhere", "0", "-", "0"]
+    assert "stale" not in said
 
 
 def test_what_is_broken_and_what_nothing_needs(
@@ -99,8 +102,10 @@ def test_what_is_broken_and_what_nothing_needs(
     assert reasons(orphans.objects) == {("aotautograd", "orphan"): 1}
     both = tk("purge", fixture_cache, "--broken", "--orphans", "--dry-run", "--json")
     # What is both goes once.
-    orphan = both.result["because"]["orphan"]["entries"]
-    assert both.result["entries"] == broken.result["entries"] + orphan - 1
+    parts = both.result["because"]
+    assert (parts["broken"]["entries"], broken.result["entries"]) == (3, 3)
+    assert "orphan" not in {name for name, part in parts.items() if part["entries"]}
+    assert both.result["entries"] == 3
     judged = tk("purge", fixture_cache, "--broken", "--env", torch_python, "--dry-run", "--json")
     assert reasons(judged.objects) == reasons(broken.objects)
 
@@ -133,6 +138,52 @@ def test_what_is_old_and_what_is_too_much(tk: Tk, fixture_cache: Path) -> None:
     assert tk("purge", fixture_cache, "--keep", "1M", "--yes").out == "Nothing matches.\n"
     tk("undo", fixture_cache)
     assert snapshot(fixture_cache) == before
+
+
+def test_several_places_are_one_total_and_commands_bring_exactly_that(
+    tk: Tk, fixture_cache: Path, tmp_path: Path
+) -> None:
+    old, held, other = tmp_path / "old", tmp_path / "held", tmp_path / "other"
+    for folder in (old, held):
+        shutil.copytree(fixture_cache, folder)
+    shutil.copytree(fixture_cache / "fxgraph", old / "inductor_cache" / "fxgraph")
+    age(tmp_path, 40)  # whoever copies it uses it
+    other.symlink_to(old)
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    assert tk("places", "--protect", held, **env).code == 0
+    places = (old / "inductor_cache", old, other, held, tmp_path / "gone", fixture_cache)
+    ran = tk("purge", *places, "--suggest", "--json", **env)
+    assert ran.code == 4, ran.err
+    parts = [one for one in ran.objects if "reason" in one]
+    assert {one["place"] for one in parts if one["entries"]} == {str(old), str(fixture_cache)}
+    for name in ("entries", "bytes"):
+        assert ran.result[name] == sum(one[name] for one in parts)
+    assert ran.result["entries"] == 44 + 7 + 44
+    said = tk("purge", *places, "--suggest", **env)
+    assert f"left out: {old}/inductor_cache lies in {old}." in said.err
+    assert f"left out: {held} is read-only." in said.err
+    assert f"There is no folder {tmp_path}/gone." in said.err
+    assert f"Together 95 entries, {say.measured(ran.result)}." in said.out
+    # One after the other they remove exactly what is said together.
+    mine = [one for one in parts if one["place"] == str(old)]
+    gone = Counter[str]()
+    for one in mine:
+        if one["entries"]:
+            gone.update(
+                {
+                    name: count
+                    for name, count in tk(
+                        *shlex.split(one["command"])[1:], "--yes", "--json", **env
+                    ).result.items()
+                    if name in ("entries", "bytes")
+                }
+            )
+    assert gone == {name: sum(one[name] for one in mine) for name in ("entries", "bytes")}
+    found = tk("purge", "--suggest", "--json", **env, TORCHINDUCTOR_CACHE_DIR=str(fixture_cache))
+    some = [one for one in found.objects if one.get("place") == str(fixture_cache)]
+    assert sum(one["entries"] for one in some) == 44
+    for wrong in ((), places[:2]):
+        assert tk("purge", *wrong, "--yes", **env).code == 2
 
 
 @pytest.mark.parametrize(
@@ -175,9 +226,9 @@ def test_an_environment_that_cannot_be_asked_is_not_passed_over(
     assert str(python) in ran.err
     assert "say with --env which interpreters count" in ran.err
     told = tk("purge", kept_291, "--suggest", "--json", **env)
-    stale = suggested(told)["stale"]
-    assert stale["why"]["code"] == "environment-unasked"
-    assert stale["why"]["params"]["python"] == str(python)
+    assert "stale" not in suggested(told)
+    assert told.result["unasked"]["code"] == "environment-unasked"
+    assert told.result["unasked"]["params"]["python"] == str(python)
     own = {"CONDA_PREFIX": str(tmp_path / "bare"), "TORCHKEEPER_TORCH_PYTHON": str(bare)}
     assert str(bare) in tk("purge", kept_291, "--stale", "--dry-run", **own).err
     named = tk("purge", kept_291, "--stale", "--env", torch_python, "--dry-run", "--json", **env)
@@ -195,8 +246,10 @@ def test_a_server_tells_when_it_was_used(tk: Tk, torch_python: str, tmp_path: Pa
         told = suggested(ran)
         assert told["stale"]["entries"] == 11
         if known:
-            assert ran.result["rests"] == "server"
-            assert told["budget"]["entries"] == told["budget"]["files"] == every
+            assert told["budget"]["command"].endswith(" --keep 0")
+            # What is stale counts there, and all is unused: nothing is left for a budget.
+            assert told["unused"]["entries"] == every - 11
+            assert ran.result["entries"] == every
         else:
             assert told["budget"]["why"]["code"] == "use-unknown"
         assert tk("purge", server.url, "--broken", "--yes").out == "Nothing matches.\n"

@@ -19,7 +19,7 @@ import pytest
 
 from torchkeeper.artifacts.builds import Builder, Claims, MadeIn
 from torchkeeper.artifacts.entry import measured, tallied
-from torchkeeper.artifacts.shapes import Private, Secret, Sized
+from torchkeeper.artifacts.shapes import Amount, Private, Secret
 from torchkeeper.client import carrying, diagnosing
 from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.profiles import keeping, profile
@@ -297,7 +297,7 @@ def of_doctor() -> Iterator[str]:
 def of_dead() -> Iterator[str]:
     for code in dead._REASONS:
         yield dead.reason(code)
-        because: dict[str, Sized] = {code: {**tallied(3), **measured(9, on_disk=True)}}
+        because: dict[str, Amount] = {code: {**tallied(3), "files": 3, **measured(9, on_disk=True)}}
         yield from dead.totals(
             {"plan": 1, "entries": 3, "locks": 0, "headers": 0, "unknown": {"goes": 0, "stays": 0},
              "files": 3, "bytes": 9, "disk_bytes": 9, "because": because,

@@ -95,27 +95,30 @@ def test_what_could_go_is_what_purge_suggests(fixture_cache: Path, tmp_path: Pat
     broken = next(path for path in (fixture_cache / "fxgraph").rglob("*") if path.is_file())
     broken.write_bytes(b"x")
     place = str(fixture_cache)
-    wanted = {"envs": ["/new"], "older": 5 * DAY, "keep": 10**6}
+    wanted: dict[str, Any] = {"envs": ["/new"], "older": 5 * DAY, "keep": 10**6}
     with Engine() as engine:
         engine.call("know", {"python": "/new", "env": ENVIRONMENTS["none"]})
         select = {"filter": "kind:pgo"}
         plan = engine.call("plan_purge", {"place": place, "select": select})
         engine.call("purge", {"place": place, "plan": plan["plan"]})
-        suggested = engine.call("suggest", {"place": place, **wanted})
+        reasons: dict[str, dict[str, Any]] = {
+            "stale": {"stale": True}, "broken": {"broken": True}, "orphan": {"orphans": True},
+            "unused": {"older": wanted["older"]}, "budget": {"keep": wanted["keep"]},
+        }  # fmt: skip
         looked = Looked(engine, place, **wanted)
-        total = {"stale": True, "broken": True, "orphans": True, **wanted}
-        plan = engine.call("plan_purge", {"place": place, "select": total})
+        look = engine.call("suggest", {"place": place, "envs": wanted["envs"]})["look"]
+        select = {"look": look, **dict(pair for one in reasons.values() for pair in one.items())}
+        plan = engine.call("plan_purge", {"place": place, "select": select})
     found = {row["reclaim"]: row for row in looked.rows if "reclaim" in row}
-    assert set(found) == {*suggested["reasons"], "trash", "total"}
-    assert all(suggested["reasons"][name]["entries"] for name in suggested["reasons"])
-    for name, said in suggested["reasons"].items():
-        assert {k: found[name][k] for k in ("entries", "bytes", "why")} == {
-            k: said[k] for k in ("entries", "bytes", "why")
+    assert set(found) == {*reasons, "needless", "total", "trash"}
+    for name, told in {**plan["because"], "total": plan}.items():
+        assert found[name]["why"] is None
+        assert {k: found[name][k] for k in ("entries", "bytes", "files")} == {
+            k: told[k] for k in ("entries", "bytes", "files")
         }
-    # One with several reasons counts once.
-    assert found["total"]["entries"] == plan["entries"]
-    assert found["total"]["bytes"] == plan["bytes"]
-    assert found["total"]["entries"] < sum(found[name]["entries"] for name in suggested["reasons"])
+    # One with several reasons counts for the first.
+    for name in ("entries", "bytes", "files"):
+        assert sum(found[one][name] for one in (*reasons, "needless")) == found["total"][name]
     assert found["trash"]["entries"] == 1
     assert found["trash"]["bytes"] == looked.result["places"][0]["trash_bytes"] == 4096
     could = looked.sums.reclaimable()
@@ -282,7 +285,7 @@ def test_bundles_and_servers_count_as_well(fixture_cache: Path, tmp_path: Path) 
         full = Looked(engine, name, facts=True, older=30 * DAY).sums
         assert full.totals.entries == len(keys)
         assert "2.9.1+cu128" in {part.value for part in full.groups("torch")}
-        assert set(full.reclaim()) == {"broken", "orphan", "unused"}
+        assert set(full.reclaim()) == {"broken", "orphan", "unused", "needless"}
         # A bundle that lies in a cache is no entry of it.
         inside = fixture_cache / "inside.torchcache"
         shutil.copy(bundle, inside)

@@ -1,4 +1,4 @@
-"""Clean up…: what is dead is suggested, previewed, moved to the trash, and comes back."""
+"""Clean up…: what is dead is ticked over all places, shown, moved to the trash, and comes back."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from PySide6.QtCore import QSettings
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtCore import QEvent, QObject, QPoint, QSettings
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionViewItem, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
 from torchkeeper.client.engines import probes
+from torchkeeper.client.words import say
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.window import Window
+from torchkeeper.gui.pages.overview.page import OverviewPage
+from torchkeeper.gui.places.model import SETTING
+from torchkeeper.gui.verdicts.environments import KEY
+from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.verdict.probed import Env
 
 pytestmark = pytest.mark.torch
@@ -45,134 +49,248 @@ def only_torch(known: Env, torch_python: str, monkeypatch: pytest.MonkeyPatch) -
     return known
 
 
+@pytest.fixture
+def two(clean_291: Path, tmp_path: Path, settings: QSettings) -> list[Path]:
+    """Two places on the list, of which one has half of the other; the window begins with all."""
+    places = [tmp_path / "cache-2.9.1", tmp_path / "half"]
+    shutil.copytree(clean_291, places[0])
+    shutil.copytree(clean_291 / "fxgraph", places[1] / "fxgraph")
+    settings.setValue(SETTING, [str(place) for place in places])
+    settings.setValue(PAGE, "overview")
+    for place in places:
+        age(place, 2)
+    return places
+
+
 def age(place: Path, days: float) -> None:
     then = time.time() - days * 86_400
     for path in place.rglob("*"):
         os.utime(path, (then, then))
 
 
+def graphs(place: Path) -> int:
+    return sum(path.is_file() for path in (place / "fxgraph").rglob("*"))
+
+
+def dialog_of(window: Window) -> CleanDialog:
+    (dialog,) = (one for one in window.findChildren(CleanDialog) if one.isVisible())
+    return dialog
+
+
 def opened(qtbot: QtBot, window: Window) -> CleanDialog:
     """The dialog, once all is known."""
     window.actions_["clean-up"].trigger()
-    dialog = window.findChildren(CleanDialog)[-1]
+    dialog = dialog_of(window)
     told(qtbot, dialog)
     return dialog
 
 
 def told(qtbot: QtBot, dialog: CleanDialog) -> None:
+    settle(qtbot)
     found = dialog.found
-    qtbot.waitUntil(
-        lambda: found.error is not None or (found.result is not None and not found.asking),
-        timeout=PATIENCE,
-    )
+    qtbot.waitUntil(lambda: not (found.waiting or found.asking), timeout=PATIENCE)
+    settle(qtbot)
 
 
 def counts(dialog: CleanDialog) -> dict[str, str]:
-    return {name: row.count.text() for name, row in dialog.rows.items()}
+    """What is said of each reason, over all places."""
+    return {reason: line.text(1) for reason, line in dialog.lines.heads.items()}
 
 
-def preview(qtbot: QtBot, dialog: CleanDialog, reason: str) -> PurgeDialog:
-    click(qtbot, dialog.rows[reason].go)
+def tick(
+    qtbot: QtBot, dialog: CleanDialog, reason: str, place: Path | str = "", wait: bool = True
+) -> None:
+    """Click a box, as a user does."""
+    line = dialog.lines.lines[reason, str(place)] if place else dialog.lines.heads[reason]
+    dialog.lines.scrollToItem(line)
+    option, index = QStyleOptionViewItem(), dialog.lines.indexFromItem(line)
+    option.features |= QStyleOptionViewItem.ViewItemFeature.HasCheckIndicator
+    option.index = index
+    option.rect = dialog.lines.visualItemRect(line)
+    option.widget = dialog.lines
+    part = QStyle.SubElement.SE_ItemViewItemCheckIndicator
+    box = dialog.lines.style().subElementRect(part, option, dialog.lines)
+    click(qtbot, dialog.lines.viewport(), box.center())
+    if wait:
+        told(qtbot, dialog)
+
+
+def preview(qtbot: QtBot, dialog: CleanDialog, reason: str, place: Path | str) -> PurgeDialog:
+    dialog.lines.setCurrentItem(dialog.lines.lines[reason, str(place)])
+    click(qtbot, dialog.shows)
     assert dialog.preview is not None
     shown = dialog.preview
     qtbot.waitUntil(lambda: shown.plan is not None, timeout=PATIENCE)
     return shown
 
 
-def test_what_is_stale_goes_by_one_click_and_comes_back(
-    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, only_torch: dict[str, Any]
+class Clicks(QObject):
+    """Counts what is pressed with the mouse, anywhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count: set[int] = set()
+        self.keys = 0
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(watched, QWidget):
+            if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonPress:
+                self.count.add(event.timestamp())  # it may go through several widgets
+            self.keys += event.type() == QEvent.Type.KeyPress
+        return False
+
+
+def test_all_places_are_cleaned_with_three_clicks_and_come_back(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, torch_python: str,
+    settings: QSettings,
+) -> None:  # fmt: skip
+    settings.setValue(KEY, torch_python)
+    before = [snapshot(place) for place in two]
+    window = open_window()
+    page = window.show_page("overview")
+    assert isinstance(page, OverviewPage)
+    card = page.reclaiming.cards["stale"]
+    qtbot.waitUntil(lambda: card.bytes.text() != "" and not page.looking.running)
+    clicks = Clicks()
+    app = QApplication.instance()
+    assert app is not None
+    app.installEventFilter(clicks)
+    click(qtbot, card.go)
+    dialog = dialog_of(window)
+    size, at = dialog.size(), dialog.go.mapTo(dialog, QPoint())
+    told(qtbot, dialog)
+    assert counts(dialog)["stale"] == "18 entries"
+    assert dialog.lines.heads["stale"].text(2) == card.bytes.text()
+    assert counts(dialog)["needless"] == "29 entries"
+    tick(qtbot, dialog, "orphan")
+    assert (dialog.size(), dialog.go.mapTo(dialog, QPoint())) == (size, at), "nothing moved"
+    plans = dialog.found.plans
+    whole = sum(plan["bytes"] for plan in plans.values())
+    assert dialog.total.text() == f"Frees {say.on_disk(whole)}: 47 entries in 2 places"
+    click(qtbot, dialog.go)
+    app.removeEventFilter(clicks)
+    assert (len(clicks.count), clicks.keys) == (3, 0)
+    idle(qtbot, window)
+    assert sorted(job.result["entries"] for job in window.jobs.jobs) == [7, 40]
+    assert sum(job.result["bytes"] for job in window.jobs.jobs) == whole
+    for place in two:
+        assert not graphs(place)
+    assert window.undo_bar.isVisible()
+    assert window.undo_bar.text.text() == f"47 entries, {say.on_disk(whole)} moved to the trash"
+    click(qtbot, window.undo_bar.button)
+    idle(qtbot, window)
+    assert [snapshot(place) for place in two] == before
+
+
+def test_one_place_by_its_menu_and_what_is_unticked_is_not_looked_at(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, settings: QSettings
 ) -> None:
-    age(fixture_cache, 2)
-    before = snapshot(fixture_cache)
-    window = open_window(fixture_cache)
+    settings.setValue(PAGE, "entries")
+    whole, half = two
+    window = open_window(whole)
     dialog = opened(qtbot, window)
     assert counts(dialog) == {
-        "stale": "40 entries", "broken": "Nothing", "orphan": "Nothing", "unused": "Nothing",
-        "budget": "Nothing",
+        "stale": "11 entries", "broken": "Nothing", "orphan": "Nothing", "unused": "",
+        "budget": "", "needless": "29 entries",
     }  # fmt: skip
-    assert f"torch {only_torch['torch']}" in dialog.envs.text()
-    assert "44 entries and 26 locks in " in dialog.where.text()
-    shown = preview(qtbot, dialog, "stale")
+    assert dialog.found.looks[str(half)].engine is None, "nobody has ticked it"
+    assert f"torch {only_torch['torch']}" in dialog.about.text()
+    tick(qtbot, dialog, "stale", half)
+    assert counts(dialog)["stale"] == "18 entries"
+    tick(qtbot, dialog, "stale", half)
+    shown = preview(qtbot, dialog, "stale", whole)
     assert shown.model.total == 40
     assert "11 entries stale everywhere" in shown.text.text()
-    assert dialog.rows["stale"].bytes.text() in shown.title.text()
-    shown.cancel.click()
-    # Whoever goes back finds the suggestions again, and the engine that made them.
-    shown = preview(qtbot, dialog, "stale")
-    click(qtbot, shown.go)
+    assert dialog.total.text().startswith(f"Frees {say.measured(dialog.found.plans[str(whole)])}")
+    assert not (shown.go.isVisible() or shown.at_once.isVisible())
+    # However often it is looked at, the plan stays.
+    click(qtbot, shown.cancel)
+    for _ in range(5):
+        told(qtbot, dialog)
+        click(qtbot, preview(qtbot, dialog, "stale", whole).cancel)
+    told(qtbot, dialog)
+    click(qtbot, dialog.go)
     assert not dialog.isVisible()
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total == 4, timeout=PATIENCE)
-    assert not list((fixture_cache / "fxgraph").rglob("f*/*/*"))
-    window.actions_["undo"].trigger()
-    idle(qtbot, window)
-    assert snapshot(fixture_cache) == before
+    assert (graphs(whole), graphs(half)) == (0, 7)
 
 
 @pytest.mark.slow
 def test_days_and_budget_count_at_once_and_are_remembered(
-    qtbot: QtBot,
-    open_window: OpenWindow,
-    fixture_cache: Path,
-    only_torch: dict[str, Any],
-    settings: QSettings,
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, only_torch: Env
 ) -> None:
     age(fixture_cache, 10)
+    place = str(fixture_cache)
     window = open_window(fixture_cache)
     dialog = opened(qtbot, window)
-    looked = dialog.found.result
+    looked = dialog.found.looks[place].result
+    assert looked is not None
     dialog.days.setValue(9)
     dialog.budget.setValue(1)
     dialog.unit.setCurrentText("MB")
-    assert not dialog.rows["unused"].go.isEnabled(), "until it is counted"
-    qtbot.waitUntil(lambda: counts(dialog)["unused"] == "44 entries", timeout=PATIENCE)
-    assert dialog.rows["budget"].go.isEnabled()
-    assert looked is not None
-    assert dialog.found.result is not None
-    assert dialog.found.result["look"] == looked["look"], "it looked once"
-    shown = preview(qtbot, dialog, "budget")
-    assert shown.plan is not None
-    assert dialog.found.result["bytes"] - shown.plan["bytes"] <= 10**6
-    shown.reject()
+    tick(qtbot, dialog, "unused", wait=False)
+    assert not dialog.go.isEnabled(), "until it is counted"
+    told(qtbot, dialog)
+    assert dialog.lines.heads["unused"].text(0) == "Unused for 9 days"
+    assert counts(dialog)["stale"] == "11 entries"
+    assert counts(dialog)["unused"] == "33 entries", "the first reason counts"
+    for reason in ("stale", "broken", "orphan", "unused"):
+        tick(qtbot, dialog, reason)
+    assert dialog.total.text() == "Nothing goes"
+    assert not dialog.go.isEnabled()
+    tick(qtbot, dialog, "budget")
+    assert dialog.found.looks[place].result == looked, "it looked once"
+    plan = dialog.found.plans[place]
+    assert looked["bytes"] - plan["bytes"] <= 10**6
     dialog.reject()
     again = opened(qtbot, window)
     assert (again.days.value(), again.budget.value(), again.unit.currentText()) == (9, 1, "MB")
-    assert counts(again)["unused"] == "44 entries"
     again.reject()
-    window.discovery.protect(str(fixture_cache), True)
-    qtbot.waitUntil(lambda: window.places.read_only(str(fixture_cache)), timeout=PATIENCE)
-    held = opened(qtbot, window)
-    assert held.held.isVisible()
-    assert "read-only" in held.held.what.text()
-    assert counts(held)["unused"] == "44 entries"
-    assert not any(row.go.isEnabled() for row in held.rows.values())
-    held.reject()
 
 
 @pytest.mark.slow
-def test_nothing_dead_and_a_folder_that_went_away(
-    qtbot: QtBot, open_window: OpenWindow, warm_cache: Path, only_torch: dict[str, Any]
+def test_what_cannot_be_cleaned_is_listed_with_the_reason_and_holds_up_nothing(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, tmp_path: Path
 ) -> None:
-    window = open_window(warm_cache)
+    _, half = two
+    held, within, gone = tmp_path / "held", half / "inductor_cache", tmp_path / "gone"
+    for folder in (held, within, gone):
+        shutil.copytree(half / "fxgraph", folder / "fxgraph")
+        age(folder, 2)
+    window = open_window()
+    for folder in (held, within, gone):
+        window.places.add(str(folder))
+    window.discovery.protect(str(held), True)
+    qtbot.waitUntil(lambda: window.places.read_only(str(held)), timeout=PATIENCE)
+    away = gone.with_name("away")
+    gone.rename(away)
     dialog = opened(qtbot, window)
-    assert dialog.title.text() == "Nothing here is dead"
-    assert set(counts(dialog).values()) == {"Nothing"}
-    assert not any(row.go.isEnabled() for row in dialog.rows.values())
-    away = warm_cache.with_name("away")
-    warm_cache.rename(away)
-    click(qtbot, dialog.again)
-    told(qtbot, dialog)
-    assert dialog.notice.isVisible()
-    assert "There is no folder" in dialog.notice.what.text()
-    assert not any(row.isVisible() for row in dialog.rows.values())
-    away.rename(warm_cache)
-    click(qtbot, dialog.notice.button)
-    told(qtbot, dialog)
-    assert not dialog.notice.isVisible()
-    assert dialog.title.text() == "Nothing here is dead"
-    # To leave while it looks leaves nothing behind (nothing_survives).
-    click(qtbot, dialog.again)
+    left = dialog.lines.left
+    lines = [left.child(at) for at in range(left.childCount())]
+    said = sorted(line.text(0) for line in lines if line is not None)
+    assert said == [
+        f"gone: There is no folder {gone}.",
+        f"held: {held} is read-only.",
+        f"inductor_cache: {within} lies in {half}.",
+    ]
+    assert dialog.lines.lines["stale", str(within)].isDisabled()
+    assert counts(dialog)["stale"] == "25 entries", "what lies in another counts once"
+    away.rename(gone)
     dialog.reject()
+    window.discovery.refresh()
+    qtbot.waitUntil(lambda: all(one.exists for one in window.places.places if one.added))
+    dialog = opened(qtbot, window)
+    assert counts(dialog)["stale"] == "32 entries"
+    # One place that fails holds up no other.
+    half.rename(half.with_name("elsewhere"))
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert window.error_bar.error is not None
+    assert sorted(job.result.get("entries", 0) for job in window.jobs.jobs) == [0, 7, 40]
+    # To leave while it looks leaves nothing behind (nothing_survives).
+    window.actions_["clean-up"].trigger()
+    dialog_of(window).reject()
 
 
 @pytest.mark.parametrize("does", ["exit 1", "exec sleep 60"], ids=["ends", "hangs"])
@@ -182,7 +300,7 @@ def test_an_environment_that_cannot_be_asked(
     qtbot: QtBot,
     open_window: OpenWindow,
     fixture_cache: Path,
-    only_torch: dict[str, Any],
+    only_torch: Env,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -199,41 +317,44 @@ def test_an_environment_that_cannot_be_asked(
     window = open_window(fixture_cache)
     dialog = opened(qtbot, window)
     assert counts(dialog)["stale"] == "Not known"
-    assert not dialog.rows["stale"].go.isEnabled()
+    assert not dialog.go.isEnabled()
     assert dialog.sick.isVisible()
-    (without,) = dialog.sick.buttons
-    assert isinstance(without, QPushButton)
-    click(qtbot, without)
+    click(qtbot, dialog.sick.button)
     told(qtbot, dialog)
-    assert counts(dialog)["stale"] == "40 entries"
+    assert counts(dialog)["stale"] == "11 entries"
     assert not dialog.sick.isVisible()
-    assert f"not counted: {python}" in dialog.envs.text()
+    assert f"not counted: {python}" in dialog.about.text()
     dialog.reject()
     again = opened(qtbot, window)
-    assert counts(again)["stale"] == "40 entries"
-    assert f"not counted: {python}" in again.envs.text()
+    assert counts(again)["stale"] == "11 entries"
+    assert f"not counted: {python}" in again.about.text()
     again.reject()
 
 
 @pytest.mark.slow
-def test_a_server_asks_once_more(
-    qtbot: QtBot, open_window: OpenWindow, only_torch: dict[str, Any], tmp_path: Path
+def test_a_server_is_ticked_by_itself_and_asks_once_more(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, tmp_path: Path
 ) -> None:
     with serving(tmp_path) as server:
         server.load(dump())
         window = open_window()
         window.places.add(server.url)
-        window.show_place(server.url)
-        qtbot.waitUntil(
-            lambda: window.place == server.url and not window.listing.loading, timeout=PATIENCE
-        )
         dialog = opened(qtbot, window)
-        assert counts(dialog)["stale"] == "11 entries"
-        assert dialog.shared.isVisible()
-        shown = preview(qtbot, dialog, "stale")
-        click(qtbot, shown.go)
-        (question,) = shown.findChildren(ConfirmDialog)
+        line = dialog.lines.lines["stale", server.url]
+        assert "(no trash)" in line.text(0)
+        assert counts(dialog)["stale"] == "18 entries"
+        for _ in range(2):
+            tick(qtbot, dialog, "stale")
+        assert server.url not in dialog.found.plans, "the tick of a reason leaves it alone"
+        tick(qtbot, dialog, "stale", server.url)
+        assert counts(dialog)["stale"] == "29 entries"
+        assert "Others may use this server" in dialog.about.text()
+        assert dialog.go.text() == "Move to trash…"
+        click(qtbot, dialog.go)
+        (question,) = dialog.findChildren(ConfirmDialog)
+        assert question.question.text() == "Remove 11 entries for good?"
         assert "cannot be undone" in question.detail.text()
         question.go.click()
         idle(qtbot, window)
         assert server("DBSIZE") == len(dump()) - 11
+        assert window.undo_bar.text.text().startswith("47 entries")

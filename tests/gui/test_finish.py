@@ -254,7 +254,8 @@ def test_a_look_for_what_is_dead_that_fails_leaves_a_low_dialog(
     engines.failing["suggest"] = user_error("place-unreadable", why)
     dialog = window.flows.clean_up()
     assert dialog is not None
-    qtbot.waitUntil(dialog.notice.isVisible, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not dialog.lines.left.isHidden(), timeout=PATIENCE)
     settle(qtbot)
     assert dialog.height() < 690, "as of a small laptop, less its panel"
+    assert not dialog.go.isEnabled()
     dialog.reject()

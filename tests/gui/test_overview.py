@@ -193,7 +193,7 @@ def test_what_a_purge_took_is_counted_no_more(
     page = overview(qtbot, window)
     before = page.looking.looked
     assert not page.reclaiming.cards["trash"].go.isEnabled()
-    dialog = window.flows.clean_up_place(str(two[1]))
+    dialog = window.flows.clean_up_places((), str(two[1]))
     assert isinstance(dialog, CleanDialog)
     dialog.reject()
     window.places_pane.choose(str(two[1]))

@@ -358,13 +358,11 @@ class SampleEngines(Engines):
                 result = {**tally(one.kind for one in rows), "plan": 1, "files": files,
                           "unknown": {"goes": 0, "stays": 0}, "in_use": in_use,
                           **size}  # fmt: skip
-            if "look" in params.get("select", {}):
-                needless = sum(one.size for one in rows[-3:])
-                size = result["bytes"] - needless
-                result["because"] = {
-                    "stale": {**tally(e.kind for e in rows[:-3]), **measured(size, on_disk=True)},
-                    "needless": {**tallied(3), **measured(needless, on_disk=True)},
-                }
+            if op == "plan_purge" and "look" in params["select"]:
+                dying = self._dying(place, params["select"])
+                result |= dying if params.get("rows") is False else {}
+                result["unknown"] = {"goes": 0, "stays": 0}
+                rows = rows if params.get("rows", True) else []
             return rows, result
         if op == "cells":
             problems = sum(one["problem"] is not None for one in self.cells)
@@ -392,7 +390,7 @@ class SampleEngines(Engines):
         if op == "runnable":
             return [], sample_leaks.runnable("strange" in place)
         if op == "suggest":
-            return [], self._suggested(place, params)
+            return [], self._suggested(place)
         if op == "names":
             files = params["files"]
             rows = [{"file": file, "path": "c/x.main.so", "key": "cx"} for file in files]
@@ -452,34 +450,31 @@ class SampleEngines(Engines):
             return [], _foretold(op, params, self.entries, listener, self.leaky)
         return [], {}
 
-    def _suggested(self, place: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """What is dead; nothing where there are no entries."""
-        some, disk = int(bool(self.entries)), scheme_of(place).on_disk
-        found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
-                 "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
-                 "budget": (2_931, 8_420_000_000)}  # fmt: skip
-        if not params.get("envs"):
-            del found["stale"]
-        reasons: dict[str, Any] = {
-            name: {**tallied(some * count), "files": some * count,
-                   **measured(some * size, on_disk=disk), "why": None}
-            for name, (count, size) in found.items()
-        }  # fmt: skip
-        if not disk:
-            why = {"code": "use-unknown", "params": {"server": place}}
-            for name in ("unused", "budget"):
-                none = measured(0, on_disk=False)
-                reasons[name] |= {**tallied(0), **none, "why": why}
-        rests = "day" if disk else None
+    def _suggested(self, place: str) -> dict[str, Any]:
+        """What a look tells of a place; little where there are no entries."""
+        disk = scheme_of(place).on_disk
         total = {**tallied(9_204), "locks": 310 * disk, "files": 12_871}
         total |= measured(18_420_000_000, on_disk=disk)
-        if not some:
+        if not self.entries:
             total = {**tallied(118), "files": 164, **measured(84_100_000, on_disk=disk)}
-        several = sum(one["bytes"] for one in reasons.values()) * 3 // 4
-        count = sum(one["entries"] for one in reasons.values()) * 3 // 4
-        together = {**tallied(count), "files": count, **measured(several, on_disk=disk)}
-        about = {"look": 1, "rests": rests, "together": together}
-        return {**total, **about, "reasons": reasons}
+        return {**total, "look": 1, "rests": "day" if disk else None, "covers": {}}
+
+    def _dying(self, place: str, select: Mapping[str, Any]) -> dict[str, Any]:
+        """What goes of a place, for each reason; nothing where there are no entries."""
+        disk, share = scheme_of(place).on_disk, 1 if place == samples.PLACE else len(place)
+        found = {"stale": (412, 1_284_000_000), "broken": (3, 204_800),
+                 "orphan": (57, 96_500_000), "unused": (1_208, 3_910_000_000),
+                 "budget": (931, 2_420_000_000), "needless": (1_620, 82_600_000)}  # fmt: skip
+        fields = {"orphan": "orphans", "unused": "older", "budget": "keep", "needless": "look"}
+        parts: dict[str, Any] = {
+            name: {**tallied(count // share), "files": count // share,
+                   **measured(size // share, on_disk=disk)}
+            for name, (count, size) in found.items()
+            if select.get(fields.get(name, name)) and count >= share and self.entries
+        }  # fmt: skip
+        count, size = (sum(one[x] for one in parts.values()) for x in ("entries", "bytes"))
+        return {**tallied(count), "files": count, **measured(size, on_disk=disk),
+                "because": parts, "rests": "day" if disk else None}  # fmt: skip
 
     def _compared(self, place: str, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         other = samples.KERNELS if "nearest" in params else place

@@ -62,7 +62,7 @@ def _window(stage: Stage) -> None:
     window.actions_["refresh"].trigger()
     turn(0.4)
     window.table.select({entry.identity for entry in chosen})
-    window.undo_bar.offer(samples.SERVER, "5 entries expire in 30 d", "Clear expiry", turn)
+    window.undo_bar.offer(samples.SERVER, "5 entries expire in 30 d", turn, "Clear expiry")
     stage.take("window-server-expiry", window)
     stage.close(window)
     engines = SampleEngines(silent={"list"}, progress={"list": (41_000, 200_400, "keys")})

@@ -59,7 +59,7 @@ def _groups(stage: Stage) -> None:
 
 def _bars(stage: Stage) -> None:
     window = stage.window()
-    window.undo_bar.offer(samples.PLACE, window.tr("5 entries (1.2 MB) moved to the trash"))
+    window.undo_bar.offer(samples.PLACE, window.tr("5 entries (1.2 MB) moved to the trash"), None)
     stage.take("window-undo", window)
     window.undo_bar.hide()
     window.error_bar.tell(

@@ -48,7 +48,7 @@ class Asker:
         self.left: list[LeftFinding] = []
         self.findings: list[Finding] = []
         self.unreadable = False
-        self._on_rows = on_rows or self.rows.extend
+        self.on_rows = on_rows or self.rows.extend
         self.on_finding: Callable[[Finding], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
@@ -95,7 +95,7 @@ class Asker:
 
     def _take(self, message: Message) -> None:
         if message.type == "rows":
-            self._on_rows([row for row in message.rows if isinstance(row, dict)])
+            self.on_rows([row for row in message.rows if isinstance(row, dict)])
         elif message.type == "progress":
             self._far = output.progress_text(message.body)
             self._show()

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import argparse
 import functools
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.entry import measured
+from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.cli import contract, looking, output, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.cli.removing import How, know_all
-from torchkeeper.cli.removing import measure as read_as
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.asking import LOCKED
-from torchkeeper.client.engines.probes import Everywhere, environment, everywhere
+from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, environment, everywhere
 from torchkeeper.client.engines.process import Engine
-from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals
+from torchkeeper.client.kept import protected
+from torchkeeper.client.overviewing import Overview, Part, PlaceTold, Totals, fault
 from torchkeeper.client.words import dead, say, verdicts
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from torchkeeper.artifacts.shapes import Fault
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import OverviewResult
     from torchkeeper.engine.messages.verdicts import KnowParams
@@ -45,9 +44,9 @@ def add_overview(command: argparse.ArgumentParser) -> None:
         "redis:// servers; by default all that “torchkeeper places” finds")  # fmt: skip
     add("--env", metavar="PYTHON", help="the interpreter whose torch is asked what is usable, and "
         f"what is stale; {DEFAULT_ENV}, and for what is stale all that are known")  # fmt: skip
-    add("--older", metavar="AGE", type=read_as(query.seconds_in), help="what was not used for so "
+    add("--older", metavar="AGE", type=measure(query.seconds_in), help="what was not used for so "
         f"long counts as unused, by default {dead.DAYS}d")  # fmt: skip
-    add("--keep", metavar="SIZE", type=read_as(query.bytes_in), help="how much each place may "
+    add("--keep", metavar="SIZE", type=measure(query.bytes_in), help="how much each place may "
         "keep: what was used longest ago could go")  # fmt: skip
     every = dict.fromkeys(output.column_names([*_PLACES, *_KINDS, *_GOES]))
     output.add_table(command, list(every))
@@ -60,50 +59,153 @@ def overview(args: argparse.Namespace) -> int:
     a line for each group, which has a ``kind``, for each ``reason`` why something could go, with
     the ``command``, and for each place, with its ``problem``; then the ``result``.
     """
-    older = dead.DAYS * dead.DAY if args.older is None else args.older
-    heard = Overview()
     with Engine() as engine:
-        asker = Asker(engine, args.json, heard.add)
-        asker.on_finding = functools.partial(_follow, asker)
-        places = args.places
-        if not places:
-            finder = Asker(engine, args.json)
-            finder.ask(protocol.PLACES)
-            places = [row["path"] for row in finder.rows if row["exists"]]
+        asker = Asker(engine, args.json)
+        places = args.places or _found_places(asker)
         # Nobody waits for environments where nothing is to be judged.
         envs = _envs(args.env) if places or args.env else _Envs(None, Everywhere([], []))
-        know_all(engine, envs.found)
-        if envs.own:
-            engine.call(protocol.KNOW, envs.own)
-        ask = functools.partial(
-            asker.ask, "overview", envs=[envs.own["python"]] if envs.own else [],
-            everywhere=[] if envs.found.refusal() else [python for python, _ in envs.found.envs],
-            older=older, keep=args.keep, facts=args.facts,
-        )  # fmt: skip
-        waiting = list(places)
-        while waiting:
-            answer: OverviewResult = ask(places=waiting)
-            for place in answer["places"]:
-                heard.told(place)
-            locked = [p for p in heard.places.values() if p.problem and p.problem.code in LOCKED]
-            waiting = [one.place for one in locked if asker.unlock(one.place)]
-    told = [heard.places[place] for place in dict.fromkeys(places) if place in heard.places]
-    how = How(older, args.keep, args.env)
-    failed = [one for one in told if one.failed]
-    none = bool(told) and len(failed) == len(told)
+        heard = _look(asker, places, envs, older=_older(args), keep=args.keep, facts=args.facts)
+    told, how = list(heard.places.values()), How(_older(args), args.keep, args.env)
     if args.json:
         _emit(heard, told, how)
-    elif not none:
+    elif not told or not all(one.failed for one in told):
         _print(heard, told, how)
         _notes(heard, told, envs)
+    return _end(args, told, _result(heard, envs), _said(heard, told), asker.unreadable)
+
+
+def suggest(args: argparse.Namespace) -> int:
+    """torchkeeper purge --suggest: how much of places is dead, and why; nothing is removed."""
+    found = everywhere(args.env)
+    refusal = found.refusal()
+    if refusal is not None and asks_verdicts(args.filter or ""):
+        raise refusal
+    flags = {name: getattr(args, name) for name in ("stale", "broken", "orphans")}
+    named = {**flags, "older": args.older} if any(flags.values()) else {"older": _older(args)}
+    with Engine() as engine:
+        asker = Asker(engine, args.json)
+        kept, places = protected.protected(), args.places or _found_places(asker)
+        held = [place for place in places if protected.covering(place, kept, below=True)]
+        output.notes(f"left out: {printable(place)} is read-only." for place in held)
+        heard = _look(
+            asker, [place for place in places if place not in held], _Envs(None, found),
+            **named, keep=args.keep, facts=True, filter=args.filter or "",
+        )  # fmt: skip
+        heard.leave_trash()
+    told = list(heard.places.values())
+    if args.json:
+        _emit_reclaim(heard, told, How(_older(args), args.keep))
+    else:
+        _print_reclaim(heard, told, How(_older(args), args.keep))
+        _notes(heard, told, _Envs(None, found))
+    total = heard.reclaimable().told
+    result = {**total, "environments": _named(found), "unasked": fault(refusal)}
+    said = "" if total["bytes"] else "Nothing is dead."
+    return _end(args, told, result, said, asker.unreadable)
+
+
+def _older(args: argparse.Namespace) -> float:
+    return float(dead.DAYS * dead.DAY if args.older is None else args.older)
+
+
+def _found_places(asker: Asker) -> list[str]:
+    """All places that ``torchkeeper places`` finds, and that are there."""
+    asker.ask(protocol.PLACES)
+    return [row["path"] for row in asker.rows if row["exists"]]
+
+
+def _look(asker: Asker, places: list[str], envs: _Envs, **asked: object) -> Overview:
+    """What an engine says of places, in their order."""
+    heard = Overview()
+    asker.on_rows, asker.on_finding = heard.add, functools.partial(_follow, asker)
+    know_all(asker.engine, envs.found)
+    if envs.own:
+        asker.engine.call(protocol.KNOW, envs.own)
+    ask = functools.partial(
+        asker.ask, protocol.OVERVIEW, envs=[envs.own["python"]] if envs.own else [],
+        everywhere=[] if envs.found.refusal() else [python for python, _ in envs.found.envs],
+        **asked,
+    )  # fmt: skip
+    waiting = list(places)
+    while waiting:
+        answer: OverviewResult = ask(places=waiting)
+        for place in answer["places"]:
+            heard.told(place)
+        locked = [p for p in heard.places.values() if p.problem and p.problem.code in LOCKED]
+        waiting = [one.place for one in locked if asker.unlock(one.place)]
+    heard.places = {place: heard.places[place] for place in places if place in heard.places}
+    return heard
+
+
+def _end(
+    args: argparse.Namespace, told: list[PlaceTold], result: Mapping[str, object], said: str,
+    unreadable: bool,
+) -> int:  # fmt: skip
+    """Say what is wrong with places, and the result; returns the exit code."""
+    failed = [one for one in told if one.failed]
+    none = bool(told) and len(failed) == len(told)
     for one in failed:
         if one.problem:
             output.complain(one.problem)
     if args.json or not none:
-        output.result(args, _result(heard, envs), _said(heard, told))
+        output.result(args, result, said)
     if failed:
         return contract.UNREACHABLE if none else contract.PARTLY
-    return contract.partly(True, asker.unreadable)
+    return contract.partly(True, unreadable)
+
+
+def measure(parse: Callable[[str], float]) -> Callable[[str], float]:
+    """The type of an argument that is a number with a unit."""
+
+    def measured(text: str) -> float:
+        try:
+            return parse(text)
+        except Problem as problem:
+            error = user_error(problem.code, problem.params)
+            raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
+
+    return measured
+
+
+def know_all(engine: Engine, found: Everywhere) -> None:
+    for python, facts in found.envs:
+        engine.call(protocol.KNOW, {"python": python, "env": facts})
+
+
+class How:
+    """What each reason is called, and the command that removes what there is for it."""
+
+    def __init__(self, older: float, keep: int | None, env: str | None = None) -> None:
+        there, room, days = ["--env", env] if env else [], _short(keep), older / dead.DAY
+        old = f"{days:g}d" if days >= 1 else f"{older:g}s"
+        self.flags = {
+            "stale": ["--stale", *there], "broken": ["--broken", *there], "orphan": ["--orphans"],
+            "unused": ["--older", old], "budget": ["--keep", room],
+        }  # fmt: skip
+        self._names = {
+            "unused": f"unused for {old}",
+            "budget": f"over {room}",
+            "trash": "in the trash",
+            "stale": "stale there" if env else "",
+        }
+
+    def name(self, reason: str) -> str:
+        return self._names.get(reason) or dead.reason(reason)
+
+    def command(self, reason: str, place: str) -> str:
+        words = ["purge", place, *self.flags.get(reason, ())]
+        if reason == "needless":
+            return ""  # it goes along
+        if reason == "trash":
+            words = ["trash", place, "--empty"]
+        return shlex.join(["torchkeeper", *words])
+
+
+def _short(size: int | None) -> str:
+    if not size:
+        return "0"
+    units = (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
+    return next((f"{size // n}{unit}" for unit, n in units if size % n == 0), str(size))
 
 
 class _Envs(NamedTuple):
@@ -142,23 +244,23 @@ def _emit(heard: Overview, told: list[PlaceTold], how: How) -> None:
             **measured(one.bytes + one.apart_bytes, on_disk=False),
             "compile_s": one.compile_s, "timed": one.timed,
         })  # fmt: skip
-    for at in told:
-        for reason, could in heard.reclaim(at.place).items():
-            output.emit({
-                "place": at.place, "reason": reason, **could.told, "why": _json(could.why),
-                "command": how.command(reason, at.place),
-            })  # fmt: skip
+    _emit_reclaim(heard, told, how)
     for at in told:
         output.emit({
             "place": at.place, **at.counts, **measured(at.bytes, on_disk=False),
             "apart_bytes": at.apart_bytes, "trash_bytes": at.trash_bytes,
             "free_bytes": at.free_bytes,
-            "total_bytes": at.total_bytes, "left_out": at.left_out, "problem": _json(at.problem),
+            "total_bytes": at.total_bytes, "left_out": at.left_out, "problem": fault(at.problem),
         })  # fmt: skip
 
 
-def _json(error: UserError | None) -> Fault | None:
-    return None if error is None else {"code": error.code, "params": error.params}
+def _emit_reclaim(heard: Overview, told: list[PlaceTold], how: How) -> None:
+    for at in told:
+        for reason, could in heard.reclaim(at.place).items():
+            output.emit({
+                "place": at.place, "reason": reason, **could.told, "why": fault(could.why),
+                "command": how.command(reason, at.place),
+            })  # fmt: skip
 
 
 def _result(heard: Overview, envs: _Envs) -> Mapping[str, object]:
@@ -171,11 +273,12 @@ def _result(heard: Overview, envs: _Envs) -> Mapping[str, object]:
         "content_bytes": totals.bytes,
         "reclaimable": could.told,
         "environment": env,
-        "environments": [
-            {"interpreter": python, "torch": facts.get("torch")}
-            for python, facts in envs.found.envs
-        ],
+        "environments": _named(envs.found),
     }
+
+
+def _named(found: Everywhere) -> list[dict[str, object]]:
+    return [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
 
 
 def _print(heard: Overview, told: list[PlaceTold], how: How) -> None:
@@ -235,9 +338,7 @@ def _print_reclaim(heard: Overview, told: list[PlaceTold], how: How) -> None:
     if rows:
         _gap()
         _table(_GOES, rows, frozenset({1, 3}))
-        parts = [one.told for at in told for one in heard.reclaim(at.place).values()]
-        could = heard.reclaimable().told
-        output.closing(dead.together(parts, could) or f"Together {say.held_of(could)}.")
+        output.closing(f"Together {say.held_of(heard.reclaimable().told)}.")
 
 
 def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import shlex
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchkeeper.artifacts.entry import COUNTS, Problem, entry_from_json, measured, tally
-from torchkeeper.cli import contract, listing, looking, output
+from torchkeeper.artifacts.entry import Problem, entry_from_json
+from torchkeeper.cli import contract, listing, looking, output, overviewing
 from torchkeeper.cli.asking import Asker, asking, completing, say_finding
+from torchkeeper.cli.overviewing import know_all, measure
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import dead, problems, say
 from torchkeeper.client.words.found import become_of, begun
-from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_error
+from torchkeeper.client.words.problems import UserError, printable, unseen_users
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import EMPTY_TRASH, PURGE, RECOVER, UNDO
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages import dead as msg
     from torchkeeper.stores.shapes import ReceiptRow
@@ -43,7 +43,8 @@ def folder(text: str) -> str:
 
 def add_purge(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("place", metavar="PLACE", type=looking.place, help="a cache folder or a redis:// server")
+    add("places", metavar="PLACE", nargs="*", type=looking.place, help="a cache folder or a "
+        "redis:// server; with --suggest several, by default all that are found")  # fmt: skip
     looking.add_filter(command, several=True)
     command.set_defaults(filter=None)
     add_flags(command)
@@ -85,7 +86,14 @@ def purge(args: argparse.Namespace) -> int:
         )
     strange = _refuse_strange(args)
     if args.suggest:
-        return suggest(args)
+        return overviewing.suggest(args)
+    if len(args.places) != 1:
+        raise output.misuse(
+            "A purge is of one place.",
+            "What goes is shown, and undone, for each place by itself.",
+            "Name one, or add --suggest to see what is dead in several.",
+        )
+    (args.place,) = args.places
     if not args.dry_run:
         protected.check(args.place, below=True)
     scheme = scheme_of(args.place)
@@ -240,19 +248,6 @@ _HELP = (
 )
 
 
-def measure(parse: Callable[[str], float]) -> Callable[[str], float]:
-    """The type of an argument that is a number with a unit."""
-
-    def measured(text: str) -> float:
-        try:
-            return parse(text)
-        except Problem as problem:
-            error = user_error(problem.code, problem.params)
-            raise argparse.ArgumentTypeError(f"{error.what} {error.why} {error.remedy}") from None
-
-    return measured
-
-
 def add_flags(command: argparse.ArgumentParser) -> None:
     flags = command.add_argument_group("what is dead", _HELP)
     output.flag(flags, "--stale", "what none of the known environments can use; with --env only "
@@ -264,8 +259,9 @@ def add_flags(command: argparse.ArgumentParser) -> None:
     flags.add_argument("--keep", metavar="SIZE", type=measure(query.bytes_in),
                        help="what was used longest ago, until all the rest takes so much at most: "
                        "10G, 500M; counts what the other flags leave")  # fmt: skip
-    output.flag(flags, "--suggest", "only say how much each of these would free; --older and "
-                f"--keep say when and how much, by default {dead.DAYS}d")  # fmt: skip
+    output.flag(flags, "--suggest", "only say how much of places would go for which of these, of "
+                "all where none is named; what has several reasons counts once; --older is "
+                f"{dead.DAYS}d by default")  # fmt: skip
 
 
 class Chosen(NamedTuple):
@@ -322,11 +318,6 @@ def known_everywhere(engine: Engine, pythons: list[str]) -> Everywhere:
     return found
 
 
-def know_all(engine: Engine, found: Everywhere) -> None:
-    for python, facts in found.envs:
-        engine.call(protocol.KNOW, {"python": python, "env": facts})
-
-
 class Plan:
     """Prints what goes in the order of ls, with the reason of each."""
 
@@ -355,96 +346,6 @@ class Plan:
         return [*about, row["torch"] or "-", dead.because(row), row["name"] or "-"]
 
 
-def suggest(args: argparse.Namespace) -> int:
-    """torchkeeper purge --suggest: how much is dead, and why; nothing is removed."""
-    found = everywhere(args.env)
-    refusal = found.refusal()
-    if refusal is not None and asks_verdicts(args.filter or ""):
-        raise refusal
-    older = dead.DAYS * dead.DAY if args.older is None else args.older
-    with asking(args) as asker:
-        envs = [] if refusal else [python for python, _ in found.envs]
-        know_all(asker.engine, found)
-        answer: msg.SuggestResult = asker.ask(
-            protocol.SUGGEST, place=args.place, envs=envs, older=older, keep=args.keep,
-            filter=args.filter or "",
-        )  # fmt: skip
-    reasons = answer["reasons"]
-    if refusal is not None:
-        none: msg.Reason = {
-            **tally(()), "files": 0, **measured(0, on_disk=scheme_of(args.place).on_disk),
-            "why": {"code": refusal.code, "params": refusal.params},
-        }  # fmt: skip
-        reasons = {"stale": none, **reasons}
-    counted = [{"interpreter": python, "torch": facts.get("torch")} for python, facts in found.envs]
-    if args.json:
-        output.emit_all({"reason": code, **one} for code, one in reasons.items())
-    else:
-        _print(reasons, How(older, args.keep), answer)
-        shared = scheme_of(args.place).shared
-        asked = [f"environments: {dead.environments(found)}"] if found.envs else []
-        asked += [printable(f"not asked: {python}: {error.what}") for python, error in found.failed]
-        asked += [dead.SHARED] if shared and found.envs else []
-        output.remark(args, [*asked, dead.rests(answer["rests"])])
-    total = {name: value for name, value in answer.items() if name not in ("look", "reasons")}
-    held = say.held_of(answer)
-    some = any(one[name] for one in reasons.values() for name in COUNTS)
-    said = f"Of {held}." if some else f"Nothing of {held} is dead."
-    output.result(args, {**total, "environments": counted}, said)
-    return contract.partly(True, asker.unreadable)
-
-
-def _print(reasons: dict[str, msg.Reason], how: How, answer: msg.SuggestResult) -> None:
-    cells, unknown = [], list[UserError]()
-    for code, one in reasons.items():
-        numbers = _counts(one)
-        if (why := one["why"]) is not None:
-            unknown.append(user_error(why["code"], why["params"]))
-            numbers = ["?", "-", "?", "?"]
-        cells.append([how.name(code), *numbers, f"purge {' '.join(how.flags[code])}"])
-    what = "ON DISK" if "disk_bytes" in answer else "CONTENT"
-    head = ["DEAD", "ENTRIES", "BESIDE", "FILES", what, "REMOVED BY"]
-    output.table(head, cells, frozenset({1, 3, 4}))
-    known = [one for one in reasons.values() if not one["why"]]
-    if text := dead.together(known, answer["together"]):
-        output.line(text)
-    output.notes(dict.fromkeys(map(str, unknown)))
-
-
-def _counts(one: ReceiptRow | msg.Reason) -> list[str]:
+def _counts(one: ReceiptRow | Amount) -> list[str]:
     counts = [f"{one['entries']:,}", say.apart(one) or "-", f"{one['files']:,}"]
     return [*counts, say.size(one["bytes"])]
-
-
-class How:
-    """What each reason is called, and the command that removes what there is for it."""
-
-    def __init__(self, older: float, keep: int | None, env: str | None = None) -> None:
-        there, room, days = ["--env", env] if env else [], _short(keep), older / dead.DAY
-        old = f"{days:g}d" if days >= 1 else f"{older:g}s"
-        self.flags = {
-            "stale": ["--stale", *there], "broken": ["--broken", *there], "orphan": ["--orphans"],
-            "unused": ["--older", old], "budget": ["--keep", room],
-        }  # fmt: skip
-        self._names = {
-            "unused": f"unused for {old}",
-            "budget": f"over {room}",
-            "trash": "in the trash",
-            "stale": "stale there" if env else "",
-        }
-
-    def name(self, reason: str) -> str:
-        return self._names.get(reason) or dead.reason(reason)
-
-    def command(self, reason: str, place: str) -> str:
-        words = ["purge", place, *self.flags.get(reason, ())]
-        if reason == "trash":
-            words = ["trash", place, "--empty"]
-        return shlex.join(["torchkeeper", *words])
-
-
-def _short(size: int | None) -> str:
-    if not size:
-        return "0"
-    units = (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
-    return next((f"{size // n}{unit}" for unit, n in units if size % n == 0), str(size))

@@ -18,7 +18,7 @@ DIMENSIONS = ("place", "kind", "torch", "age", "verdict")
 #: How long ago entries were last changed, the newest first; "" where no time is kept.
 AGES = ("day", "week", "month", "quarter", "older", "")
 #: Why something could go, in the order in which it is told; "trash" is what has gone before.
-REASONS = ("stale", "broken", "orphan", "unused", "budget", "trash")
+REASONS = ("stale", "broken", "orphan", "unused", "budget", "needless", "trash")
 #: Problems of places that are counted with another.
 LEFT_OUT = frozenset({"place-same", "place-within"})
 #: Verdicts of what a program finds, if it asks for it as it was made.
@@ -89,13 +89,18 @@ class Reclaim(NamedTuple):
         return {**self.counts, **entry.measured(self.bytes, on_disk=self.on_disk)}
 
 
-def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
+def added(parts: Sequence[Sized]) -> Sized:
     """Several as one. Of a server nothing is on a disk: where it is among others, it counts so."""
     counts = entry.tally(())
     for name in entry.COUNTS:
-        counts[name] = sum(one.counts[name] for one in some)
-    on_disk = not some or any(one.on_disk for one in some)
-    return Reclaim(counts, sum(one.bytes for one in some), why, on_disk)
+        counts[name] = sum(one[name] for one in parts)
+    on_disk = not parts or any("disk_bytes" in one for one in parts)
+    return {**counts, **entry.measured(sum(one["bytes"] for one in parts), on_disk=on_disk)}
+
+
+def _together(some: Sequence[Reclaim], why: UserError | None = None) -> Reclaim:
+    told = added([one.told for one in some])
+    return Reclaim(_counts(told), told["bytes"], why, "disk_bytes" in told)
 
 
 @dataclass
@@ -180,6 +185,10 @@ class Overview:
         one = self.places[place["place"]] = PlaceTold(place["place"], _counts(place), *about)
         return one
 
+    def leave_trash(self) -> None:
+        """As if nothing had gone before."""
+        self._reclaim = {key: one for key, one in self._reclaim.items() if key[1] != "trash"}
+
     @property
     def totals(self) -> Totals:
         return self.total()
@@ -247,3 +256,8 @@ def _counts(told: Mapping[str, Any]) -> Tally:
 
 def _problem(value: Fault | None) -> UserError | None:
     return None if value is None else user_error(value["code"], value["params"])
+
+
+def fault(error: UserError | None) -> Fault | None:
+    """A problem as JSON has it."""
+    return None if error is None else {"code": error.code, "params": error.params}

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from torchkeeper.artifacts.entry import COUNTS, Entry, Problem, holds, measured, tallied
 from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Cancelled, Report
-from torchkeeper.engine.purging import by_reason, unknown_use, wanted_of, with_uses
-from torchkeeper.engine.session import Session, environments, place_of
+from torchkeeper.engine.purging import by_reasons, looked_at, unknown_use, wanted_of, with_uses
+from torchkeeper.engine.session import Session, asks_times, environments, picker, place_of
 from torchkeeper.engine.summing import Sum
+from torchkeeper.stores import query
 from torchkeeper.stores.dead import Dead, May, Wanted
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.names import scheme_of
@@ -33,6 +34,7 @@ from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import places as msg
+    from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
     from torchkeeper.verdict.judging import Verdict
 
 
@@ -222,6 +224,8 @@ class Inner:
         self._starts = tuple(here - known)
         #: The paths of those that are counted by themselves.
         self.apart = frozenset(start[:-1] for start in self._starts)
+        #: Those of which something is.
+        self.known = frozenset(start[:-1] for start in known)
 
     def counts(self, entry: Entry) -> bool:
         """Whether an entry is counted with the outer place."""
@@ -243,6 +247,23 @@ class Found(NamedTuple):
     apart: frozenset[str] = frozenset()
 
 
+def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestResult:
+    """Look at what is dead in a place, for plans of it (``plan_purge``)."""
+    look = looked_at(session, params, report)
+    names = [place for place in (look.place, *params.get("beside", ())) if scheme_of(place).local]
+    glances = [[(name, partial(where, name))] for name in names[1:] and names]
+    told = dict(in_parallel(glances, report, _GLANCE))
+    at = {name: one for name, one in told.items() if isinstance(one, At)}
+    covers: dict[str, str] = {}
+    if (here := at.pop(look.place, None)) is not None:
+        paths = {name: one.below(here) for name, one in at.items()}
+        known = Inner(set(paths.values()) - {""}, look.dead.found).known
+        covers = {name: "place-within" for name, path in paths.items() if path in known}
+        covers |= {name: "place-same" for name in at if at[name].inode == here.inode}
+    every = look.dead.told(range(len(look.dead.found)))
+    return {**every, "look": look.number, "rests": look.rests, "covers": covers}
+
+
 @dataclass
 class _Asked:
     """envs: whose verdicts entries get; everywhere: those in all of which stale is stale."""
@@ -252,6 +273,7 @@ class _Asked:
     known: Mapping[str, Env]
     wanted: Wanted
     facts: bool
+    filter: str
     now: float = field(default_factory=time.time)
 
 
@@ -260,8 +282,8 @@ def overview(session: Session, params: msg.OverviewParams, report: Report) -> ms
 
     Of the rows of groups a kind counts in one: ``torch`` is "" where nothing tells, ``age`` one of
     summing.AGES or "" where no time is kept, ``verdict`` "" of what was not judged. The others
-    (``reclaim``) say as ``Dead.told`` for each reason of stores.dead what would come free, "trash",
-    and "total", where what has several reasons counts once and what is in the trash not.
+    (``reclaim``) say as ``Dead.told`` for each reason of stores.dead what would come free, once for
+    the first that an entry has, "trash", and "total", without what is in the trash.
 
     Each place is also a finding ``looked`` when it is done, and ``looking`` when it is begun. One
     that is another's, or lies in one, is left out: "place-same" and "place-within"; but where
@@ -278,10 +300,12 @@ def _asked(session: Session, params: msg.OverviewParams) -> _Asked:
     for some in (envs, everywhere):
         environments(session, some, False)
     dead = wanted_of(params)
-    wanted = Wanted(bool(everywhere), True, True, dead.older, dead.keep)
+    broken, orphans = (params.get("broken", True), params.get("orphans", True))
+    stale = bool(everywhere) and params.get("stale", True)
+    wanted = Wanted(stale, broken, orphans, dead.older, dead.keep)
     facts, known = params.get("facts", False), dict(session.environments)
     own, anywhere = (tuple(dict.fromkeys(some or ())) for some in (envs, everywhere))
-    return _Asked(own, anywhere, known, wanted, facts)
+    return _Asked(own, anywhere, known, wanted, facts, params.get("filter") or "")
 
 
 class _Overview:
@@ -389,7 +413,8 @@ class _Overview:
 
     def _with_dead(self, session: Session, place: str, store: Store, report: Report) -> Found:
         """As ``_in``, of a place from which entries can be purged."""
-        found, used, rests = with_uses(session, store, False, report)
+        timed = asks_times(store, query.parse(self._asked.filter))
+        found, used, rests = with_uses(session, store, timed, report)
         own, everywhere = self._verdicts(session, store, found, report)
         here = self._at.get(place)
         paths = {at.below(here) for at in self._at.values()} if here else set[str]()
@@ -401,8 +426,12 @@ class _Overview:
             if verdict or anywhere:
                 one.entry = one.entry._replace(verdict=anywhere or verdict)
         dead = Dead(found, used, store.whole, store.on_disk, self._asked.now)
-        asked = self._asked.wanted
-        reclaim = list(_reasons(dead, asked, rests, place, inner.counts, report))
+        asked, picks = self._asked.wanted, picker(session, {"filter": self._asked.filter})
+
+        def may(entry: Entry) -> bool:
+            return inner.counts(entry) and picks(entry)
+
+        reclaim = list(_reasons(dead, asked, rests, place, may))
         report.check()
         trash = store.trash()
         if trash is not None:
@@ -441,15 +470,19 @@ class _Overview:
 
 
 def _reasons(
-    dead: Dead, asked: Wanted, rests: str | None, place: str, may: May, report: Report
+    dead: Dead, asked: Wanted, rests: str | None, place: str, may: May
 ) -> Iterator[msg.ReclaimRow]:
-    """What would come free for each reason by itself, and for all together ("total")."""
-    wanted = Wanted(asked.stale, asked.broken, asked.orphans) if rests is None else asked
-    for reason, one in {**by_reason(asked, asked.stale), "total": wanted}.items():
-        report.check()
-        why = unknown_use(place) if rests is None and reason in ("unused", "budget") else None
-        going = {} if why else dead.chosen(one, may)
-        yield {"place": place, "reclaim": reason, **dead.told(going), "why": why}
+    """What would come free for each reason, of what several are given for the first; what only that
+    needs; and all together ("total").
+    """
+    wanted = asked if rests is not None else Wanted(asked.stale, asked.broken, asked.orphans)
+    going = dead.chosen(wanted, may)
+    parts = by_reasons([(dead.item(n), why) for n, why in going.items()], dead.on_disk)
+    for reason in (*asked.reasons, "needless"):
+        why = unknown_use(place) if reason in set(asked.reasons) - set(wanted.reasons) else None
+        part = parts.get(reason) or dead.told(())
+        yield {"place": place, "reclaim": reason, **part, "why": why}
+    yield {"place": place, "reclaim": "total", **dead.told(going), "why": None}
 
 
 def _nothing(place: str) -> msg.PlaceLooked:

@@ -175,7 +175,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
     ),
     "dead": (
         Operation(PLAN_PURGE, "purging.plan_purge", entry_rows=True),
-        Operation(SUGGEST, "purging.suggest"),
+        Operation(SUGGEST, "overviewing.suggest"),
         Operation(PURGE, "purging.purge", Ends.STAYS, "place", removes=True, trashes=True),
         Operation(UNDO, "purging.undo", Ends.STAYS, "place", removes=True, untrashes=True,
                   placed_rows=True),

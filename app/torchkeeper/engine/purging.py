@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.artifacts.entry import Problem, measured, tally
+from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import protocol
 from torchkeeper.engine.session import (
@@ -29,13 +29,13 @@ from torchkeeper.stores.describe import Described, unread
 from torchkeeper.stores.folders import trash
 from torchkeeper.stores.folders.guard import brought_to_end, cut_off
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import Item, OnDisk
+from torchkeeper.stores.items import Item, amount_of
 from torchkeeper.stores.preconditions import Strange, strange_in
 from torchkeeper.stores.store import Removal, Store
 from torchkeeper.verdict.probed import Env
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Fault, Sized
+    from torchkeeper.artifacts.shapes import Amount, Fault
     from torchkeeper.engine.messages import Dying, Select
     from torchkeeper.engine.messages import dead as msg
     from torchkeeper.engine.messages.dead import SuggestParams
@@ -64,7 +64,7 @@ def plan_purge(
     with session.store(place_of(params["place"]), report) as store:
         store.check_purgeable()
         removal = store.removal(params.get("in_use", False))
-        if wanted_of(select):
+        if wanted_of(select) or select.get("look") is not None:
             dead = chosen_dead(session, store, select, report)
             going = removal.add(dead.entries, report, left)
             _send(map(dead.row, going if rows else ()), report)
@@ -189,46 +189,20 @@ def wanted_of(params: Dying) -> Wanted:
     return Wanted(stale, broken, params.get("orphans", False), older, keep)
 
 
-def suggest(session: Session, params: SuggestParams, report: Report) -> msg.SuggestResult:
-    """What is dead, for each reason that was asked for. Raises Problem as ``check_is_cache``."""
-    wanted = wanted_of(params)
-    look = _looked(session, params)
-    asked, envs = query.parse(params.get("filter") or ""), tuple(params.get("envs") or ())
+def looked_at(session: Session, params: SuggestParams, report: Report) -> Look:
+    """A place, or what an earlier look found there, in the environments that are asked for. Raises
+    Problem as ``check_is_cache``.
+    """
+    look, envs = _looked(session, params), tuple(params.get("envs") or ())
     if look is None or (envs and envs != look.judged):
         with session.store(place_of(params["place"]), report) as store:
             if look is None:
-                look = _look_at(session, store, params, asks_times(store, asked), report)
+                timed = asks_times(store, query.parse(params.get("filter") or ""))
+                look = _look_at(session, store, params, timed, report)
             else:
                 _judge(session, store, look, params, report)
     check_is_cache(look.place, look.dead.strange)
-    dead, may = look.dead, picker(session, {"filter": asked.text})
-    reasons: dict[str, msg.Reason] = {}
-    for reason, one in by_reason(wanted, bool(look.judged)).items():
-        report.check()
-        if look.rests is None and reason in ("unused", "budget"):
-            reasons[reason] = {**dead.told(()), "why": unknown_use(look.place)}
-        else:
-            reasons[reason] = {**dead.told(dead.chosen(one, may)), "why": None}
-    known = {name for name, one in reasons.items() if one["why"] is None}
-    every = Wanted(
-        "stale" in known, "broken" in known, "orphan" in known,
-        wanted.older if "unused" in known else None, wanted.keep if "budget" in known else None,
-    )  # fmt: skip
-    together = dead.told(dead.chosen(every, may))
-    total = dead.told(range(len(dead.found)))
-    return {**total, "look": look.number, "rests": look.rests, "together": together,
-            "reasons": reasons}  # fmt: skip
-
-
-def by_reason(wanted: Wanted, stale: bool) -> dict[str, Wanted]:
-    """What goes for each reason by itself; stale: whether that can be known."""
-    tries = {"stale": Wanted(stale=True)} if stale else {}
-    tries |= {"broken": Wanted(broken=True), "orphan": Wanted(orphans=True)}
-    if wanted.older is not None:
-        tries["unused"] = Wanted(older=wanted.older)
-    if wanted.keep is not None:
-        tries["budget"] = Wanted(keep=wanted.keep)
-    return tries
+    return look
 
 
 def unknown_use(place: str) -> Fault:
@@ -282,15 +256,18 @@ def check_is_cache(place: str, strange: Strange | None) -> None:
         )
 
 
-def by_reasons(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, Sized]:
-    """How much goes for each reason; what has several counts for each."""
-    found: dict[str, Sized] = {}
+def by_reasons(going: list[tuple[Item, list[str]]], on_disk: bool) -> dict[str, Amount]:
+    """How much goes for each reason; what has several counts for the first: they add up."""
+    found: dict[str, Amount] = {}
+    items: list[Item] = []
+    before = amount_of(items, on_disk=on_disk)
     for reason in REASONS:
-        items = [item for item, why in going if reason in why]
-        size = OnDisk(items).bytes if on_disk else sum(item.size for item in items)
-        if items:
-            counts = tally(item.kind for item in items)
-            found[reason] = {**counts, **measured(size, on_disk=on_disk)}
+        if some := [item for item, why in going if why[0] == reason]:
+            items += some
+            part, upto = amount_of(some, on_disk=on_disk), amount_of(items, on_disk=on_disk)
+            size = measured(upto["bytes"] - before["bytes"], on_disk=on_disk)
+            found[reason] = {**part, "files": upto["files"] - before["files"], **size}
+            before = upto
     return found
 
 

@@ -17,6 +17,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Asked, Job, Then
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.jobs.results import Results
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.flow import CompareFlows
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import FORM, counted
@@ -468,19 +469,24 @@ class Flows(QObject):
         dialog.decided.connect(partial(self._context.operations.purge, place))
         dialog.open()
 
-    def clean_up(self) -> CleanDialog | None:
-        """Show what is dead in the place that is shown, and how much each reason would free."""
-        place = self._context.place
-        return None if place is None else self.clean_up_place(place)
+    def clean_up(self) -> CleanDialog:
+        """Show what is dead: of the place whose entries are shown, else of all places."""
+        shown = self._context.place if self._context.pages.current == ENTRIES else None
+        return self.clean_up_places((), shown)
 
-    def clean_up_place(self, place: str) -> CleanDialog:
-        """Show the same of any place."""
+    def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
+        """The same for some reasons, where any are given, with only that place ticked."""
         from torchkeeper.gui.dialogs.cleaning import CleanDialog
+        from torchkeeper.gui.pages.overview.parts import apart
 
         context = self._context
-        read_only = context.places.read_only(place)
-        dialog = CleanDialog(context.window, context.engines, context.settings, place, read_only)
-        dialog.decided.connect(partial(context.operations.purge, place))
+        places = [one for one in context.places.places if one.exists and not one.bundle]
+        titles = apart([one.path for one in places], context.places.title)
+        dialog = CleanDialog(
+            context.window, context.engines, context.environments, context.settings, places,
+            titles, [place] if place else [], reasons,
+        )  # fmt: skip
+        dialog.decided.connect(context.operations.purge_all)
         dialog.open()
         return dialog
 

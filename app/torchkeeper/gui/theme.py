@@ -297,6 +297,7 @@ QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.lin
 QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{ border: 1px solid {s.accent}; }}
 QLineEdit[wrong="true"] {{ border: 1px solid {s.error}; }}
 QCheckBox {{ spacing: 8px; }}
+QTreeView::indicator:unchecked {{ border: 1px solid {s.muted}; border-radius: 3px; }}
 QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
     border-radius: 4px; background: {s.base}; }}
 QCheckBox::indicator:focus {{ border-color: {s.accent}; }}

@@ -205,7 +205,6 @@ class Window(Shell):
         self.table.activated.connect(lambda *_: self.navigator.inspect())
         self.empty.asked.connect(self._asked)
         self.apart_line.bind(self.actions_["apart"])
-        self.undo_bar.undo.connect(late(lambda: self.operations.undo))
         self.engines.recovered.connect(lambda told: self.note_bar.tell(become_of(told)))
         self.engines.cut_off.connect(late(lambda: self.flows.tell_cut_off))
         self.owners_bar.filtered.connect(self.head.box.setText)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Entry, measured, tally
+from torchkeeper.artifacts.entry import Entry
 from torchkeeper.artifacts.layout import eager_folder, is_code_stem
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, OnDisk, amount_of
@@ -49,9 +49,14 @@ class Wanted:
     older: float | None = None
     keep: int | None = None
 
+    @property
+    def reasons(self) -> list[str]:
+        """For which reasons something goes."""
+        on = self.stale, self.broken, self.orphans, self.older is not None, self.keep is not None
+        return [reason for reason, asked in zip(REASONS[:-1], on, strict=True) if asked]
+
     def __bool__(self) -> bool:
-        some = self.stale or self.broken or self.orphans
-        return some or self.older is not None or self.keep is not None
+        return bool(self.reasons)
 
 
 class Dead:
@@ -70,7 +75,7 @@ class Dead:
     ) -> None:
         self.found = found
         self._whole = whole
-        self._allocated = allocated
+        self.on_disk = allocated
         self._now = time.time() if now is None else now
         #: What strangers wrote; None of a server, which is listed by the names of known writers.
         self.strange = strange_in(one.origin or one.item for one in found) if allocated else None
@@ -119,21 +124,16 @@ class Dead:
         return {n: why[n] for n in sorted(going)}
 
     def told(self, going: Iterable[int]) -> Amount:
-        """How much some of them are: ``tally``, ``measured`` and files."""
-        items = [self._item(n) for n in going]
-        if not self._allocated:
-            counts = tally(item.kind for item in items)
-            files = sum(item.count if item.kind == "triton" else 1 for item in items)
-            size = sum(item.size for item in items)
-            return {**counts, "files": files, **measured(size, on_disk=False)}
-        return amount_of(items)
+        """How much some of them are."""
+        return amount_of([self.item(n) for n in going], on_disk=self.on_disk)
 
     def last_used(self, number: int) -> float | None:
         """When an entry, or what needs it, was last used; None where nobody knows."""
         time = self._used[number]
         return None if time == inf else time
 
-    def _item(self, number: int) -> Item:
+    def item(self, number: int) -> Item:
+        """What goes with an entry."""
         one = self.found[number]
         return one.origin or one.item
 
@@ -153,7 +153,7 @@ class Dead:
 
     def _is_kept(self, number: int) -> bool:
         """Whether it is a lock as every cache has many of: empty, and nobody gains by its going."""
-        item = self._item(number)
+        item = self.item(number)
         return item.kind == "lock" and not any(file.size for file in item.files)
 
     def _is_unused(self, number: int, seconds: float) -> bool:
@@ -195,10 +195,10 @@ class Dead:
         """Those used longest ago, until the rest takes ``limit`` bytes at most. Nothing goes before
         what needs it; code goes with the last that does.
         """
-        items = [self._item(n) for n in range(len(self.found))]
-        room = _Room(items) if self._allocated else _Apparent(items)
+        items = [self.item(n) for n in range(len(self.found))]
+        room = _Room(items) if self.on_disk else _Apparent(items)
         for number in gone:
-            room.take(self._item(number))
+            room.take(self.item(number))
         needing = {
             number: len(self._needed_by.get(number, set()) - gone)
             for number in mine - gone
@@ -210,7 +210,7 @@ class Dead:
         while heap and room.left > limit:
             number = heapq.heappop(heap)[-1]
             found.append(number)
-            room.take(self._item(number))
+            room.take(self.item(number))
             for other in self._needs.get(number, ()):
                 if other in needing:
                     needing[other] -= 1

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
@@ -62,36 +60,26 @@ def because(row: PlanPurgeRow) -> str:
 
 
 def totals(plan: PlanPurgeResult) -> list[str]:
-    """Of a plan, for each reason how much goes; and what that is together, where it is less."""
-    parts = plan.get("because", {})
+    """Of a plan, for each reason how much goes."""
+    return [
+        tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
+        if code in _TOTALS
+        else f"{say.held(one)} {reason(code)}, {say.measured(one)}"
+        for code, one in plan.get("because", {}).items()
+    ]
+
+
+def going(plan: PlanPurgeResult) -> Sized:
+    """How much goes with a plan."""
     every: Sized = {
         "entries": plan["entries"], "locks": plan["locks"], "headers": plan["headers"],
         "unknown": plan["unknown"]["goes"], "bytes": plan["bytes"],
     }  # fmt: skip
     if "disk_bytes" in plan:
         every["disk_bytes"] = plan["disk_bytes"]
-    said = [
-        tr(_TOTALS[code], held=say.held(one), size=say.measured(one))
-        if code in _TOTALS
-        else f"{say.held(one)} {reason(code)}, {say.measured(one)}"
-        for code, one in parts.items()
-    ]
-    return [*said, text] if (text := together([*parts.values()], every)) else said
-
-
-def together(parts: Sequence[Sized], every: Sized) -> str:
-    """What parts come to that may have something in common: ``Together 12 entries, 3.4 MB on disk,
-    as some are in several.`` every: all of them. Empty where they simply add up.
-    """
-    some = [one for one in parts if one["bytes"] or any(one[name] for name in COUNTS)]
-    size = sum(one["bytes"] for one in some)
-    same = all(sum(one[name] for one in some) == every[name] for name in COUNTS)
-    if len(some) < 2 or (same and size == every["bytes"]):
-        return ""
-    held = say.held_of(every)
-    if size < every["bytes"]:
-        return tr("Together {held}, with what only these need.", held=held)
-    return tr("Together {held}, as some are in several.", held=held)
+    else:
+        every["content_bytes"] = plan["bytes"]
+    return every
 
 
 def rests(code: str | None) -> str:

@@ -2,8 +2,8 @@
 
 from typing import TypedDict
 
-from torchkeeper.artifacts.shapes import Amount, EntryRow, Fault, Measured, Sized, Tally
-from torchkeeper.engine.messages import Dying, OfPlace, Select
+from torchkeeper.artifacts.shapes import Amount, EntryRow, Measured, Tally
+from torchkeeper.engine.messages import OfPlace, Select
 from torchkeeper.stores.shapes import CutOff, Done, Trash, Users
 
 
@@ -34,10 +34,10 @@ class _PlanPurgeResult(Measured):
 
 class PlanPurgeResult(_PlanPurgeResult, total=False):
     """A plan by its number, and how much goes. because: of what goes for being dead, how much for
-    which reason. rests: what last uses rest on.
+    which reason; what has several counts for the first. rests: what last uses rest on.
     """
 
-    because: dict[str, Sized]
+    because: dict[str, Amount]
     rests: str | None
 
 
@@ -48,31 +48,25 @@ class PlanPurgeRow(EntryRow, total=False):
     last_used: float | None
 
 
-class SuggestParams(OfPlace, Dying, total=False):
-    """envs: in all of which stale is stale. filter: what may go. look: the number of an earlier
-    answer, to count anew without looking again.
+class SuggestParams(OfPlace, total=False):
+    """envs: in all of which stale is stale. filter: what plans of this look ask about. look: the
+    number of an earlier answer, to judge anew without looking again. beside: other places.
     """
 
     envs: list[str] | None
     filter: str
     look: int | None
-
-
-class Reason(Amount):
-    """How much goes for a reason; why: why nobody can know."""
-
-    why: Fault | None
+    beside: list[str]
 
 
 class SuggestResult(Amount):
-    """How much there is, and how much of it is dead. look: the number of this look. rests: what
-    last uses rest on, None where nobody knows them. together: what goes for any of the reasons.
+    """How much there is. look: the number of this look. rests: what last uses rest on, None where
+    nobody knows them. covers: places beside that are counted with it, and why, as a Problem's code.
     """
 
     look: int
     rests: str | None
-    together: Amount
-    reasons: dict[str, Reason]
+    covers: dict[str, str]
 
 
 class _PurgeParams(TypedDict):

@@ -120,12 +120,13 @@ class _OverviewParams(Dying):
 
 class OverviewParams(_OverviewParams, total=False):
     """envs: whose verdicts are told; everywhere: where stale is stale, by default the same. facts:
-    values of servers are fetched.
+    values of servers are fetched. filter: what could go.
     """
 
     envs: list[str] | None
     everywhere: list[str] | None
     facts: bool
+    filter: str
 
 
 @final

@@ -121,8 +121,6 @@ class NoteBar(_Bar):
 class UndoBar(_Bar):
     """Says what was moved to the trash, or changed, and offers to put that back."""
 
-    undo = Signal(str)
-
     button: QPushButton
 
     def __init__(self) -> None:
@@ -140,14 +138,12 @@ class UndoBar(_Bar):
         self.setLayout(forms.row(*parts, gap=12, margin=(16, 6, 8, 6)))
         return text
 
-    def offer(
-        self, place: str, text: str, verb: str = "", then: _Then = None, undoes: str = ""
-    ) -> None:
-        """Offer to undo a purge, or ``then``. undoes: what, where the button does not say it."""
-        self.place, self._then = place, then or (lambda: self.undo.emit(place))
+    def offer(self, place: str, text: str, then: _Then, verb: str = "", undoes: str = "") -> None:
+        """Offer to undo what went, or ``verb``. undoes: what, where the button does not say it."""
+        self.place, self._then = place, then
         self.text.setText(text)
-        self._purged.setVisible(then is None)
-        self._expiring.setVisible(then is not None)
+        self._purged.setVisible(not verb)
+        self._expiring.setVisible(bool(verb))
         self.button.setText(verb or self.tr("Undo"))
         self.button.setAccessibleName(undoes or self.button.text())
         self.button.setToolTip(tip(undoes))

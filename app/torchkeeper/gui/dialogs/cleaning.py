@@ -1,29 +1,36 @@
-"""The dialog that suggests what could go: what is dead in a place, each reason with its bytes."""
+"""The dialog that cleans up: what is dead in places, ticked by reason and place, as one total."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings, Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtCore import QSettings, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 
-from torchkeeper.artifacts.entry import COUNTS
+from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import dead, say, tongue
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
-from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.dialogs.purging import PurgeDialog, confirm_for_good
+from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.asking import Suggestions
-from torchkeeper.gui.widgets import forms
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.stores.dead import REASONS
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.dead import Reason, SuggestResult
+    from torchkeeper.artifacts.shapes import Sized
+    from torchkeeper.engine.messages.dead import PlanPurgeResult
 
+#: What is ticked where nobody says what.
+SAFE = ("stale", "broken", "orphan")
 #: Where the numbers are remembered.
 _DAYS, _BUDGET, _UNIT = "cleaning/days", "cleaning/budget", "cleaning/unit"
 #: And the interpreters that do not count where they cannot be asked, one a line.
@@ -31,86 +38,209 @@ _WITHOUT = "cleaning/without"
 #: Environments that are named before the rest is only counted.
 _NAMED = 4
 _UNITS = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
+_WHAT, _COUNT, _SIZE = range(3)
+#: The reason, and the place, that a line is of.
+_OF = Qt.ItemDataRole.UserRole
+#: Places that are listed under each reason at first.
+_FEW = 4
 
 
-class Suggested(QFrame):
-    """One reason: what it means, how much goes for it, and the button that shows exactly that."""
+class _Lines(QTreeWidget):
+    """A line for each reason, and under it one for each place; a tick has it go."""
 
-    asked = Signal(str)
-
-    def __init__(self, reason: str, title: str, text: str, verb: str, *fields: QWidget) -> None:
-        """fields: what the user can change about the reason, after its title."""
+    def __init__(self, places: Mapping[str, str]) -> None:
+        """places: what each is called."""
         super().__init__()
-        self.setObjectName("hint")
-        self.reason = reason
-        self.title = forms.label(title, "heading")
-        self.text = forms.label(text, "muted", wrap=True)
-        self.bytes = forms.label("", "heading")
-        self.count = forms.label("", "muted")
-        for label in (self.bytes, self.count):
-            label.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.go = forms.button(verb, lambda: self.asked.emit(self.reason), enter=False)
-        self._fields = fields
-        self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
-        texts = forms.column(forms.row(self.title, *fields, forms.REST), self.text, gap=4)
-        numbers = forms.column(forms.REST, self.bytes, self.count, forms.REST, gap=0)
-        go = self.go, Qt.AlignmentFlag.AlignVCenter
-        self.setLayout(forms.row((texts, 1), numbers, go, gap=16, margin=12))
-        self._text = text
-        self.wait(self.tr("Looking…"))
+        self.setAccessibleName(self.tr("What goes"))
+        self.setHeaderLabels([self.tr("What goes"), self.tr("How much"), self.tr("Frees")])
+        self.setUniformRowHeights(True)
+        lists.columns(self, (0, 210, 130), _WHAT)
+        lists.right(self, (_SIZE,))
+        texts = {
+            **{reason: ideas.of(reason).text for reason in SAFE},
+            "unused": self.tr("Neither they nor anything that needs them was used since."),
+            "budget": self.tr("Those used longest ago go, until the rest of each place takes no "
+                              "more."),
+            "needless": self.tr("Code that only what goes has named. It goes along."),
+        }  # fmt: skip
+        self.heads: dict[str, QTreeWidgetItem] = {}
+        self.lines: dict[tuple[str, str], QTreeWidgetItem] = {}
+        for reason in REASONS:
+            self.heads[reason] = head = self._line(self, reason, "", "", texts[reason])
+            for place, title in places.items():
+                about = printable(place, 400)
+                if not scheme_of(place).has_trash:
+                    title = self.tr("{} (no trash)").format(title)
+                self.lines[reason, place] = self._line(head, reason, place, title, about)
+        self._out: set[str] = set()
+        self.left = lists.line([self.tr("Left out")])
+        self.addTopLevelItem(self.left)
+        self.left.setHidden(True)
 
-    def wait(self, text: str) -> None:
-        """Nothing is known yet; why."""
-        self._show("", text, False)
-
-    def fail(self, said: str) -> None:
-        """Nobody can say; why."""
-        self._show("", self.tr("Not known"), False, said)
-        for field in self._fields:
-            field.setEnabled(False)
-
-    def tell(self, told: Reason, may: bool) -> None:
-        """How much there is; ``may``: whether it may be removed."""
-        for field in self._fields:
-            field.setEnabled(True)
-        if any(told[name] for name in COUNTS):
-            self._show(say.measured(told), say.held(told), may)
+    def _line(
+        self, where: QTreeWidget | QTreeWidgetItem, reason: str, place: str, name: str, about: str
+    ) -> QTreeWidgetItem:
+        made = lists.line([name, "", ""], numbers=(_SIZE,))
+        made.setData(_WHAT, _OF, [reason, place])
+        made.setToolTip(_WHAT, tip(about))
+        if reason != "needless":
+            made.setCheckState(_WHAT, Qt.CheckState.Unchecked)
+        if isinstance(where, QTreeWidget):
+            where.addTopLevelItem(made)
         else:
-            self._show("", self.tr("Nothing"), False)
+            where.addChild(made)
+        return made
 
-    def _show(self, size: str, count: str, able: bool, said: str = "") -> None:
-        forms.tell(self.bytes, size)
-        self.count.setText(count)
-        self.text.setText(said or self._text)
-        self.go.setEnabled(able)
-        self.setAccessibleName(f"{self.title.text()}: {size} {count}")
-        self.setAccessibleDescription(self.text.text())
+    def tell(self, line: QTreeWidgetItem, count: str, size: str) -> None:
+        """Say how much there is in a line."""
+        line.setText(_COUNT, count)
+        line.setText(_SIZE, size)
+        said = " ".join(filter(None, (size, count)))
+        name = line.text(_WHAT) + (f": {said}" if said else "")
+        line.setData(_WHAT, Qt.ItemDataRole.AccessibleTextRole, name)
+
+    def tick(self, ticks: Mapping[str, Collection[str]]) -> None:
+        """Show the ticks: for which reasons something of each place goes."""
+        marks = Qt.CheckState
+        for (reason, place), line in self.lines.items():
+            if reason != "needless":
+                line.setCheckState(
+                    _WHAT, marks.Checked if reason in ticks[place] else marks.Unchecked
+                )
+        for reason in REASONS[:-1]:
+            able = self._able(reason)
+            whole = bool(able) and all(reason in ticks[place] for place in able)
+            mark = marks.Checked if whole else marks.PartiallyChecked
+            some = any(reason in of for of in ticks.values())
+            self.heads[reason].setCheckState(_WHAT, mark if some else marks.Unchecked)
+
+    def _able(self, reason: str) -> list[str]:
+        """The places that the tick of a reason is about: of a server nothing comes back."""
+        able = [
+            place
+            for (of, place), line in self.lines.items()
+            if of == reason and not line.isDisabled()
+        ]
+        return [place for place in able if scheme_of(place).has_trash] or able
+
+    def ticked(self, line: QTreeWidgetItem) -> tuple[str, list[str], bool]:
+        """What the user has ticked with a line: the reason, the places, and whether they go."""
+        reason, place = line.data(_WHAT, _OF)
+        on = line.checkState(_WHAT) is not Qt.CheckState.Unchecked
+        if place:
+            return reason, [place], on
+        able = self._able(reason)
+        return reason, able if on else [of for why, of in self.lines if why == reason], on
+
+    def leave_out(self, place: str, title: str, why: UserError) -> None:
+        """A place cannot be cleaned up; why."""
+        for (_, of), line in self.lines.items():
+            if of == place:
+                line.setDisabled(True)
+        if place not in self._out:
+            self._out.add(place)
+            line = lists.line([f"{title}: {why.what}"])
+            line.setToolTip(_WHAT, tip(str(why)))
+            self.left.addChild(line)
+            line.setFirstColumnSpanned(True)
+            self.left.setHidden(False)
+            self.left.setExpanded(True)
+
+    @property
+    def place(self) -> str:
+        """The place of the current line; "" where it is of none, or of several."""
+        line = self.currentItem()
+        of = line.data(_WHAT, _OF) if line is not None and not line.isDisabled() else None
+        places = {place for _, place in self.lines}
+        return str((of and of[1]) or (places.pop() if of and len(places) == 1 else ""))
 
 
 class CleanDialog(Dialog):
-    """What is dead in a place; what goes is shown once more before it does."""
+    """What is dead in places. What goes is what is shown; its entries are a button away."""
 
-    #: The plan is to be carried out: the ticket of the plan, its number, whether at once.
-    decided = Signal(int, int, bool)
+    #: The plans are to be carried out: each a place, the ticket of its engine and its number; and
+    #: whether at once.
+    decided = Signal(list, bool)
+    grows = False
 
     def __init__(
-        self, parent: QWidget, engines: Engines, settings: QSettings, place: str, read_only: bool
+        self,
+        parent: QWidget,
+        engines: Engines,
+        environments: Environments,
+        settings: QSettings,
+        places: Sequence[Place],
+        titles: Mapping[str, str],
+        ticked: Collection[str] = (),
+        reasons: Collection[str] = (),
     ) -> None:
+        """titles: what places are called; ticked: those of which something goes, all that have a
+        trash where there are none; reasons: why, SAFE where there are none.
+        """
         super().__init__(parent, 680, "trash")
         self.setWindowTitle(self.tr("Clean up"))
-        self._engines, self._settings, self._place = engines, settings, place
-        self._read_only = read_only
+        self.resize_within(820, 640)
+        self._engines, self._settings, self._titles = engines, settings, titles
+        able = [place.path for place in places if not place.read_only]
+        reasons = reasons or SAFE
+        ticked = ticked or [place for place in able if scheme_of(place).has_trash]
         self.preview: PurgeDialog | None = None
-        self.title = forms.label("", "title", wrap=True)
-        self.where = forms.label(printable(place), "muted", wrap=True)
+        self.said = forms.label("", "muted")
         self.bar = forms.progress_bar(self.tr("How far the looking is"))
-        self.notice = Notice()
-        self.notice.again.connect(self._begin)
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        self.lines = _Lines({place: titles[place] for place in able})
+        for reason in reasons:
+            self.lines.heads[reason].setExpanded(1 < len(able) <= _FEW)
+        ideas.explain(self.lines, *SAFE)
+        self._make_limits()
+        without = str(settings.value(_WITHOUT) or "").splitlines()
+        self.found = Suggestions(engines, environments, able, without, self)
+        self.finished.connect(lambda _: self.found.close(self._going))
+        self._going: Collection[str] = ()
+        for place in self.found.ticks.keys() & set(ticked):
+            self.found.ticks[place].update(reasons)
+        self.sick = Notice(mild=True)
+        self.sick.button.setText(self.tr("Count without it"))
+        self.sick.again.connect(self._count_without)
+        self.total = forms.label("", "title", wrap=True)
+        self.about = forms.label("", "muted", wrap=True)
+        self.in_use = QCheckBox(self.tr("Also what is in use"))
+        what_then = self.tr("A process that needs it next has to compile it again.")
+        self.in_use.setAccessibleDescription(what_then)
+        self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
+        self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
+        ideas.explain(self.at_once, "trash")
+        self.shows = forms.button(self.tr("Show entries…"), self._preview, enter=False)
+        self.cancel = forms.button(self.tr("Cancel"), self.reject)
+        self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
+        boxes = forms.row(self.in_use, self.at_once, forms.REST, gap=24)
+        limits = forms.row(
+            forms.label(self.tr("Unused for"), "muted"), self.days, 24,
+            forms.label(self.tr("Budget of each place"), "muted"), self.budget, self.unit,
+            forms.REST,
+        )  # fmt: skip
+        forms.add(self.body, self.said, self.bar, (self.lines, 1), limits, self.sick)
+        forms.add(self.body, self.total, self.about, boxes)
+        self.buttons(self.shows, self.cancel, self.go)
+        self.lines.itemChanged.connect(self._ticked)
+        self.lines.currentItemChanged.connect(lambda *_: self._say())
+        self.lines.itemActivated.connect(lambda *_: self._preview())
+        self.in_use.toggled.connect(self._changed)
+        self.at_once.toggled.connect(self._say)
+        self.found.changed.connect(self._say)
+        for place in (place.path for place in places if place.read_only):
+            self._leave_out(place, user_error("place-protected", {"place": place}))
+        self._take_limits()
+        self.found.begin()
+        self.lines.setCurrentItem(self.lines.heads["stale"])
+        self.lines.setFocus()
+
+    def _make_limits(self) -> None:
         self.days = Number(1, 3650, self.tr("Days without a use"))
         one, some = self.tr(" day"), self.tr(" days")
-        self.days.setSuffix(some)
-        self.days.valueChanged.connect(lambda n: self.days.setSuffix(one if n == 1 else some))
-        self.budget = Number(0, 999_999, self.tr("What the rest may take"))
+        self.budget = Number(0, 999_999, self.tr("What the rest of each place may take"))
         self.unit = Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
@@ -118,205 +248,185 @@ class CleanDialog(Dialog):
             number.setGroupSeparatorShown(True)
             number.setMinimumWidth(104)
             number.setFixedHeight(self.unit.sizeHint().height())
-        self.days.setValue(_kept(settings, _DAYS, dead.DAYS))
-        self.budget.setValue(_kept(settings, _BUDGET, 10))
-        self.unit.setCurrentIndex(min(_kept(settings, _UNIT, 1), len(_UNITS) - 1))
-        self.rows = {row.reason: row for row in self._make_rows()}
-        without = str(settings.value(_WITHOUT) or "").splitlines()
-        self.found = Suggestions(engines, place, *self._limits(), without, self)
-        self.finished.connect(self.found.close)
-        self.sick = _Sick()
-        self.sick.asked.connect(self._count_without)
-        self.envs = forms.label("", "muted", wrap=True)
-        self.rests = forms.label("", "muted", wrap=True)
-        self.shared = forms.label(tongue.tr(dead.SHARED), "muted", wrap=True)
-        self.shared.setVisible(scheme_of(place).shared)
-        self.again = forms.button(self.tr("Look again"), self._begin, enter=False)
-        self.close_button = forms.button(self.tr("Close"), self.reject)
-        self.close_button.setDefault(True)
-        self.held = Notice(mild=True)
-        if read_only:
-            self.held.tell(user_error("place-protected", {"place": place}))
-        forms.add(self.body, self.title, self.where, self.bar, self.notice, self.held)
-        below = self.sick, self.envs, self.rests, self.shared
-        self.add_scrolled(forms.column(*self.rows.values(), *below, forms.REST))
-        self.buttons(self.again, self.close_button)
-        self.found.changed.connect(self._say)
+        self.days.valueChanged.connect(lambda n: self.days.setSuffix(one if n == 1 else some))
+        self.days.setSuffix(some)
+        self.days.setValue(_kept(self._settings, _DAYS, dead.DAYS))
+        self.budget.setValue(_kept(self._settings, _BUDGET, 10))
+        self.unit.setCurrentIndex(min(_kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
         self.days.valueChanged.connect(self._changed)
         self.budget.valueChanged.connect(self._changed)
         self.unit.currentIndexChanged.connect(self._changed)
-        self._begin()
-        self.close_button.setFocus()
 
-    def _make_rows(self) -> list[Suggested]:
-        server = not scheme_of(self._place).has_trash
-        verb = self.tr("Remove…") if server else self.tr("Move to trash…")
-        rows = [
-            Suggested("stale", self.tr("Stale everywhere"),
-                      self.tr("Made by another torch, Triton or GPU than there is here: no "
-                              "program on this machine finds them."), verb),
-            Suggested("broken", self.tr("Broken"),
-                      self.tr("They cannot be read, or something they need is gone: PyTorch "
-                              "passes them over."), verb),
-            Suggested("orphan", self.tr("Orphaned"),
-                      self.tr("What needed them was removed, and nothing else does."), verb),
-            Suggested("unused", self.tr("Not used for"),
-                      self.tr("Neither they nor anything that needs them was used since."),
-                      verb, self.days),
-            Suggested("budget", self.tr("More than"),
-                      self.tr("Those used longest ago go, until the rest takes no more."),
-                      verb, self.budget, self.unit),
-        ]  # fmt: skip
-        for row in rows:
-            row.asked.connect(self._preview)
-            if row.reason in ("stale", "broken", "orphan"):
-                explain(row, row.reason)
-        return rows
-
-    def _limits(self) -> tuple[float, int]:
+    def _take_limits(self) -> None:
         _, unit = _UNITS[self.unit.currentIndex()]
-        return self.days.value() * dead.DAY, self.budget.value() * unit
+        self.found.older = self.days.value() * dead.DAY
+        self.found.keep = self.budget.value() * unit
+        self.found.in_use = self.in_use.isChecked()
 
     def _changed(self) -> None:
         self._settings.setValue(_DAYS, self.days.value())
         self._settings.setValue(_BUDGET, self.budget.value())
         self._settings.setValue(_UNIT, self.unit.currentIndex())
-        for reason in ("unused", "budget"):
-            self.rows[reason].wait(self.tr("Counting…"))
-        self.found.set_limits(*self._limits())
+        self._take_limits()
+        self.found.count_soon()
 
-    def _count_without(self, python: str) -> None:
-        self.found.count_without(python)
+    def _count_without(self) -> None:
+        self.found.count_without(self.found.envs.failed[0][0])
         self._settings.setValue(_WITHOUT, "\n".join(sorted(self.found.without)))
 
-    def _begin(self) -> None:
-        self.found.older, self.found.keep = self._limits()
-        self.found.begin()
+    def _leave_out(self, place: str, why: UserError) -> None:
+        self.lines.leave_out(place, self._titles[place], why)
+
+    def _ticked(self, line: QTreeWidgetItem) -> None:
+        reason, places, on = self.lines.ticked(line)
+        for place in places:
+            (self.found.ticks[place].add if on else self.found.ticks[place].discard)(reason)
+        self.found.count_soon()
 
     def _say(self) -> None:
-        found, result = self.found, self.found.result
-        self.notice.tell(found.error, again=True)
-        looking = found.error is None and result is None
-        self.bar.setVisible(looking)
-        self.again.setEnabled(not looking)
-        # What went wrong has a button of its own to try again.
-        for widget in (self.again, *self.rows.values()):
-            widget.setVisible(found.error is None)
-        if found.error is not None:
-            self.title.setText(self.tr("What is dead is not known"))
-            self.where.setText(printable(self._place))
-        elif looking:
-            self.title.setText(self.tr("Looking for what is dead…"))
-            done, total, unit = found.progress or (0, None, "")
+        found, plans = self.found, self.found.plans
+        with QSignalBlocker(self.lines):
+            for one in found.looks.values():
+                if why := one.error or one.covered:
+                    self._leave_out(one.place, why)
+            self._tell_lines(plans)
+            self.lines.tick(found.ticks)
+        looking = [one for one in found.looks.values() if one.looking]
+        said = self.tr("What has several reasons counts for the first that is ticked.")
+        self.bar.setVisible(bool(looking))
+        if looking:
+            said = self.tr("Looking at {}…").format(self._titles[looking[0].place])
+            done, total, _ = looking[0].progress
             self.bar.setRange(0, int(total or 0))
             self.bar.setValue(int(done))
-            of = self.tr("{} of {} entries").format(f"{done:,}", f"{total or 0:,}")
-            self.where.setText(of if unit == "entries" and total else printable(self._place))
-        self._tell_environments()
-        if result is None:
-            for row in self.rows.values():
-                row.wait(self.tr("Looking…"))
-            self.rests.hide()
-            if found.error is not None:
-                # Rows that are hidden still take their room until the event loop has laid it out.
-                QTimer.singleShot(0, self, self.be_low)
-            return
-        self._tell_rows(result["reasons"])
-        known = [one for one in result["reasons"].values() if one["why"] is None]
-        both = dead.together(known, result["together"]), dead.rests(result["rests"])
-        forms.tell(self.rests, " ".join(filter(None, both)))
-        self._entitle(result)
+        self.said.setText(self.tr("Asking environments…") if found.asking and not looking else said)
+        for python, error in [] if found.asking else found.envs.failed[:1]:
+            if error is not self.sick.error:
+                self.sick.tell(error, again=bool(python))  # else it is of no interpreter
+        if found.refusal() is None:
+            self.sick.tell(None)
+        self._tell_total(plans)
+        self.shows.setEnabled(self.lines.place in plans)
 
-    def _entitle(self, result: SuggestResult) -> None:
-        if any(row.go.isEnabled() or row.bytes.text() for row in self.rows.values()):
-            self.title.setText(self.tr("What could go"))
-        elif self.found.asking:
-            self.title.setText(self.tr("Looking for what is dead…"))
-        else:
-            self.title.setText(self.tr("Nothing here is dead"))
-        held = self.tr("{} in {}").format(say.held(result), printable(self._place))
-        self.where.setText(f"{held}, {say.measured(result)}")
-
-    def _tell_rows(self, reasons: dict[str, Reason]) -> None:
-        for name, row in self.rows.items():
-            one = reasons.get(name)
-            if one is None and (refusal := self.found.refusal()) is not None:
-                # What is wrong with which interpreter is said below.
-                row.fail(refusal.what if self.found.envs.failed else str(refusal))
-            elif one is None:
-                row.wait(self.tr("Asking…"))
-            elif (why := one["why"]) is not None:
-                error = user_error(why["code"], why["params"])
-                row.fail(" ".join((error.what, error.why)))
+    def _tell_lines(self, plans: Mapping[str, PlanPurgeResult]) -> None:
+        days, budget = self.days.text(), f"{self.budget.text()} {self.unit.currentText()}"
+        names = {
+            "stale": self.tr("Stale everywhere"), "broken": self.tr("Broken"),
+            "orphan": self.tr("Orphaned"), "unused": self.tr("Unused for {}").format(days),
+            "budget": self.tr("Over {} in a place").format(budget),
+            "needless": self.tr("Needed only by what goes"),
+        }  # fmt: skip
+        for reason, head in self.lines.heads.items():
+            parts: list[Sized] = []
+            texts = set[str]()
+            for place in self.found.looks:
+                part, text = self._part(reason, place, plans)
+                parts += [part] if part is not None else []
+                texts.add(text)
+                size = say.measured(part) if part is not None else ""
+                self.lines.tell(self.lines.lines[reason, place], text, size)
+            head.setText(_WHAT, names[reason])
+            waiting = texts & {self.tr("Looking…"), self.tr("Counting…")}
+            text = next(iter(waiting or texts & {self.tr("Nothing"), self.tr("Not known")}), "")
+            if parts and not waiting:
+                self.lines.tell(head, say.held(added(parts)), say.measured(added(parts)))
             else:
-                row.tell(one, not self._read_only)
+                self.lines.tell(head, text, "")
 
-    def _tell_environments(self) -> None:
-        found = self.found
-        self.sick.tell([] if found.error else found.envs.failed)
-        text = without = ""
-        if found.total is None:
-            text = self.tr("Looking for environments…")
-        elif found.answered < found.total:
-            text = self.tr("Asking environment {} of {}…").format(found.answered + 1, found.total)
-        elif found.envs.envs:
-            text = self.tr("Environments: {}.").format(dead.environments(found.envs, _NAMED))
-        if found.left_out:
-            names = printable(say.together(found.left_out), 1000)
-            without = self.tr("Not asked and not counted: {}.").format(names)
-        told = " ".join(filter(None, (text, without)))
-        forms.tell(self.envs, told if found.error is None else "")
-        every = dead.environments(found.envs).replace("; torch", "\ntorch")
-        self.envs.setToolTip(tip(every) if len(found.envs.envs) > _NAMED else "")
+    def _part(
+        self, reason: str, place: str, plans: Mapping[str, PlanPurgeResult]
+    ) -> tuple[Sized | None, str]:
+        """How much of a place goes for a reason, if that is known, and what is said of it."""
+        found, one = self.found, self.found.looks[place]
+        if one.error or one.covered:
+            return None, self.tr("Left out")
+        if reason not in found.ticks[place] and not (reason == "needless" and found.ticks[place]):
+            return None, ""
+        if one.result is None:
+            return None, self.tr("Looking…")
+        if reason in found.why_not(place):
+            return None, self.tr("Not known")
+        if place not in plans or (reason == "stale" and reason not in found.known(place)):
+            return None, self.tr("Counting…")
+        part = plans[place].get("because", {}).get(reason)
+        return part, say.held(part) if part is not None else self.tr("Nothing")
 
-    def _preview(self, reason: str) -> None:
-        select, engine = self.found.select(reason), self.found.engine
-        self.preview = PurgeDialog(self, self._engines, self._place, select, engine_of=engine)
-        self.preview.decided.connect(self._decide)
-        self.preview.rejected.connect(self._back)
+    def _tell_total(self, plans: Mapping[str, PlanPurgeResult]) -> None:
+        some = {place: plan for place, plan in plans.items() if plan["files"]}
+        total, waiting = added([dead.going(plan) for plan in some.values()]), self.found.waiting
+        held = say.held(total)
+        if waiting:
+            self.total.setText(self.tr("Counting…"))
+        elif some:
+            where = say.count(len(some), "place", "places")
+            self.total.setText(
+                self.tr("Frees {}: {} in {}").format(say.measured(total), held, where)
+            )
+        else:
+            self.total.setText(self.tr("Nothing goes"))
+        self.about.setText(" ".join(self._notes(plans)))
+        self.in_use.setEnabled(
+            self.in_use.isChecked() or any(x["in_use"]["left"] for x in plans.values())
+        )
+        trashed = any(scheme_of(place).has_trash for place in some)
+        for_good = bool(some) and (self.at_once.isChecked() or not trashed)
+        forms.weigh(self.go, danger=for_good)
+        asks = bool(self._for_good(some))
+        verb = self.tr("Remove at once…") if for_good else self.tr("Move to trash")
+        self.go.setText(verb if for_good or not asks else self.tr("Move to trash…"))
+        self.go.setAccessibleName(self.go.text().rstrip("…"))
+        (self.cancel if for_good else self.go).setDefault(True)
+        self.go.setEnabled(bool(some) and not waiting)
+
+    def _notes(self, plans: Mapping[str, PlanPurgeResult]) -> Iterator[str]:
+        if left := sum(plan["in_use"]["left"] for plan in plans.values()):
+            kept = say.count(left, "entry", "entries")
+            yield self.tr("{} in use stay.").format(kept)
+        if not self.at_once.isChecked():
+            yield self.tr("You can undo this. The space is free again when the trash is emptied.")
+        servers = [place for place in plans if not scheme_of(place).has_trash]
+        if servers or self.at_once.isChecked():
+            yield self.tr("What is removed at once, or from a server, cannot be put back.")
+        if any(scheme_of(place).shared for place in servers):
+            yield tongue.tr(dead.SHARED)
+        yield from dict.fromkeys(
+            dead.rests(plan["rests"])
+            for place, plan in plans.items()
+            if {"unused", "budget"} & self.found.ticks[place]
+        )
+        if (envs := self.found.envs).envs and not self.found.asking:
+            yield self.tr("Environments: {}.").format(dead.environments(envs, _NAMED))
+        if some := self.found.left_out:
+            names = printable(say.together(some), 1000)
+            yield self.tr("Not asked and not counted: {}.").format(names)
+
+    def _preview(self) -> None:
+        if (place := self.lines.place) not in self.found.plans:
+            return
+        select, engine = self.found.select(place), self.found.looks[place].engine
+        self.preview = PurgeDialog(
+            self, self._engines, place, select, engine_of=engine, in_use=self.in_use.isChecked()
+        )
+        self.preview.finished.connect(lambda _: self.found.plan_anew(place))
         self.preview.open()
 
-    def _back(self) -> None:
-        self.preview = None
+    def _for_good(self, some: Mapping[str, PlanPurgeResult]) -> list[tuple[str, PlanPurgeResult]]:
+        at_once = self.at_once.isChecked()
+        return [one for one in some.items() if at_once or not scheme_of(one[0]).has_trash]
 
-    def _decide(self, ticket: int, plan: int, at_once: bool) -> None:
-        self.found.hand_over()
-        self.decided.emit(ticket, plan, at_once)
-        self.accept()
+    def _go(self) -> None:
+        some = {place: plan for place, plan in self.found.plans.items() if plan["files"]}
 
+        def decide() -> None:
+            plans = [(x, self.found.looks[x].engine, plan["plan"]) for x, plan in some.items()]
+            self._going = list(some)
+            self.decided.emit(plans, self.at_once.isChecked())
+            self.accept()
 
-class _Sick(QFrame):
-    """The interpreters that could not be asked, each with a way to go on without it."""
-
-    asked = Signal(str)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("hint")
-        self._rows = forms.column()
-        mark = forms.picture("warning", 20, "warning"), forms.TOP
-        self.setLayout(forms.row(mark, (self._rows, 1), gap=12, margin=12))
-        self._shown: list[tuple[str, UserError]] = []
-        self.buttons: list[QWidget] = []
-        self.hide()
-
-    def tell(self, failed: list[tuple[str, UserError]]) -> None:
-        if failed == self._shown:
-            return
-        self._shown = list(failed)
-        self.buttons.clear()
-        while (item := self._rows.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.deleteLater()
-        for python, error in failed:
-            said = " ".join(filter(None, (error.what, error.why)))
-            text = forms.label(printable(said, 1000), wrap=True)
-            go = forms.button(self.tr("Count without it"), enter=False)
-            go.clicked.connect(lambda _=False, python=python: self.asked.emit(python))
-            go.setVisible(bool(python))  # else it is of no interpreter
-            self._rows.addWidget(forms.page(forms.row((text, 1), (go, forms.TOP), gap=12)))
-            self.buttons.append(go)
-        self.setVisible(bool(failed))
+        if for_good := self._for_good(some):
+            confirm_for_good(self, for_good, decide)
+        else:
+            decide()
 
 
 def _kept(settings: QSettings, name: str, otherwise: int) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFrame, QPushButton, QWidget
 
+from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable, unseen_users, user_of_place
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.dead import PlanPurgeParams, PlanPurgeResult, Unknown
     from torchkeeper.stores.shapes import Users
+
+_tr = partial(QCoreApplication.translate, "PurgeDialog")
 
 #: Entries of a server from which on their number is to be typed before they go.
 _MANY = 1000
@@ -60,8 +64,11 @@ class PurgeDialog(Dialog):
         select: Select,
         hold: Sequence[tuple[str, str]] = (),
         engine_of: int | None = None,
+        in_use: bool = False,
     ) -> None:
-        """engine_of: the ticket of an earlier request, whose engine makes the plan and stays."""
+        """engine_of: the ticket of an earlier request, whose engine makes the plan and stays: what
+        goes is only shown then, and whether that is also what is ``in_use`` was decided before.
+        """
         super().__init__(parent, 720, "trash")
         self.setWindowTitle(self.tr("Purge"))
         self.resize_within(760, 520)
@@ -81,6 +88,8 @@ class PurgeDialog(Dialog):
         self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)
         self.text = forms.label(printable(place), "muted", wrap=True)
         self.users, self.strange = _Users(), _Strange()
+        self.users.also.setChecked(in_use)
+        self.users.also.setEnabled(engine_of is None)
         self.users.also.toggled.connect(self._ask)
         self.strange.also.toggled.connect(self._ask)
         self.unseen = forms.label("", "muted", wrap=True)
@@ -100,7 +109,14 @@ class PurgeDialog(Dialog):
             self.table.setColumnHidden(MTIME, True)
             # It has no trash, and nobody sees which processes use it.
             self.at_once.setChecked(True)
-            self.at_once.hide()
+        deciding = (self.at_once, self.hint) if self._has_trash else (self.hint,)
+        self._parts: tuple[QWidget, ...] = (self.table, *deciding)
+        if engine_of is not None:
+            self._parts = (self.table,)
+            self.cancel.setText(self.tr("Close"))
+        self.at_once.setVisible(self.at_once in self._parts)
+        self.hint.setVisible(self.hint in self._parts)
+        self.go.setVisible(engine_of is None)
         self._say()
         self._ask()
 
@@ -156,7 +172,8 @@ class PurgeDialog(Dialog):
             self.text.setText(self.tr("What was selected is not in {} any more.").format(place))
             self._end()
             return
-        self.title.setText(self.tr("Purge {}?").format(say.held_of(plan)))
+        held = say.held_of(plan)
+        self.title.setText(self.tr("Purge {}?").format(held) if self._engine_of is None else held)
         self.table.name.fit()
         text = self.tr("{} in {}.").format(say.count(files, "file", "files"), place)
         if not scheme_of(self._place).local:
@@ -179,8 +196,8 @@ class PurgeDialog(Dialog):
         if shown == self._plan_shown:
             return
         self._plan_shown = shown
-        for widget in (self.table, self.at_once, self.hint):
-            widget.setVisible(shown and not (widget is self.at_once and not self._has_trash))
+        for widget in self._parts:
+            widget.setVisible(shown)
         self.body.setStretchFactor(self.table, int(shown))
         if shown:
             self.resize(self.width(), self._height)
@@ -226,30 +243,7 @@ class PurgeDialog(Dialog):
         if not self.at_once.isChecked():
             self._decide()
             return
-        count, server = self.plan["entries"], not scheme_of(self._place).local
-        size, place = say.measured(self.plan), printable(self._place)
-        if server:
-            text = several(
-                self.plan["files"],
-                "{n} key ({size}) on {place} is deleted, for everybody who uses it. This cannot be "
-                "undone.",
-                "{n} keys ({size}) on {place} are deleted, for everybody who uses it. This cannot "
-                "be undone.",
-                size=size,
-                place=place,
-            )
-        else:
-            text = self.tr("{} in {} are deleted. This cannot be undone.").format(size, place)
-        confirm(
-            self,
-            self.tr("Remove at once"),
-            self.tr("Remove {} for good?").format(say.held(self.plan)),
-            text,
-            self.tr("Remove for good"),
-            self._decide,
-            # Of what others use, so much is not removed by two clicks.
-            typed=count if server and count >= _MANY else 0,
-        )
+        confirm_for_good(self, [(self._place, self.plan)], self._decide)
 
     def _decide(self) -> None:
         assert self.plan is not None
@@ -257,6 +251,37 @@ class PurgeDialog(Dialog):
         self._decided = True
         self.decided.emit(self.ticket, self.plan["plan"], self.at_once.isChecked())
         self.accept()
+
+
+def confirm_for_good(
+    parent: QWidget, plans: Sequence[tuple[str, PlanPurgeResult]], then: Callable[[], object]
+) -> None:
+    """Ask before what goes past the trash, and call ``then`` if it is to."""
+    lines, shared = [], 0
+    for place, plan in plans:
+        about = {"size": say.measured(plan), "place": printable(place)}
+        if scheme_of(place).local:
+            lines.append(_tr("{size} in {place} are deleted.").format_map(about))
+            continue
+        shared += plan["entries"]
+        lines.append(
+            several(
+                plan["files"],
+                "{n} key ({size}) on {place} is deleted, for everybody who uses it.",
+                "{n} keys ({size}) on {place} are deleted, for everybody who uses it.",
+                **about,
+            )
+        )
+    confirm(
+        parent,
+        _tr("Remove at once"),
+        _tr("Remove {} for good?").format(say.held(added([dead.going(x) for _, x in plans]))),
+        "\n".join([*lines, _tr("This cannot be undone.")]),
+        _tr("Remove for good"),
+        then,
+        # Of what others use, so much is not removed by two clicks.
+        typed=shared if shared >= _MANY else 0,
+    )
 
 
 class _Hint(QFrame):

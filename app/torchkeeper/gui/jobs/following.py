@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
+from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.gui.jobs.model import Job, State, state_text
 from torchkeeper.gui.pages import ACTIVITY
@@ -115,9 +116,13 @@ class Following(QObject):
     def _done(self, job: Job) -> None:
         bar, of = self._context.undo_bar, job.traits
         if of.trashes and job.place and job.result.get("receipt"):
-            purged = say.held_of(job.result)
+            done = job.asked["also"]
+            done.append(job)
+            purged = say.held_of(added([one.result for one in done]))
             text = self.tr("{} moved to the trash").format(purged)
-            bar.offer(job.place, text, undoes=self.tr("Undo purge of {}").format(purged))
+            undo, undoes = self._context.operations.undo, self.tr("Undo purge of {}").format(purged)
+            some = [(str(one.place), one.result["receipt"]) for one in done]
+            bar.offer(job.place, text, lambda: [undo(*one) for one in some], undoes=undoes)
         elif of.untrashes and job.place == bar.place:
             bar.hide()
         if of.untrashes:

@@ -41,7 +41,7 @@ class Asked(TypedDict, total=False):
     have to wait for a header. mark: what a place was like before it was verified. made_threads: how
     many threads a bundle was made with. warm: cells that are left out, each as its recipe and its
     name. paths: of the recipes, as they were read; before: for each what it is called, and how many
-    of its cells are left out.
+    of its cells are left out. also: those of the purges begun with it that are done.
     """
 
     device: str | None
@@ -63,6 +63,7 @@ class Asked(TypedDict, total=False):
     warm: Sequence[tuple[str, str]] | None
     paths: list[str]
     before: Sequence[tuple[str, int]] | None
+    also: list[Job]
 
 
 #: Seconds before anything is said: the first pieces say little.

@@ -354,11 +354,20 @@ class Operations(QObject):
         title = self.tr("Copy to {}").format(_short(into))
         return self._begin(title, into, start, {"source": place})
 
-    def purge(self, place: str, ticket: int, plan: int, at_once: bool) -> Job:
-        """Carry out a plan, in the engine that made it."""
+    def purge(
+        self, place: str, ticket: int, plan: int, at_once: bool, also: list[Job] | None = None
+    ) -> Job:
+        """Carry out a plan, in the engine that made it. also: jobs that are undone with it."""
         params: dead.PurgeParams = {"place": place, "plan": plan, "now": at_once}
         start = _Start(protocol.PURGE, params, engine_of=ticket)
-        return self._begin(self.tr("Purge {}").format(_short(place)), place, start)
+        title = self.tr("Purge {}").format(_short(place))
+        return self._begin(title, place, start, {"also": also if also is not None else []})
+
+    def purge_all(self, plans: Sequence[tuple[str, int, int]], at_once: bool) -> None:
+        """Carry out plans of several places, each by itself: one that fails holds up no other."""
+        also: list[Job] = []
+        for place, ticket, plan in plans:
+            self.purge(place, ticket, plan, at_once, also)
 
     def mend(self, place: str, ticket: int, params: MendParams) -> Job:
         """Carry out a fix of files that stay, in the engine that planned it."""

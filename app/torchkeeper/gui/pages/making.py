@@ -41,7 +41,7 @@ class Making(NamedTuple):
 
         page = OverviewPage(self.context, self.discovery)
         page.filtered.connect(late(lambda: self._filter))
-        page.cleaning.connect(late(lambda: self.flows().clean_up_place))
+        page.cleaning.connect(late(lambda: self.flows().clean_up_places))
         page.emptying.connect(late(lambda: self.flows().empty_trash_of))
         return page
 

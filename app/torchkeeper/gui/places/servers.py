@@ -188,8 +188,8 @@ class Servers(QObject):
         verb = self.tr("expires {}") if count == 1 else self.tr("expire {}")
         until = verb.format(say.until(time.time() + seconds))
         text = f"{say.count(count, 'entry', 'entries')} {until}"
-        bar.offer(place, text, self.tr("Clear expiry"),
-                  lambda: self._context.operations.expire(place, selection, None))  # fmt: skip
+        bar.offer(place, text, lambda: self._context.operations.expire(place, selection, None),
+                  self.tr("Clear expiry"))  # fmt: skip
 
     def toggle_read_only(self) -> None:
         """Allow changes in the place that is shown, or none."""

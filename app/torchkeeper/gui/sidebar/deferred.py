@@ -72,7 +72,7 @@ class SidebarFlows(QObject):
         context.undo_bar.offer(
             context.place or "",
             self.tr("{} is off the list; nothing on the disk has changed").format(place.title),
-            self.tr("Put back"), put_back, self.tr("Put {} back on the list").format(place.title),
+            put_back, self.tr("Put back"), self.tr("Put {} back on the list").format(place.title),
         )  # fmt: skip
 
     def rename_server(self) -> None:
@@ -142,7 +142,7 @@ class SidebarFlows(QObject):
         environments.remove(python)
         context.undo_bar.offer(
             context.place or "", self.tr("{} is off the list of environments").format(python),
-            self.tr("Put back"), lambda: environments.add(python),
+            lambda: environments.add(python), self.tr("Put back"),
             self.tr("Put {} back on the list").format(python),
         )  # fmt: skip
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
-from torchkeeper.client.engines import probes
-from torchkeeper.client.engines.interpreters import not_started
 from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.verdicts.environments import Environment
+from torchkeeper.gui.verdicts.environments import Environment, Environments
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
-    from torchkeeper.engine.messages.dead import SuggestParams, SuggestResult
+    from torchkeeper.engine.messages.dead import (
+        PlanPurgeParams,
+        PlanPurgeResult,
+        SuggestParams,
+        SuggestResult,
+    )
     from torchkeeper.engine.messages.findings import Finding, JudgedFinding
     from torchkeeper.engine.messages.verdicts import (
         JudgeParams,
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
         KnowParams,
         KnowResult,
     )
-    from torchkeeper.gui.background.lookups import Found
     from torchkeeper.verdict.probed import Env
 
 #: Milliseconds for which an engine is kept that may be asked again.
@@ -115,109 +117,90 @@ class Judging(QObject):
         self._ticket = self._first = self._knows = None
 
 
-#: Interpreters that are asked at once: each imports its torch.
+#: Interpreters that are asked at once, each imports its torch; and places that are looked at.
 _AT_ONCE = 2
 #: Milliseconds until a number that is being changed is counted with.
 _REST_MS = 250
 
 
+@dataclass
+class Looked:
+    """What is known of a place. covered: why it is counted with another. planned: how it was
+    asked for the plan, which may not have come yet.
+    """
+
+    place: str
+    #: The ticket by which the engine is known that looks, and has looked.
+    engine: int | None = None
+    result: SuggestResult | None = None
+    error: UserError | None = None
+    covered: UserError | None = None
+    #: How far the looking is: done, of how many, in what.
+    progress: tuple[float, float | None, str] = (0, None, "")
+    judged: tuple[str, ...] = ()
+    planned: tuple[object, ...] = ()
+    plan: PlanPurgeResult | None = None
+    #: What was asked of its engine and is not answered yet.
+    ticket: int | None = None
+
+    @property
+    def looking(self) -> bool:
+        return self.engine is not None and self.result is None
+
+
 class Suggestions(QObject):
-    """What of one place could go, and why. older: seconds; keep: bytes."""
+    """What of places could go, and why: each place is looked at once, by an engine that stays, when
+    a reason of it is ticked first, and asked for a plan of what is. older: seconds; keep: bytes.
+    """
 
     changed = Signal()
 
     def __init__(
-        self,
-        engines: Engines,
-        place: str,
-        older: float,
-        keep: int,
-        without: Iterable[str] = (),
-        parent: QObject | None = None,
-    ) -> None:
+        self, engines: Engines, environments: Environments, places: Iterable[str],
+        without: Iterable[str], parent: QObject,
+    ) -> None:  # fmt: skip
         """without: interpreters that do not count where they cannot be asked."""
         super().__init__(parent)
-        self._engines = engines
-        self.place, self.older, self.keep = place, older, keep
-        self.result: SuggestResult | None = None
-        self.error: UserError | None = None
-        #: How far the looking is: done, of how many, in what.
-        self.progress: tuple[float, float | None, str] | None = None
-        self.envs = Everywhere([], [])
+        self._engines, self._environments = engines, environments
         self.without = set(without)
-        #: Those of them that could not be asked.
-        self.left_out: list[str] = []
-        #: How many interpreters there are, once that is known.
-        self.total: int | None = None
-        self._waiting: list[str] = []
-        self._probing: dict[str, int] = {}
-        self._tickets: list[int] = []
-        #: The ticket by which the engine is known that has looked.
-        self.engine: int | None = None
-        self._judged: tuple[str, ...] = ()
-        #: Interpreters that are no environments where they cannot be asked.
-        self._passed_over: set[str] = set()
-        self._judging: int | None = None
-        self._recounting: int | None = None
-        self._rest = once(self, self._recount, _REST_MS)
+        #: Interpreters that are asked anew, once it is known which there are.
+        self._to_ask: list[Environment] | None = None
+        environments.changed.connect(self._go_on)
+        #: What lies in another comes after it, and is not read twice: to read is to use.
+        self.looks = {place: Looked(place) for place in sorted(places, key=len)}
+        #: For which reasons something of each place is to go.
+        self.ticks: dict[str, set[str]] = {place: set() for place in self.looks}
+        self.older, self.keep, self.in_use = 0.0, 0, False
+        self._rest = once(self, self._go_on, _REST_MS)
 
     def begin(self) -> None:
-        """Look, whatever was found before."""
-        self.close()
-        self.result = self.error = self.progress = None
-        self.envs, self.total = Everywhere([], []), None
-        self._judged = ()
-        self.left_out.clear()
-        listener = Listener(result=self._looked, failed=self._failed, progress=self._progress)
-        params = {"place": self.place, "older": self.older, "keep": self.keep}
-        self.engine = self._engines.ask(protocol.SUGGEST, params, listener, keep=True)
-        found = Listener(result=self._found, failed=self._failed)
-        self._tickets.append(self._engines.background(found, lookups.interpreters))
-        self.changed.emit()
+        """Find out what there is."""
+        self._environments.find()
+        self._go_on()
 
-    def close(self) -> None:
-        """Ask no more, and let go of the engine."""
-        for ticket in (*self._tickets, *self._probing.values()):
-            self._engines.leave(ticket)
-        self._engines.forget(self.engine)
-        self._stop()
-
-    def hand_over(self) -> None:
-        """The engine is another's from now on."""
-        for ticket in self._tickets:
-            self._engines.leave(ticket, cancel=False)
-        for ticket in self._probing.values():
-            self._engines.leave(ticket)
-        self._stop()
-
-    def _stop(self) -> None:
+    def close(self, but: Collection[str] = ()) -> None:
+        """Ask no more, and let go of the engines, ``but`` those of some places."""
         self._rest.stop()
-        self._tickets.clear()
-        self._waiting.clear()
-        self._probing.clear()
-        self.engine = self._judging = self._recounting = None
+        self._environments.changed.disconnect(self._go_on)
+        for one in self.looks.values():
+            for ticket in (one.ticket, one.engine) if one.place not in but else ():
+                self._engines.forget(ticket)
+
+    @property
+    def envs(self) -> Everywhere:
+        """Which environments count, and which could not be asked."""
+        return self._environments.everywhere(self.without)
 
     @property
     def asking(self) -> bool:
-        """Whether what is stale is still being found out."""
-        waits = self.total is None or self._waiting or self._probing or self._judging is not None
-        return self.error is None and bool(waits)
+        """Whether that is still being found out."""
+        return self._to_ask is None or bool(self._to_ask) or bool(self._environments.asking)
 
     @property
-    def answered(self) -> int:
-        """How many interpreters have said what they are."""
-        return (self.total or 0) - len(self._waiting) - len(self._probing)
-
-    def select(self, reason: str) -> Select:
-        """The selection of what goes for one reason, exactly as it was found."""
-        look = self.result["look"] if self.result is not None else None
-        if reason == "stale":
-            return {"look": look, "stale": True, "envs": list(self._judged)}
-        if reason == "unused":
-            return {"look": look, "older": self.older}
-        if reason == "budget":
-            return {"look": look, "keep": self.keep}
-        return {"look": look, "orphans": reason == "orphan", "broken": reason == "broken"}
+    def left_out(self) -> list[str]:
+        """Interpreters that do not count, and could not be asked."""
+        every = self._environments.everywhere()
+        return [python for python, _ in every.failed if python in self.without]
 
     def refusal(self) -> UserError | None:
         """Why nobody can say what is stale, once that is certain."""
@@ -226,125 +209,148 @@ class Suggestions(QObject):
     def count_without(self, python: str) -> None:
         """Have an interpreter not count as long as it cannot be asked."""
         self.without.add(python)
-        self.left_out.append(python)
-        self.envs.failed[:] = [one for one in self.envs.failed if one[0] != python]
-        self._judge()
+        self._go_on()
+
+    def count_soon(self) -> None:
+        """Something else is ticked, or wanted: have it counted."""
+        self._rest.start()
         self.changed.emit()
 
-    def set_limits(self, older: float, keep: int) -> None:
-        """Count with other numbers, soon."""
-        if (older, keep) != (self.older, self.keep):
-            self.older, self.keep = older, keep
-            self._rest.start()
+    def why_not(self, place: str) -> dict[str, UserError]:
+        """For which reasons nobody can say what goes of a place."""
+        result, refusal = self.looks[place].result, self.refusal()
+        why = {"stale": refusal} if refusal is not None else {}
+        if result is not None and result["rests"] is None:
+            of_use = user_error("use-unknown", {"server": place})
+            why |= {"unused": of_use, "budget": of_use}
+        return why
 
-    def _failed(self, error: UserError) -> None:
-        self.close()
-        self.error = error
+    def known(self, place: str) -> list[str]:
+        """The reasons that are ticked and can be counted by now."""
+        not_yet = set(self.why_not(place)) | ({"stale"} if self._unjudged(place) else set())
+        return sorted(self.ticks[place] - not_yet)
+
+    def plan_anew(self, place: str) -> None:
+        """An engine keeps few plans, and was asked for others meanwhile."""
+        self.looks[place].planned = ()
+        self._go_on()
+
+    def select(self, place: str) -> Select:
+        """The selection of what goes of a place, exactly as it was found."""
+        result, reasons = self.looks[place].result, self.known(place)
+        return {
+            "look": result["look"] if result is not None else None, "stale": "stale" in reasons,
+            "broken": "broken" in reasons, "orphans": "orphan" in reasons,
+            "older": self.older if "unused" in reasons else None,
+            "keep": self.keep if "budget" in reasons else None,
+        }  # fmt: skip
+
+    @property
+    def plans(self) -> dict[str, PlanPurgeResult]:
+        """What goes of each place, as far as that is known."""
+        plans = {one.place: one.plan for one in self.looks.values() if one.ticket is None}
+        return {
+            place: plan
+            for place, plan in plans.items()
+            if plan is not None and self.looks[place].planned == self._wanted(place)
+        }
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is ticked of which nobody knows yet what goes."""
+        plans = self.plans
+        return any(
+            self.ticks[one.place] and one.place not in plans
+            for one in self.looks.values()
+            if not (one.error or one.covered)
+        ) or any(self.ticks[place] and self._unjudged(place) for place in plans)
+
+    def _unjudged(self, place: str) -> bool:
+        """Whether it is still to be said what is stale there, and what lacks what it needs."""
+        names = tuple(python for python, _ in self.envs.envs)
+        one = self.looks[place]
+        refused = self.refusal() is not None
+        return bool(self.ticks[place] & {"stale", "broken"}) and not refused and (
+            self.asking or one.judged != names
+        )  # fmt: skip
+
+    def _wanted(self, place: str) -> tuple[object, ...]:
+        return self.looks[place].judged, *self.known(place), self.older, self.keep, self.in_use
+
+    def _go_on(self) -> None:
+        if self._to_ask is None and self._environments.found:
+            self._to_ask = [one for one in self._environments.every if one.starts]
+        while self._to_ask and self._environments.asking < _AT_ONCE:
+            self._environments.ask(self._to_ask.pop(0))
+        for one in self.looks.values():
+            if one.error or one.covered or one.ticket is not None or not self.ticks[one.place]:
+                continue
+            if one.engine is None:
+                if sum(other.looking for other in self.looks.values()) < _AT_ONCE:
+                    self._look(one)
+            elif not self.asking and self._unjudged(one.place):
+                self._judge(one)
+            elif one.planned != self._wanted(one.place):
+                self._plan(one)
         self.changed.emit()
 
-    def _progress(self, done: float, total: float | None, unit: str) -> None:
-        self.progress = done, total, unit
-        self.changed.emit()
+    def _look(self, one: Looked) -> None:
+        def progress(*at: Any) -> None:
+            one.progress = at
+            self.changed.emit()
 
-    def _looked(self, result: SuggestResult) -> None:
-        self.result = result
-        self._judge()
-        self.changed.emit()
+        beside = [place for place in self.looks if place != one.place]
+        params: SuggestParams = {"place": one.place, "beside": beside}
+        one.engine = one.ticket = self._ask(one, protocol.SUGGEST, params, self._looked, progress)
 
-    def _found(self, told: Found) -> None:
-        self.total, self._waiting = len(told["interpreters"]), []
-        for one in told["interpreters"]:
-            python, facts = one["python"], one["facts"]
-            if facts is not None and facts.get("torch"):
-                self.envs.envs.append((python, facts))  # it is kept
-            elif not one["starts"]:
-                if one["counts"]:
-                    self._not_asked(python, not_started(python))
-            else:
-                self._waiting.append(python)
-                if not one["counts"]:
-                    self._passed_over.add(python)
-        if told["problem"] is not None:
-            # Some of those that the user added may be missing.
-            self.envs.failed.append(("", told["problem"]))
-        self._probe()
+    def _looked(self, one: Looked, result: SuggestResult) -> None:
+        one.result = result
+        for place, code in result["covers"].items():
+            other = self.looks[place]
+            for ticket in (other.ticket, other.engine):
+                self._engines.forget(ticket)
+            about = {"place": place, "other": one.place}
+            self.looks[place] = Looked(place, covered=user_error(code, about))
 
-    def _not_asked(self, python: str, error: UserError) -> None:
-        if python in self.without:
-            self.left_out.append(python)
-        elif python not in self._passed_over:
-            self.envs.failed.append((python, error))
+    def _judge(self, one: Looked) -> None:
+        envs, result = self.envs.envs, one.result
+        assert result is not None
+        for python, facts in envs:
+            know: KnowParams = {"python": python, "env": facts}
+            self._engines.ask(protocol.KNOW, know, Listener(), keep=True, engine_of=one.engine)
+        names = tuple(python for python, _ in envs)
+        params: SuggestParams = {"place": one.place, "look": result["look"], "envs": list(names)}
 
-    def _probe(self) -> None:
-        while self._waiting and len(self._probing) < _AT_ONCE:
-            self._ask(self._waiting.pop(0))
-        self._judge()
-        self.changed.emit()
+        def judged(one: Looked, _: SuggestResult) -> None:
+            one.judged = names
 
-    def _ask(self, python: str) -> None:
-        def told(facts: Env) -> None:
-            self._probing.pop(python, None)
-            if facts.get("torch"):
-                self.envs.envs.append((python, facts))
-            elif why := facts.get("torch_error"):
-                failed(user_error("torch-broken", {"python": python, "why": str(why)}))
-                return
-            self._probe()
+        one.ticket = self._ask(one, protocol.SUGGEST, params, judged)
+
+    def _plan(self, one: Looked) -> None:
+        one.planned, one.plan = self._wanted(one.place), None
+        params: PlanPurgeParams = {
+            "place": one.place, "select": self.select(one.place), "in_use": self.in_use,
+            "rows": False,
+        }  # fmt: skip
+
+        def planned(one: Looked, plan: PlanPurgeResult) -> None:
+            one.plan = plan
+
+        one.ticket = self._ask(one, protocol.PLAN_PURGE, params, planned)
+
+    def _ask(
+        self, one: Looked, op: str, params: Mapping[str, object],
+        then: Callable[[Looked, Any], None], progress: Callable[..., None] | None = None,
+    ) -> int:  # fmt: skip
+        def answered(result: Any) -> None:
+            one.ticket = None
+            then(one, result)
+            self._go_on()
 
         def failed(error: UserError) -> None:
-            self._probing.pop(python, None)
-            self._not_asked(python, error)
-            self._probe()
+            self._engines.forget(one.engine)
+            one.ticket, one.engine, one.error = None, None, error
+            self._go_on()
 
-        def late() -> None:
-            # Whoever looks again asks again.
-            if self._probing.get(python) == ticket:
-                self._engines.forget(ticket)
-                stuck = {"python": python, "seconds": round(probes.LIMIT)}
-                failed(user_error("probe-stuck", stuck))
-
-        listener = Listener(result=told, failed=failed)
-        ticket = self._engines.ask(protocol.PROBE, {}, listener, python=python)
-        self._probing[python] = ticket
-        QTimer.singleShot(round(probes.LIMIT * 1000), self, late)
-
-    def _judge(self) -> None:
-        """Once all is known, ask what none of the environments can use."""
-        waits = self.total is None or self._waiting or self._probing
-        names = tuple(python for python, _ in self.envs.envs)
-        if self.result is None or waits or self.envs.refusal() or names == self._judged:
-            return
-        for python, facts in self.envs.envs:
-            params = {"python": python, "env": facts}
-            self._further(protocol.KNOW, params, Listener(failed=self._failed))
-        self._judged = names
-        self._judging = self._count()
-
-    def _count(self) -> int:
-        params: SuggestParams = {"place": self.place, "older": self.older, "keep": self.keep}
-        if self.result is not None:
-            params["look"] = self.result["look"]
-        if self._judged:
-            params["envs"] = list(self._judged)
-        listener = Listener(result=self._counted, failed=self._failed)
-        return self._further(protocol.SUGGEST, params, listener)
-
-    def _further(self, op: str, params: Mapping[str, object], listener: Listener) -> int:
-        ticket = self._engines.ask(op, params, listener, keep=True, engine_of=self.engine)
-        self._tickets.append(ticket)
-        return ticket
-
-    def _recount(self) -> None:
-        if self.result is None or self.engine is None:
-            if self.error is None:
-                self._rest.start()  # it is not known yet
-            return
-        if self._recounting is not None:
-            self._engines.leave(self._recounting, cancel=False)
-        self._recounting = self._count()
-
-    def _counted(self, result: SuggestResult) -> None:
-        self.result = result
-        if not self._judged or "stale" in result["reasons"]:
-            self._judging = None
-        self.changed.emit()
+        listener = Listener(result=answered, failed=failed, progress=progress)
+        return self._engines.ask(op, params, listener, keep=True, engine_of=one.engine)

@@ -4,7 +4,7 @@ Nothing here waits: a thread looks for interpreters, processes ask each for a li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -15,6 +15,7 @@ from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QToolButton
 
 from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
@@ -86,7 +87,10 @@ class Environment:
         """Why it is not known what it can use, where that counts; None while it is asked."""
         if self.state is State.FOUND:
             return interpreters.not_started(self.python) if self.counts else None
-        return self.error
+        why = str((self.facts or {}).get("torch_error") or "")
+        return (
+            user_error("torch-broken", {"python": self.python, "why": why}) if why else self.error
+        )
 
     @property
     def torch(self) -> str:
@@ -110,6 +114,8 @@ class Environments(QObject):
         self.every: list[Environment] = []
         #: Whether they were looked for at all.
         self.found = self._finding = False
+        #: Why some of those that the user added may be missing.
+        self._problem: UserError | None = None
 
     @property
     def off(self) -> bool:
@@ -183,8 +189,9 @@ class Environments(QObject):
             self._engines.forget(one.ticket)
             one.ticket = None
         self.found = True
-        if told["problem"] is not None:
-            self.failed.emit(told["problem"])
+        if (problem := told["problem"]) is not None:
+            self.failed.emit(problem)
+        self._problem = problem
         self.changed.emit()
         self._ask_chosen()
 
@@ -195,9 +202,22 @@ class Environments(QObject):
     def ask_all(self) -> None:
         """Ask some that have said nothing; to be called again when something has ``changed``."""
         for one in self.every:
-            asking = sum(other.state is State.ASKING for other in self.every)
-            if one.state is State.UNASKED and asking < _AT_ONCE:
+            if one.state is State.UNASKED and self.asking < _AT_ONCE:
                 self.ask(one)
+
+    @property
+    def asking(self) -> int:
+        """How many are being asked."""
+        return sum(one.state is State.ASKING for one in self.every)
+
+    def everywhere(self, without: Collection[str] = ()) -> Everywhere:
+        """The environments that count; without: interpreters that do not where they cannot be
+        asked.
+        """
+        known = [(one.python, one.facts) for one in self.every if one.facts and one.torch]
+        wrong = [(one.python, one.unasked) for one in self.every if one.counts and not one.torch]
+        failed = [(python, why) for python, why in wrong if why and python not in without]
+        return Everywhere(known, [*failed, *([("", self._problem)] if self._problem else [])])
 
     def ask(self, one: Environment, *, again: bool = False) -> None:
         """Ask what it is, ``again`` whatever is kept; one that may not start stays as it is."""

@@ -13,7 +13,6 @@ from PySide6.QtCore import QObject, Signal
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
-from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.words.findingwords import said
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
@@ -388,14 +387,12 @@ class Mender(QObject):
 
     def _everywhere(self, plan: Plan, then: Callable[[], None]) -> None:
         """What another environment needs stays."""
-        every = self._environments.every
-        envs = [(one.python, one.facts) for one in every if one.facts and one.torch]
-        failed = [(one.python, why) for one in every if (why := one.unasked) is not None]
-        plan.error = Everywhere(envs, failed).refusal()
+        found = self._environments.everywhere()
+        plan.error = found.refusal()
         if plan.error is not None:
             then()
         else:
-            self._ask(plan, envs, then)
+            self._ask(plan, found.envs, then)
 
     def _ask(self, plan: Plan, envs: Sequence[tuple[str, Env]], then: Callable[[], None]) -> None:
         know: list[KnowParams] = [{"python": python, "env": facts} for python, facts in envs]

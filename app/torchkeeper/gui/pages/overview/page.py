@@ -66,8 +66,9 @@ class OverviewPage(Page):
 
     #: The entries of a place are to be shown, of those only what a filter lets through.
     filtered = Signal(object, str)
-    #: A place is to be cleaned up; its trash is to be emptied, in which there is so much.
-    cleaning = Signal(object)
+    #: What is dead for some reasons is to be cleaned up, in a place or (None) all; the trash of a
+    #: place is to be emptied, in which there is so much.
+    cleaning = Signal(list, object)
     emptying = Signal(object, object)
 
     def __init__(self, context: Context, discovery: Discovery) -> None:

@@ -340,12 +340,14 @@ class ReasonCard(QtWidgets.QFrame):
 
 
 class Reclaiming(QWidget):
-    """All of the cards. ``clean`` and ``empty`` get a place; of several one is chosen first."""
+    """All of the cards. clean: gets reasons, and the place that is shown, if one is; empty: a
+    place, which is chosen first of several.
+    """
 
     def __init__(
         self,
         titles: Callable[[str], str],
-        clean: Callable[[str], object],
+        clean: Callable[[list[str], str | None], object],
         empty: Callable[[str, Sized], object],
     ) -> None:
         super().__init__()
@@ -379,8 +381,11 @@ class Reclaiming(QWidget):
             looked = reason == "trash" and found is not None and bool(found.places)
             none = Reclaim(tally(()), 0) if looked else None
             card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
-        every = found.reclaimable(within).told if found is not None else Reclaim(tally(()), 0).told
-        forms.tell(self.together, dead.together([one.told for one in reasons.values()], every))
+        text = ""
+        if found is not None and "needless" in reasons and reasons["needless"].some:
+            held = say.held_of(found.reclaimable(within).told)
+            text = self.tr("Together {}, with what only these need.").format(held)
+        forms.tell(self.together, text)
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
         """Where something could go for a reason, the most first; where nobody knows, everywhere."""
@@ -391,17 +396,20 @@ class Reclaiming(QWidget):
         found = [(name, one) for name, one in some if one is not None and one.some]
         if not found and reason == "stale" and not any(one is not None for _, one in some):
             told = self._found.places
-            found = [
-                (name, Reclaim(told[name].counts, told[name].bytes, on_disk=False))
-                for name in names
-                if name in told and not told[name].failed and told[name].entries
-            ]
+            none = Reclaim(tally(()), 0)
+            able = (x for x in names if x in told and not told[x].failed and told[x].entries)
+            found = [(name, none) for name in able]
         return sorted(found, key=lambda one: -one[1].bytes)
 
     def _go(self, card: ReasonCard) -> None:
+        if card.reason != "trash":
+            # What has several reasons is counted for the first: so that counts here, too.
+            reasons = list(self.cards)
+            self._clean(reasons[: reasons.index(card.reason) + 1], self._within)
+            return
         places = self._places(card.reason)
         if len(places) == 1:
-            self._begin(card.reason, *places[0])
+            self._empty(places[0][0], places[0][1].told)
             return
         menu = QMenu(card)
         menu.setToolTipsVisible(True)
@@ -410,14 +418,8 @@ class Reclaiming(QWidget):
             text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(found.told)))
             action = menu.addAction(theme.icon("clean"), text)
             action.setToolTip(tip(printable(name, 400)))
-            action.triggered.connect(partial(self._begin, card.reason, name, found))
+            action.triggered.connect(lambda _=False, x=name, of=found.told: self._empty(x, of))
         menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
-
-    def _begin(self, reason: str, place: str, found: Reclaim, _: bool = False) -> None:
-        if reason == "trash":
-            self._empty(place, found.told)
-        else:
-            self._clean(place)
 
 
 class Looking(QObject):
