@@ -19,8 +19,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 438,
-    "lines": 104_790,
-    "lines of code": 76_890,
+    "lines": 104_980,
+    "lines of code": 77_020,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
