@@ -176,8 +176,8 @@ STATES = {
     "warm-profile": "warm-profile warm-profile-wrong",
     "purge": "purge purge-at-once purge-confirm purge-waiting purge-failed purge-nothing "
     "purge-in-use purge-all-in-use purge-insisted",
-    "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking "
-    "clean-read-only clean-nothing",
+    "clean": "clean clean-preview clean-asking clean-sick clean-failed clean-looking clean-nothing",
+    "clean-all": "clean-all clean-all-at-once clean-all-sure",
     "clean-server": "clean-server",
     "doctor": "doctor doctor-trying doctor-looking doctor-fix doctor-fix-all doctor-fix-nothing "
     "doctor-mended doctor-failed doctor-cancelled doctor-no-torch doctor-nothing doctor-since",

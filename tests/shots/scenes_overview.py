@@ -41,7 +41,7 @@ def _overview(stage: Stage) -> None:
     stage.take("overview", window)
     page.show_button.click()
     _popup(stage, "menu-of-shown")
-    page.reclaiming.cards["broken"].go.click()
+    page.reclaiming.cards["trash"].go.click()
     _popup(stage, "menu-of-reclaimed")
     _summed(window, page)
     page.map.chosen.emit([(samples.PLACE,)])

@@ -54,7 +54,7 @@ class _Lines(QTreeWidget):
         self.setAccessibleName(self.tr("What goes"))
         self.setHeaderLabels([self.tr("What goes"), self.tr("How much"), self.tr("Frees")])
         self.setUniformRowHeights(True)
-        lists.columns(self, (0, 210, 130), _WHAT)
+        lists.columns(self, (0, 200, 160), _WHAT)
         lists.right(self, (_SIZE,))
         texts = {
             **{reason: ideas.of(reason).text for reason in SAFE},
@@ -232,8 +232,8 @@ class CleanDialog(Dialog):
         self.found.changed.connect(self._say)
         for place in (place.path for place in places if place.read_only):
             self._leave_out(place, user_error("place-protected", {"place": place}))
-        self._take_limits()
-        self.found.begin()
+        self._changed()
+        self.found.go_on()
         self.lines.setCurrentItem(self.lines.heads["stale"])
         self.lines.setFocus()
 
@@ -257,17 +257,13 @@ class CleanDialog(Dialog):
         self.budget.valueChanged.connect(self._changed)
         self.unit.currentIndexChanged.connect(self._changed)
 
-    def _take_limits(self) -> None:
-        _, unit = _UNITS[self.unit.currentIndex()]
-        self.found.older = self.days.value() * dead.DAY
-        self.found.keep = self.budget.value() * unit
-        self.found.in_use = self.in_use.isChecked()
-
     def _changed(self) -> None:
         self._settings.setValue(_DAYS, self.days.value())
         self._settings.setValue(_BUDGET, self.budget.value())
         self._settings.setValue(_UNIT, self.unit.currentIndex())
-        self._take_limits()
+        self.found.older = self.days.value() * dead.DAY
+        self.found.keep = self.budget.value() * _UNITS[self.unit.currentIndex()][1]
+        self.found.in_use = self.in_use.isChecked()
         self.found.count_soon()
 
     def _count_without(self) -> None:
@@ -287,8 +283,8 @@ class CleanDialog(Dialog):
         found, plans = self.found, self.found.plans
         with QSignalBlocker(self.lines):
             for one in found.looks.values():
-                if why := one.error or one.covered:
-                    self._leave_out(one.place, why)
+                if one.error is not None:
+                    self._leave_out(one.place, one.error)
             self._tell_lines(plans)
             self.lines.tick(found.ticks)
         looking = [one for one in found.looks.values() if one.looking]
@@ -299,7 +295,11 @@ class CleanDialog(Dialog):
             done, total, _ = looking[0].progress
             self.bar.setRange(0, int(total or 0))
             self.bar.setValue(int(done))
-        self.said.setText(self.tr("Asking environments…") if found.asking and not looking else said)
+        elif found.asking:
+            said = self.tr("Asking environments…")
+        elif not self.lines.left.isHidden():
+            said = self.tr("{} What is left out is at the end.").format(said)
+        self.said.setText(said)
         for python, error in [] if found.asking else found.envs.failed[:1]:
             if error is not self.sick.error:
                 self.sick.tell(error, again=bool(python))  # else it is of no interpreter
@@ -338,7 +338,7 @@ class CleanDialog(Dialog):
     ) -> tuple[Sized | None, str]:
         """How much of a place goes for a reason, if that is known, and what is said of it."""
         found, one = self.found, self.found.looks[place]
-        if one.error or one.covered:
+        if one.error is not None:
             return None, self.tr("Left out")
         if reason not in found.ticks[place] and not (reason == "needless" and found.ticks[place]):
             return None, ""
@@ -346,7 +346,7 @@ class CleanDialog(Dialog):
             return None, self.tr("Looking…")
         if reason in found.why_not(place):
             return None, self.tr("Not known")
-        if place not in plans or (reason == "stale" and reason not in found.known(place)):
+        if place not in plans:
             return None, self.tr("Counting…")
         part = plans[place].get("because", {}).get(reason)
         return part, say.held(part) if part is not None else self.tr("Nothing")
@@ -355,25 +355,20 @@ class CleanDialog(Dialog):
         some = {place: plan for place, plan in plans.items() if plan["files"]}
         total, waiting = added([dead.going(plan) for plan in some.values()]), self.found.waiting
         held = say.held(total)
-        if waiting:
-            self.total.setText(self.tr("Counting…"))
-        elif some:
+        said = self.tr("Counting…") if waiting else self.tr("Nothing goes")
+        if some and not waiting:
             where = say.count(len(some), "place", "places")
-            self.total.setText(
-                self.tr("Frees {}: {} in {}").format(say.measured(total), held, where)
-            )
-        else:
-            self.total.setText(self.tr("Nothing goes"))
+            said = self.tr("Frees {}: {} in {}").format(say.measured(total), held, where)
+        self.total.setText(said)
         self.about.setText(" ".join(self._notes(plans)))
         self.in_use.setEnabled(
             self.in_use.isChecked() or any(x["in_use"]["left"] for x in plans.values())
         )
-        trashed = any(scheme_of(place).has_trash for place in some)
-        for_good = bool(some) and (self.at_once.isChecked() or not trashed)
+        asks = len(self._for_good(some))
+        for_good = bool(some) and asks == len(some)
         forms.weigh(self.go, danger=for_good)
-        asks = bool(self._for_good(some))
-        verb = self.tr("Remove at once…") if for_good else self.tr("Move to trash")
-        self.go.setText(verb if for_good or not asks else self.tr("Move to trash…"))
+        verb = self.tr("Move to trash…") if asks else self.tr("Move to trash")
+        self.go.setText(self.tr("Remove at once…") if for_good else verb)
         self.go.setAccessibleName(self.go.text().rstrip("…"))
         (self.cancel if for_good else self.go).setDefault(True)
         self.go.setEnabled(bool(some) and not waiting)
@@ -382,9 +377,9 @@ class CleanDialog(Dialog):
         if left := sum(plan["in_use"]["left"] for plan in plans.values()):
             kept = say.count(left, "entry", "entries")
             yield self.tr("{} in use stay.").format(kept)
-        if not self.at_once.isChecked():
-            yield self.tr("You can undo this. The space is free again when the trash is emptied.")
         servers = [place for place in plans if not scheme_of(place).has_trash]
+        if not self.at_once.isChecked() and len(servers) < len(plans):
+            yield self.tr("You can undo this. The space is free again when the trash is emptied.")
         if servers or self.at_once.isChecked():
             yield self.tr("What is removed at once, or from a server, cannot be put back.")
         if any(scheme_of(place).shared for place in servers):

@@ -109,14 +109,11 @@ class PurgeDialog(Dialog):
             self.table.setColumnHidden(MTIME, True)
             # It has no trash, and nobody sees which processes use it.
             self.at_once.setChecked(True)
-        deciding = (self.at_once, self.hint) if self._has_trash else (self.hint,)
-        self._parts: tuple[QWidget, ...] = (self.table, *deciding)
+            self.at_once.hide()
         if engine_of is not None:
-            self._parts = (self.table,)
+            for widget in (self.at_once, self.hint, self.go):
+                widget.hide()
             self.cancel.setText(self.tr("Close"))
-        self.at_once.setVisible(self.at_once in self._parts)
-        self.hint.setVisible(self.hint in self._parts)
-        self.go.setVisible(engine_of is None)
         self._say()
         self._ask()
 
@@ -196,8 +193,8 @@ class PurgeDialog(Dialog):
         if shown == self._plan_shown:
             return
         self._plan_shown = shown
-        for widget in self._parts:
-            widget.setVisible(shown)
+        for widget in (self.table, self.at_once, self.hint):
+            widget.setVisible(shown and not (widget is self.at_once and not self._has_trash))
         self.body.setStretchFactor(self.table, int(shown))
         if shown:
             self.resize(self.width(), self._height)

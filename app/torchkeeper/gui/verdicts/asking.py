@@ -119,14 +119,16 @@ class Judging(QObject):
 
 #: Interpreters that are asked at once, each imports its torch; and places that are looked at.
 _AT_ONCE = 2
+#: Reasons that only environments can tell.
+_JUDGED = frozenset({"stale", "broken"})
 #: Milliseconds until a number that is being changed is counted with.
 _REST_MS = 250
 
 
 @dataclass
 class Looked:
-    """What is known of a place. covered: why it is counted with another. planned: how it was
-    asked for the plan, which may not have come yet.
+    """What is known of a place. error: why it is left out. planned: how it was asked for the plan,
+    which may not have come yet.
     """
 
     place: str
@@ -134,7 +136,6 @@ class Looked:
     engine: int | None = None
     result: SuggestResult | None = None
     error: UserError | None = None
-    covered: UserError | None = None
     #: How far the looking is: done, of how many, in what.
     progress: tuple[float, float | None, str] = (0, None, "")
     judged: tuple[str, ...] = ()
@@ -165,23 +166,19 @@ class Suggestions(QObject):
         self.without = set(without)
         #: Interpreters that are asked anew, once it is known which there are.
         self._to_ask: list[Environment] | None = None
-        environments.changed.connect(self._go_on)
+        environments.changed.connect(self.go_on)
         #: What lies in another comes after it, and is not read twice: to read is to use.
         self.looks = {place: Looked(place) for place in sorted(places, key=len)}
         #: For which reasons something of each place is to go.
         self.ticks: dict[str, set[str]] = {place: set() for place in self.looks}
         self.older, self.keep, self.in_use = 0.0, 0, False
-        self._rest = once(self, self._go_on, _REST_MS)
-
-    def begin(self) -> None:
-        """Find out what there is."""
-        self._environments.find()
-        self._go_on()
+        self._rest = once(self, self.go_on, _REST_MS)
+        environments.find()
 
     def close(self, but: Collection[str] = ()) -> None:
         """Ask no more, and let go of the engines, ``but`` those of some places."""
         self._rest.stop()
-        self._environments.changed.disconnect(self._go_on)
+        self._environments.changed.disconnect(self.go_on)
         for one in self.looks.values():
             for ticket in (one.ticket, one.engine) if one.place not in but else ():
                 self._engines.forget(ticket)
@@ -209,7 +206,7 @@ class Suggestions(QObject):
     def count_without(self, python: str) -> None:
         """Have an interpreter not count as long as it cannot be asked."""
         self.without.add(python)
-        self._go_on()
+        self.go_on()
 
     def count_soon(self) -> None:
         """Something else is ticked, or wanted: have it counted."""
@@ -226,14 +223,13 @@ class Suggestions(QObject):
         return why
 
     def known(self, place: str) -> list[str]:
-        """The reasons that are ticked and can be counted by now."""
-        not_yet = set(self.why_not(place)) | ({"stale"} if self._unjudged(place) else set())
-        return sorted(self.ticks[place] - not_yet)
+        """The reasons that are ticked, of which anybody can say what goes."""
+        return sorted(self.ticks[place] - self.why_not(place).keys())
 
     def plan_anew(self, place: str) -> None:
         """An engine keeps few plans, and was asked for others meanwhile."""
         self.looks[place].planned = ()
-        self._go_on()
+        self.go_on()
 
     def select(self, place: str) -> Select:
         """The selection of what goes of a place, exactly as it was found."""
@@ -259,37 +255,30 @@ class Suggestions(QObject):
     def waiting(self) -> bool:
         """Whether something is ticked of which nobody knows yet what goes."""
         plans = self.plans
-        return any(
-            self.ticks[one.place] and one.place not in plans
-            for one in self.looks.values()
-            if not (one.error or one.covered)
-        ) or any(self.ticks[place] and self._unjudged(place) for place in plans)
-
-    def _unjudged(self, place: str) -> bool:
-        """Whether it is still to be said what is stale there, and what lacks what it needs."""
-        names = tuple(python for python, _ in self.envs.envs)
-        one = self.looks[place]
-        refused = self.refusal() is not None
-        return bool(self.ticks[place] & {"stale", "broken"}) and not refused and (
-            self.asking or one.judged != names
-        )  # fmt: skip
+        every = (one.place for one in self.looks.values() if one.error is None)
+        return any(self.ticks[place] and place not in plans for place in every)
 
     def _wanted(self, place: str) -> tuple[object, ...]:
         return self.looks[place].judged, *self.known(place), self.older, self.keep, self.in_use
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Ask what is still to be asked."""
         if self._to_ask is None and self._environments.found:
             self._to_ask = [one for one in self._environments.every if one.starts]
         while self._to_ask and self._environments.asking < _AT_ONCE:
             self._environments.ask(self._to_ask.pop(0))
+        refused = self.refusal() is not None
+        names = tuple(python for python, _ in self.envs.envs) if not self.asking else None
         for one in self.looks.values():
-            if one.error or one.covered or one.ticket is not None or not self.ticks[one.place]:
+            if one.error or one.ticket is not None or not self.ticks[one.place]:
                 continue
             if one.engine is None:
                 if sum(other.looking for other in self.looks.values()) < _AT_ONCE:
                     self._look(one)
-            elif not self.asking and self._unjudged(one.place):
-                self._judge(one)
+            elif self.ticks[one.place] & _JUDGED and one.judged != names and not refused:
+                # It is still to be said what is stale there, and what lacks what it needs.
+                if not self.asking:
+                    self._judge(one)
             elif one.planned != self._wanted(one.place):
                 self._plan(one)
         self.changed.emit()
@@ -310,7 +299,7 @@ class Suggestions(QObject):
             for ticket in (other.ticket, other.engine):
                 self._engines.forget(ticket)
             about = {"place": place, "other": one.place}
-            self.looks[place] = Looked(place, covered=user_error(code, about))
+            self.looks[place] = Looked(place, error=user_error(code, about))
 
     def _judge(self, one: Looked) -> None:
         envs, result = self.envs.envs, one.result
@@ -345,12 +334,12 @@ class Suggestions(QObject):
         def answered(result: Any) -> None:
             one.ticket = None
             then(one, result)
-            self._go_on()
+            self.go_on()
 
         def failed(error: UserError) -> None:
             self._engines.forget(one.engine)
             one.ticket, one.engine, one.error = None, None, error
-            self._go_on()
+            self.go_on()
 
         listener = Listener(result=answered, failed=failed, progress=progress)
         return self._engines.ask(op, params, listener, keep=True, engine_of=one.engine)

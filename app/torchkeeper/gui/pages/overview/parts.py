@@ -321,7 +321,6 @@ class ReasonCard(QtWidgets.QFrame):
 
     def tell(self, found: Reclaim | None, places: int, waiting: str) -> None:
         """How much there is; None where that is not known, ``waiting``: why not."""
-        # Who looks finds out what is not known.
         size, text, able = "", waiting, places > 0
         if found is not None and found.why is not None:
             text = found.why.what
@@ -380,7 +379,9 @@ class Reclaiming(QWidget):
             # Before the first place is looked at, nobody knows what is in the trash either.
             looked = reason == "trash" and found is not None and bool(found.places)
             none = Reclaim(tally(()), 0) if looked else None
-            card.tell(reasons.get(reason, none), len(self._places(reason)), waiting)
+            # Who looks finds out what is not known.
+            where = self._places(reason) if reason in reasons or found is None else found.places
+            card.tell(reasons.get(reason, none), len(where), waiting)
         text = ""
         if found is not None and "needless" in reasons and reasons["needless"].some:
             held = say.held_of(found.reclaimable(within).told)
@@ -388,17 +389,11 @@ class Reclaiming(QWidget):
         forms.tell(self.together, text)
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
-        """Where something could go for a reason, the most first; where nobody knows, everywhere."""
-        if self._found is None:
-            return []
-        names = [self._within] if self._within is not None else list(self._found.places)
-        some = [(name, self._found.reclaim(name).get(reason)) for name in names]
+        """Where something could go for a reason, the most first."""
+        every = self._found.places if self._found is not None else {}
+        names = [self._within] if self._within is not None else list(every)
+        some = [(x, self._found.reclaim(x).get(reason)) for x in names if self._found is not None]
         found = [(name, one) for name, one in some if one is not None and one.some]
-        if not found and reason == "stale" and not any(one is not None for _, one in some):
-            told = self._found.places
-            none = Reclaim(tally(()), 0)
-            able = (x for x in names if x in told and not told[x].failed and told[x].entries)
-            found = [(name, none) for name in able]
         return sorted(found, key=lambda one: -one[1].bytes)
 
     def _go(self, card: ReasonCard) -> None:
