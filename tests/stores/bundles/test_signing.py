@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import random
@@ -149,6 +150,24 @@ def parts(bundle: Path) -> dict[str, range]:
     found = {one.filename: range(one.header_offset, end)
              for one, end in zip(infos, ends, strict=True)}  # fmt: skip
     return {**found, "": range(start, bundle.stat().st_size)}
+
+
+@pytest.mark.parametrize("held", [1 << 20, 0], ids=["in memory", "on the disk"])
+def test_what_is_checked_of_a_manifest_is_what_is_read(
+    signed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    """Also where somebody writes into the bundle after its sha256 was taken."""
+    monkeypatch.setattr(exact, "_IN_MEMORY", held)
+    changed = tmp_path / "changed.torchcache"
+    changed.write_bytes(signed.read_bytes())
+    with zipfile.ZipFile(signed) as archive:
+        listed = archive.read(manifest.NAME)
+    with changed.open("r+b") as stream, contextlib.closing(exact.Opened(stream)) as opened:
+        stream.seek(signed.read_bytes().index(listed))
+        stream.write(listed.replace(b"0", b"1"))
+        stream.flush()
+        assert opened.manifest.read() == listed
+        assert opened.sha256 == hashlib.sha256(listed).hexdigest()
 
 
 @pytest.mark.slow

@@ -213,6 +213,7 @@ class CleanDialog(Dialog):
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
         ideas.explain(self.at_once, "trash")
         self.shows = forms.button(self.tr("Show entries…"), self._preview, enter=False)
+        self.shows.setToolTip(tip(self.tr("Of the place whose line is chosen")))
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
         boxes = forms.row(self.in_use, self.at_once, forms.REST, gap=24)

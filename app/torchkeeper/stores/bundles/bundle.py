@@ -6,6 +6,7 @@ sizes and digests are compared with the manifest, and nothing is unpacked before
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -169,7 +170,10 @@ class Bundle(Store):
         return cast(BinaryIO, parts.Slice(self._file, start, file.size))
 
     def _take_bundle(self, report: Report) -> None:
-        opened = parts.Opened(self._file)
+        with contextlib.closing(parts.Opened(self._file)) as opened:
+            self._take(opened, report)
+
+    def _take(self, opened: parts.Opened, report: Report) -> None:
         self.signed, self._end = opened.signed, opened.directory.start
         self.manifest_sha256 = opened.sha256
         said = manifest.begin(opened.manifest)

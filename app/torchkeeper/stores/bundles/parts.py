@@ -9,6 +9,7 @@ import hashlib
 import io
 import os
 import struct
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from torchkeeper.artifacts.builds import Build, Native, origin_from
 from torchkeeper.artifacts.code import MAX_OBJECT, instruction_sets, key_of
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.bundles.members import END, ENTRY, WIDE, Directory, Finder, Inflated, Member
 from torchkeeper.stores.items import CHUNK, MARK, File, Item, Raw, Source, digest_of
 from torchkeeper.stores.pouring import Progress, Take
@@ -168,6 +170,8 @@ class Slice(Raw):
 OUR_OWN = frozenset({manifest.NAME, manifest.SIGNATURE, manifest.MEGA_CACHE})
 
 
+#: Bytes of a manifest up to which its copy is held in memory.
+_IN_MEMORY = 1 << 20
 #: Characters of a name that one of ours may have.
 _MAX_NAME = 2048
 #: Of a member in front of its bytes: a magic number, flags, and the lengths of two texts after it.
@@ -177,8 +181,9 @@ _LOCAL_HEADER = struct.Struct("<4s2xH18xHH")
 class Opened:
     """A bundle with a manifest, open for reading.
 
-    own: those of its members that are OUR_OWN; size: bytes of all; manifest, sha256: what says what
-    is in it. Raises Problem("bundle-damaged", why=…) when made, and as ``Directory.checked``.
+    own: those of its members that are OUR_OWN; size: bytes of all; manifest, sha256: a copy of what
+    says what is in it; ``close`` lets go of it. Raises Problem("bundle-damaged", why=…) when made,
+    and as ``Directory.checked``.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -203,22 +208,36 @@ class Opened:
     def signed(self) -> bool:
         return manifest.SIGNATURE in self.own
 
+    def close(self) -> None:
+        self.manifest.close()
+
     def read(self, one: Member) -> tuple[BinaryIO, str]:
-        """All of a member that is not too large, and its sha256."""
-        name, found, crc, size = one.name, hashlib.sha256(), 0, 0
+        """A copy of a member that is not too large, and its sha256: whoever writes to the bundle
+        meanwhile changes nothing of what is read, and checked, and handed to ssh-keygen.
+        """
+        name, found, crc = one.name, hashlib.sha256(), 0
         header = os.pread(self.stream.fileno(), header_of(name), one.offset)
         part = Slice(self.stream, start_of(header, name, one.offset), one.packed)
-        try:
-            stream = part if one.as_it_is else BytesIO(inflated(part).read(one.size + 1))
-            while data := stream.read(CHUNK):
-                found.update(data)
-                crc, size = zlib.crc32(data, crc), size + len(data)
-        except OSError as e:
-            raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
-        if (crc, size) != (one.crc, one.size):
-            raise Problem("bundle-damaged", why=f"{name} cannot be read (it is damaged)")
-        stream.seek(0)
-        return cast(BinaryIO, stream), found.hexdigest()
+        stream = part if one.as_it_is else inflated(part)
+        with contextlib.ExitStack() as ends:
+            try:
+                held = BytesIO() if one.size <= _IN_MEMORY else tempfile.TemporaryFile()  # noqa: SIM115
+                copy = cast(BinaryIO, ends.enter_context(held))
+                while (data := stream.read(CHUNK)) and copy.tell() <= one.size:
+                    found.update(data)
+                    crc = zlib.crc32(data, crc)
+                    copy.write(data)
+                size = copy.tell()
+                copy.seek(0)
+            except OSError as e:
+                if no_room(e):
+                    where = tempfile.gettempdir()
+                    raise Problem("place-unwritable", place=where, why=e.strerror) from e
+                raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
+            if (crc, size) != (one.crc, one.size):
+                raise Problem("bundle-damaged", why=f"{name} cannot be read (it is damaged)")
+            ends.pop_all()
+        return copy, found.hexdigest()
 
 
 def inflated(part: Slice) -> BinaryIO:

@@ -160,19 +160,20 @@ def _opened(path: str) -> Iterator[parts.Opened | None]:
             return
         if head[:2] != b"PK":
             raise Problem("not-a-bundle", file=path)
-        try:
-            opened = parts.Opened(stream)
-            for one in opened.directory:
-                # One that no manifest has to be read for: where it was that of a signature,
-                # nobody is to hear that there is none.
-                name = one.name
-                ours = name in parts.OUR_OWN or name.startswith(manifest.FILES)
-                if not ours and not (name.endswith("/") and not one.size):
-                    raise Problem("bundle-more", part=name[:200])
-        except Problem as problem:
-            problem.params.setdefault("file", path)
-            raise
-        yield opened
+        with contextlib.ExitStack() as ends:
+            try:
+                opened = ends.enter_context(contextlib.closing(parts.Opened(stream)))
+                for one in opened.directory:
+                    # One that no manifest has to be read for: where it was that of a signature,
+                    # nobody is to hear that there is none.
+                    name = one.name
+                    ours = name in parts.OUR_OWN or name.startswith(manifest.FILES)
+                    if not ours and not (name.endswith("/") and not one.size):
+                        raise Problem("bundle-more", part=name[:200])
+            except Problem as problem:
+                problem.params.setdefault("file", path)
+                raise
+            yield opened
 
 
 def _write_manifest(opened: parts.Opened, path: str) -> None:

@@ -199,8 +199,10 @@ class Arriving:
         self._touched.add(os.path.dirname(path))
 
     def _rename_folder(self, temporary: str, plan: Plan) -> bool:
-        with contextlib.suppress(FileNotFoundError):  # one that is there is empty, and gives way
-            os.chmod(temporary, stat.S_IMODE(os.lstat(plan.whole).st_mode))
+        with contextlib.suppress(FileNotFoundError):
+            there = os.lstat(plan.whole).st_mode
+            if stat.S_ISDIR(there):  # it gives way where it is empty
+                os.chmod(temporary, stat.S_IMODE(there))
         try:
             os.rename(temporary, plan.whole)
         except OSError:
