@@ -92,6 +92,7 @@ def env_of(container: dict[str, Any]) -> dict[str, str]:
     return {one["name"]: one["value"] for one in container["env"]}
 
 
+@pytest.mark.slow
 def test_an_init_container_takes_what_is_signed_and_nothing_else(
     tk: Tk, stage: Stage, kept_291: Path, tmp_path: Path
 ) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.pace import LONG
-from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.terminals import on_terminal
 
@@ -104,7 +103,8 @@ def test_nothing_stays_of_an_import_that_is_killed(tmp_path: Path, temporary: Pa
     assert not list(temporary.iterdir())
 
 
-@sampled("size", [-1, 0, 1, 1000], most=1)
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [-1, 0, 1, 1000])
 def test_a_stream_that_is_cut_short_brings_nothing(
     tk: Tk, kept_291: Path, tmp_path: Path, temporary: Path, size: int
 ) -> None:

@@ -80,6 +80,7 @@ def test_with_torch(probed: dict[str, Any]) -> None:
     assert facts["devices"][-1]["type"] == "cpu"
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_no_factor_is_asked_of_a_torch_that_does_not_know_it(torch: Torch) -> None:
     """Older ones are not called with ``get_decomp_fn``: no key of theirs has it."""
