@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,8 @@ MODULE = "tripwire_module"
 #: How a process ends in which a tripwire fires.
 FIRED = 66
 
+#: Opened for writing, the folder itself is a file without a name, gone once it is closed.
+_TEMPORARY = tempfile.gettempdir()
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: Events with paths that are written to, and which of their arguments those are.
 _CHANGES = {
@@ -145,7 +148,7 @@ class Arena:
         if not isinstance(path, (str, bytes)):
             return True  # a descriptor, which was opened before
         text = os.fsdecode(path)
-        if text == os.devnull:
+        if text in (os.devnull, _TEMPORARY, f"{_TEMPORARY}/nameless"):
             return True
         # As the system would go there: links in what leads to it are followed.
         folder = os.readlink(f"/proc/self/fd/{below}") if below >= 0 else os.getcwd()
