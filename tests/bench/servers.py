@@ -66,7 +66,8 @@ def copies(scratch: Path, source: Path, what: str, times: int = 5) -> list[Figur
     machine; the time is the sum of the medians, the memory that of the largest process.
     """
     env = measure.environment(scratch)
-    bundle, tarred = scratch / "b.torchcache", scratch / "b.tar"
+    # Names that no other bench has: what one leaves is there while the next one runs.
+    bundle, tarred = scratch / "copied.torchcache", scratch / "copied.tar"
     out, untarred = scratch / "out", scratch / "untarred"
     copy = [sys.executable, "-m", "torchkeeper", "copy"]
     commands = {

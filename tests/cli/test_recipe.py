@@ -40,7 +40,7 @@ def test_every_example_is_a_recipe_that_finds_its_files(tk: Tk, tmp_path: Path) 
     assert (alone.code, alone.result) == (1, {"cells": 1, "problems": 1})
     listed = tk("recipe", "show", tmp_path / "triton.toml").out
     assert "add, hip:gfx942  triton  hip:gfx942" in listed
-    assert listed.endswith("2 cells.\n")
+    assert listed.endswith("2 variants.\n")
 
 
 def test_what_is_there_is_not_replaced_unless_asked(tk: Tk, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_cache_goes_on_to_a_bundle_and_a_server(
     assert failed.code == 1
     assert "kernels has no sub." in failed.err
     assert "Nothing was exported" in failed.err
-    assert "0 of 2 cells warm, 2 failed" in failed.out
+    assert "0 of 2 variants warm, 2 failed" in failed.out
     assert not bundle.exists()
     kernels.write_text(good)
     with serving(tmp_path / "redis") as server:

@@ -42,7 +42,7 @@ def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> 
     tell(heard, rows, [row for row in rows if row["state"] == "failed"])
     said = capsys.readouterr()
     assert said.out.splitlines() == [
-        "CELL        STATE   GRAPHS  HITS  MISSES  SECONDS  DEVICE",
+        "VARIANT     STATE   GRAPHS  HITS  MISSES  SECONDS  DEVICE",
         "f, batch 0  done         1     1       0    2.5 s  cpu",
         "f, batch 1  failed       -     -       -    1.0 s  -",
     ]

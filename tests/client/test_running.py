@@ -14,7 +14,7 @@ from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Board, Running
 
 JOB = Running("20261122-100000-aaaa", "warm", "Warm it", "/cache", "running", 1000.0, 0.5,
-              "3 of 6 cells", 4711, True)  # fmt: skip
+              "3 of 6 variants", 4711, True)  # fmt: skip
 
 #: Tells of a job, and waits until it is ended.
 TELLS = """

@@ -77,7 +77,7 @@ def test_what_is_told_of_cells_is_known() -> None:
     assert (done.count, done.hits, done.misses) == (2, 0, 2)
     assert done.phases[NAMES.index("build")] > done.phases[NAMES.index("partition")] > 0
     job = Job(1, "Warm", "warm", cells=cells, state=State.RUNNING)
-    assert cells_text(job) == "9 of 16 cells · 2 failed"
+    assert cells_text(job) == "9 of 16 variants · 2 failed"
     cells.end()
     assert cells.counts["cancelled"] == 7
     assert job.can_go_on is False, "it is still to end"
@@ -435,8 +435,8 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
                   "kinds": {"fxgraph": 16, "triton": 2}, "locks": 28,
                   "bypasses": 0, "things": {"graphs": 22}}  # fmt: skip
     said = outcome(job)
-    assert (said.icon, said.title) == ("warning", "Warmed, but 2 cells are not")
-    assert said.lines[0] == "14 of 16 cells are warm."
+    assert (said.icon, said.title) == ("warning", "Warmed, but 2 variants are not")
+    assert said.lines[0] == "14 of 16 variants are warm."
     added = "18 entries added to /place: FX graph 16, Triton kernel 2."
     assert said.lines[2] == f"{added} Beside them: 28 locks."
     assert said.lines[-1].startswith("Nothing was exported")
@@ -447,7 +447,7 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     job.cells.end()
     said = outcome(job)
     assert said.title == "Nothing is warm"
-    assert said.lines == ["0 of 16 cells are warm.", "Nothing was added to /place."]
+    assert said.lines == ["0 of 16 variants are warm.", "Nothing was added to /place."]
     dialog = ResultPage()
     qtbot.addWidget(dialog)
     dialog.show_job(job, False)

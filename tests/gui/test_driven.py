@@ -73,7 +73,7 @@ def test_the_window_says_that_a_worker_was_killed(place: Killing) -> None:
     warm.kill("worker", choice)
     told = warm.hear("ended")
     assert told["ended"] == "done"
-    assert told["said"].startswith("1 of 3 cells failed · 2 graphs: "), told
+    assert told["said"].startswith("1 of 3 variants failed · 2 graphs: "), told
     # The only cell.
     place.again(warm, cells=1)
     assert warm.hear("begun")["begun"]

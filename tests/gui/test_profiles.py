@@ -222,13 +222,13 @@ def test_nothing_that_was_changed_is_lost_unasked(qtbot: QtBot, open_window: Ope
         keeping.save(Profile(name, {}))
     window = open_window()
     page = shown(qtbot, window)
-    assert page.heading.text() == "Settings"
+    assert page.heading.text() == "Profiles"
     pick(switch(page, AOT), 1)
     page.profiles.list.choose("b")
     pick(switch(page, GRAPHS), 1)
     page.profiles.list.choose("a")
     assert switch(page, AOT).text == "1", "it is still there when one comes back"
-    assert page.heading.text() == "Settings · 2 not saved"
+    assert page.heading.text() == "Profiles · 2 not saved"
     window.show_page("entries")
     window.close()
     assert window.isVisible()

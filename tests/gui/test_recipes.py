@@ -288,7 +288,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     window = open_window()
     file = folder / "small.toml"
     editor = edited(qtbot, window, file)
-    assert editor.makes.title.text() == "It makes 4 cells"
+    assert editor.makes.title.text() == "It makes 4 variants"
     assert editor.makes.cells.item(0).text() == "small, batch 2, default"
     assert editor.state.text() == "Nothing is wrong with it"
     assert not editor.save.isEnabled()
@@ -309,7 +309,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     assert file.read_text() == GOOD.replace("[2, 4", "[2, 4, 0.5")
     assert [x.name for x in folder.iterdir() if x.name.startswith(".")] == []
     editor.text.setPlainText(GOOD.replace("[2, 4]", "[8]"))
-    qtbot.waitUntil(lambda: editor.makes.title.text() == "It makes 2 cells", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: editor.makes.title.text() == "It makes 2 variants", timeout=PATIENCE)
     # Nothing is lost unasked.
     editor.text.document().setModified(True)
     window.close()
@@ -691,7 +691,7 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     recipes.add(str(folder))
     dialog = window.flows.warm([str(folder / "small.toml")])
     qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
-    assert dialog.recipe.said.text() == "4 cells"
+    assert dialog.recipe.said.text() == "4 variants"
     assert dialog.recipe.cells.count() == 4
     qtbot.waitUntil(lambda: dialog.recipe.combo.findText("recipes", Qt.MatchFlag.MatchStartsWith)
                     >= 0, timeout=PATIENCE)  # fmt: skip
@@ -737,7 +737,7 @@ def test_of_several_cells_all_runs_of_a_verification_are_prepared(
     box = dialog.runs["prepared"]
     qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
     assert dialog.chosen == ["cold", "mega", "warm"]
-    assert "Several cells" in box.toolTip()
+    assert "Several variants" in box.toolTip()
     dialog.recipe.choose([BUILTIN])
     qtbot.waitUntil(box.isEnabled, timeout=PATIENCE)
     assert dialog.chosen == ["cold", "mega", "warm", "prepared"], "as it was wanted"
@@ -754,7 +754,7 @@ def test_what_will_go_wrong_is_said_before_it_is_warmed(
     file.write_text(GOOD.replace("models.py", "gone.py"))
     dialog = window.flows.warm([str(file)])
     qtbot.waitUntil(dialog.foreseen.isVisible, timeout=PATIENCE)
-    assert dialog.foreseen.said.text().startswith("4 cells would fail:\n")
+    assert dialog.foreseen.said.text().startswith("4 variants would fail:\n")
     assert "gone.py" in dialog.foreseen.said.text()
     assert dialog.go.isEnabled(), "what is foreseen may be wrong"
     dialog.recipe.choose([])
@@ -791,11 +791,11 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     assert [cell.state for cell in job.cells.rows] == ["done", "done", "failed", "failed"]
     assert job.cells.rows[0].phases
     page = dialog.result_page
-    assert page.title.text() == "Warmed, but 2 cells are not"
+    assert page.title.text() == "Warmed, but 2 variants are not"
     assert page.cells is not None
     assert page.cells.notice.isVisible()
     assert page.cells.log.toPlainText()
-    assert not bundle.exists(), "not every cell is warm"
+    assert not bundle.exists(), "not every variant is warm"
     # What failed is warmed again, and nothing else, wherever it stands now.
     models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))
     file.write_text(bad + text)

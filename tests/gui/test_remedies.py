@@ -147,14 +147,14 @@ def test_an_empty_page_has_them_too(qtbot: QtBot, window: Window, engines: Sampl
 def test_a_page_offers_no_way_to_itself(qtbot: QtBot, window: Window) -> None:
     error = user_error("openssl-missing", {})
     window.error_bar.tell(error)
-    assert names(window) == ["Doctor"]
+    assert names(window) == ["Health"]
     page = window.show_page("doctor")
     settle(qtbot)
     notice = page.findChildren(Notice)[0]
     notice.tell(error)
     assert notice.remedies.buttons == []
     window.error_bar.tell(error)
-    assert names(window) == ["Doctor"], "the bar stays when another page is shown"
+    assert names(window) == ["Health"], "the bar stays when another page is shown"
 
 
 def test_what_could_not_be_read_is_read_again(

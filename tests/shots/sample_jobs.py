@@ -16,7 +16,7 @@ _NIGHTLY = "/srv/artifacts/nightly.torchcache"
 #: What another process runs.
 ELSEWHERE = Running(
     "20261122-091200-00000005", "warm", "Warm llama-serving", "/srv/caches/llama-serving",
-    "running", 1000.0, 0.4, "12 of 30 cells · about 8 min left", 48_211, True,
+    "running", 1000.0, 0.4, "12 of 30 variants · about 8 min left", 48_211, True,
 )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def kept(damaged: int = 0) -> Kept:
              (_tr("Recipes"), "mlp.toml")),
             "", False,
             ("The compile ran out of memory.", "The system ended it at 61.2 GB.",
-             "Warm fewer cells at once, or with a smaller batch."),
+             "Warm fewer variants at once, or with a smaller batch."),
             ("Device: NVIDIA H200", "Step: MLP, batch 64", "Graph mlp.forward: miss, compiled"),
         ),
         Past(

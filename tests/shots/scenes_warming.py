@@ -42,7 +42,7 @@ def _cells(stage: Stage) -> None:
     job.cells = sample_cells.told(16, (4, 7))
     job.started = time.time() - 141.0
     result = sample_cells.result(job.cells)
-    window.jobs.end(job, State.DONE, note="2 of 16 cells failed", result=result)
+    window.jobs.end(job, State.DONE, note="2 of 16 variants failed", result=result)
     stage.dialog("cells-outcome", dialog)
     dialog = window.flows.warm()
     turn(0.1)
@@ -50,7 +50,7 @@ def _cells(stage: Stage) -> None:
     dialog.follow(job)
     job.started = time.time() - 141.0
     all_warm = sample_cells.result(job.cells)
-    window.jobs.end(job, State.DONE, note="16 cells", result=all_warm)
+    window.jobs.end(job, State.DONE, note="16 variants", result=all_warm)
     pane = dialog.result_page.cells
     assert pane is not None
     stage.take("cells-done", dialog)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import DATA, unpack_archive
 from tests.forest import plant, projects
 from torchkeeper.artifacts import layout, proofs
 from torchkeeper.artifacts.report import Report
@@ -54,6 +55,22 @@ def test_a_cache_with_projects_in_it_is_listed_as_without(kept_291: Path, tmp_pa
     for path in itertools.islice(planted, 0, None, 40):
         alone = Folder(str(place)).items_beside(path, Report())
         assert [i.kind for i in alone if path in [f.path for f in i.files]] == ["unknown"]
+
+
+def test_caches_of_other_compilers_are_not_taken_for_torchs(tmp_path: Path) -> None:
+    """What CuPy, JAX, Numba, the CUDA driver and PyTorch's jiterator wrote on a GPU, and a program
+    of ``aot_compile``, beside what Triton did.
+    """
+    unpack_archive(DATA / "torch-2.11.0" / "jit.tar.xz", tmp_path)
+    items = Folder(str(tmp_path)).items(Report())
+    known = {file.path for item in items if item.kind != "unknown" for file in item.files}
+    unknown = {file.path for item in items if item.kind == "unknown" for file in item.files}
+    assert {path.split("/")[0] for path in known} == {"triton"}
+    assert {path.split("/")[0] for path in unknown} == {
+        "ComputeCache", "aot", "cupy", "jax", "kernels", "numba"
+    }  # fmt: skip
+    kernels = [item for item in items if item.kind == "triton"]
+    assert {len(item.files) for item in kernels} == {1, 7}
 
 
 def test_kernels_with_notes_in_their_folders(kernels: Path, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding])
     """The table of cells where there are several, and of those that failed what, why, remedy."""
     if len(rows) > 1:
         several = len({row.get("recipe") for row in rows}) > 1
-        head = [*(["RECIPE"] if several else []), "CELL", "STATE", *_NUMBERS, "DEVICE"]
+        head = [*(["RECIPE"] if several else []), "VARIANT", "STATE", *_NUMBERS, "DEVICE"]
         table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
     failed = [row for row in failed if row.get("problem")]  # not those that were cancelled

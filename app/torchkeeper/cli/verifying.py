@@ -185,7 +185,7 @@ def _tell_cells(result: KeptVerification) -> None:
     """The cells, each with its seconds and whether it is good; and why some are not."""
     cells = result["cells"]
     several = len({cell["recipe"] for cell in cells}) > 1
-    head = [*(["RECIPE"] if several else []), "CELL", "COLD", "WARM", "OF COLD", "OUTCOME"]
+    head = [*(["RECIPE"] if several else []), "VARIANT", "COLD", "WARM", "OF COLD", "OUTCOME"]
     rows = [
         [*([cell["recipe"]] if several else []), cell["name"], *_times(cell),
          verifying.of_cell(cell)]
@@ -193,7 +193,8 @@ def _tell_cells(result: KeptVerification) -> None:
     ]  # fmt: skip
     output.table(head, rows, frozenset(range(len(head) - 4, len(head) - 1)))
     if (more := result["whole"]["cells"] - len(cells)) > 0:
-        output.line(f"and {say.count(more, 'cell', 'cells')} more, for which there is no room here")
+        many = say.count(more, "variant", "variants")
+        output.line(f"and {many} more, for which there is no room here")
     for cell in cells:
         if not cell["good"] and (why := verifying.why_of_cell(cell)):
             output.line(printable(f"{cell['name']}: {why}", 1000))

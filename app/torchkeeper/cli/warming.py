@@ -73,24 +73,24 @@ def _limit(text: str) -> float:
 
 
 def add_warm(command: argparse.ArgumentParser) -> None:
-    about = "Compile what recipes say into a place, one cell of their matrix after another, so that"
-    output.describe(command, f"{about}\nprograms find it there.", _EXAMPLES)
+    about = "Compile what recipes say into a place, one variant of their matrix after another, so\n"
+    output.describe(command, f"{about}that programs find it there.", _EXAMPLES)
     add = command.add_argument
     add("recipes", metavar="RECIPE", nargs="*", default=[], help="a recipe's file, or a folder of "
         "them; “builtin”, or nothing, for the built-in recipe")  # fmt: skip
     looking.add_into(command)
-    add("--jobs", metavar="N", type=_jobs, default=1, help="so many cells at a time, as far as "
+    add("--jobs", metavar="N", type=_jobs, default=1, help="so many variants at a time, as far as "
         "cores and memory go; by default one")  # fmt: skip
-    add("--only", metavar="CELL", action="append", help="this cell only, by its name or its "
+    add("--only", metavar="VARIANT", action="append", help="this variant only, by its name or its "
         "number, as --dry-run tells it; may be given several times")  # fmt: skip
-    add("--limit", metavar="SECONDS", type=_limit, help="what a cell may take whose recipe has no "
-        "limit: it alone fails then")  # fmt: skip
+    add("--limit", metavar="SECONDS", type=_limit, help="what a variant may take whose recipe has "
+        "no limit: it alone fails then")  # fmt: skip
     add("--bundle", metavar="FILE", type=looking.path, help="then write all of the place to a "
-        "bundle, as “export” does, if every cell is warm")  # fmt: skip
+        "bundle, as “export” does, if every variant is warm")  # fmt: skip
     add("--publish", metavar="SERVER", type=looking.server, help="then copy all of the place to a "
-        "redis:// server, as “copy” does, if every cell is warm")  # fmt: skip
+        "redis:// server, as “copy” does, if every variant is warm")  # fmt: skip
     leaving.add_secrets(command)
-    output.flag(command, "--dry-run", "only list the cells, and what is known to go wrong")
+    output.flag(command, "--dry-run", "only list the variants, and what is known to go wrong")
     applying.add_profile(command, "what compiles")
     add_ways(command)
 
@@ -168,7 +168,7 @@ def warm(args: argparse.Namespace) -> int:
 
 def _say_nothing_went_on(args: argparse.Namespace) -> None:
     if args.bundle or args.publish:
-        output.note("Nothing was exported or published, because not every cell is warm.")
+        output.note("Nothing was exported or published, because not every variant is warm.")
 
 
 def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
@@ -196,7 +196,7 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
     else:
         several = len({row["recipe"] for row in found}) > 1
         # Its number is what --only takes.
-        head = ["NO.", *(["RECIPE"] if several else []), "CELL", "SOURCE", "DEVICE", "TROUBLE"]
+        head = ["NO.", *(["RECIPE"] if several else []), "VARIANT", "SOURCE", "DEVICE", "TROUBLE"]
         errors = [
             (one := row["problem"]) and user_error(one["code"], one["params"]) for row in found
         ]
@@ -206,7 +206,7 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
                 for row, error in zip(found, errors, strict=True)]  # fmt: skip
         output.table(head, rows, frozenset({0}))
         output.notes(dict.fromkeys(one.remedy for one in errors if one and one.remedy))
-    said = say.count(answer["cells"], "cell", "cells")
+    said = say.count(answer["cells"], "variant", "variants")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"
     output.result(args, answer, f"{said}.")

@@ -212,7 +212,7 @@ def _jobs(told: findings.JobsFinding) -> str:
     memory = told["why"] == "memory"
     why = tr("there is no memory for more" if memory else "that is how many cores there are")
     given, asked = str(told["given"]), str(told["asked"])
-    return tr("{given} of {asked} cells at a time: {why}", given=given, asked=asked, why=why)
+    return tr("{given} of {asked} variants at a time: {why}", given=given, asked=asked, why=why)
 
 
 def _header(told: Header) -> str:

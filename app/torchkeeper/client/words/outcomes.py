@@ -320,7 +320,7 @@ def _warm_note(result: WarmResult) -> str:
     text = _found(result) + ", " + say.seconds(result["seconds"])
     text += tr(" · {entries} added", entries=say.count(result["added"], "entry", "entries"))
     if bad := result["failed"]:
-        cells = say.count(bad + result["done"], "cell", "cells")
+        cells = say.count(bad + result["done"], "variant", "variants")
         text = tr("{n} of {cells} failed · ", n=bad, cells=cells) + text
     return text
 
@@ -331,7 +331,7 @@ def _warmed(one: Ended) -> Outcome:
     opens = tr("Show the place that was filled")
     lines = []
     if one.cells > 1:
-        cells = say.count(one.cells, "cell", "cells")
+        cells = say.count(one.cells, "variant", "variants")
         warm = one.cells - bad
         lines.append(several(warm, "{n} of {all} is warm.", "{n} of {all} are warm.", all=cells))
     if added := result["added"]:
@@ -353,10 +353,10 @@ def _warmed(one: Ended) -> Outcome:
     if not bad:
         return Outcome("done", "good", tr("Warmed"), lines, opens)
     if one.asked.get("then") and any(one.asked["then"]):
-        lines.append(tr("Nothing was exported or published, because not every cell is warm."))
+        lines.append(tr("Nothing was exported or published, because not every variant is warm."))
     if bad == one.cells:
         return Outcome("error", "error", tr("Nothing is warm"), lines, opens)
-    title = tr("Warmed, but {cells} not", cells=say.count(bad, "cell is", "cells are"))
+    title = tr("Warmed, but {cells} not", cells=say.count(bad, "variant is", "variants are"))
     return Outcome("warning", "warning", title, lines, opens)
 
 
@@ -370,7 +370,7 @@ def _warm_line(one: Ended) -> str:
     if one.cells > 1:
         said = tr("{n} of {cells} warm, {bad} failed; {said}" if result["failed"] else
                   "{n} of {cells} warm; {said}", n=result["done"], bad=result["failed"],
-                  cells=say.count(one.cells, "cell", "cells"), said=said)  # fmt: skip
+                  cells=say.count(one.cells, "variant", "variants"), said=said)  # fmt: skip
     return said
 
 
@@ -391,7 +391,8 @@ def _verified(one: Ended) -> Outcome:
                      "{n} of {all} were found, {rebuilt} rebuilt.", rebuilt=objects,
                      all=say.count(counts["graphs"], "graph", "graphs"))]  # fmt: skip
     if len(cells := result["cells"]) > 1:
-        whole, good = say.count(len(cells), "cell", "cells"), sum(cell["good"] for cell in cells)
+        whole = say.count(len(cells), "variant", "variants")
+        good = sum(cell["good"] for cell in cells)
         told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)
         found = [told, *found]
     if result["good"]:

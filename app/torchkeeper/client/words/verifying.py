@@ -65,7 +65,10 @@ _ABOUTS: dict[str, Text] = {
     "prepared": "the same, with the precompiled header there already",
 }
 
-_CELLS: Nouns = ("{n} of {all} cells is good. {outcome}", "{n} of {all} cells are good. {outcome}")
+_CELLS: Nouns = (
+    "{n} of {all} variants is good. {outcome}",
+    "{n} of {all} variants are good. {outcome}",
+)
 #: Graphs of which is said why they were no hit, one for each reason.
 _EXPLAINED = 3
 
@@ -133,7 +136,8 @@ def verdict(result: KeptVerification) -> str:
     if result["good"]:
         return tr("Good")
     if (cells := result["whole"]["cells"]) > 1:
-        return tr("Not good: {bad} of {all} cells", bad=cells - result["whole"]["good"], all=cells)
+        bad = cells - result["whole"]["good"]
+        return tr("Not good: {bad} of {all} variants", bad=bad, all=cells)
     found, how = ", ".join(faults(counts)), _not_good(result, name)
     return f"{how}: {found}" if found else how
 

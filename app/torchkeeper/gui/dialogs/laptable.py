@@ -138,8 +138,8 @@ class VerifiedCells(_Table):
 
     def __init__(self) -> None:
         super().__init__(
-            tr("Cells of the verification"),
-            [tr("Cell"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
+            tr("Variants of the verification"),
+            [tr("Variant"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
             (_NAME_WIDE, 72, 72, 72, 168, 0), _WHY,
         )  # fmt: skip
         lists.right(self, range(1, 4))

@@ -204,7 +204,7 @@ class RecipeChoice(Compound):
         self.said = forms.label("", "muted", wrap=True)
         self.notice = Notice()
         self.cells = QListWidget()
-        self.cells.setAccessibleName(self.tr("Cells that will be compiled"))
+        self.cells.setAccessibleName(self.tr("Variants that will be compiled"))
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -283,7 +283,7 @@ class RecipeChoice(Compound):
         elif self.names == [BUILTIN]:
             self.said.setText(known.builtin_help())
         else:
-            count = say.count(len(made.cells), "cell", "cells")
+            count = say.count(len(made.cells), "variant", "variants")
             several = made.recipes > 1
             of = self.tr("{} of {}").format(count, say.count(made.recipes, "recipe", "recipes"))
             self.said.setText(of if several else count)

@@ -138,7 +138,7 @@ class VerifyDialog(WorkDialog):
         for name, able, why in (
             ("mega", self.runs["cold"].isChecked(), self.tr("It is made of what is cold")),
             ("prepared", not self.options.box.isChecked() and not several,
-             self.tr("Several cells find the header there in every run") if several
+             self.tr("Several variants find the header there in every run") if several
              else self.tr("Portable does without the header")),
         ):  # fmt: skip
             box = self.runs[name]

@@ -240,7 +240,7 @@ class ProfileChoice(Compound):
         if bad := [one for one in self._found() if one.severity != "advice"]:
             text, role = f"{words.counted(bad)}: {said(bad[0]).what}", "warning"
         if not self.good:
-            text += " " + self.tr("Correct it under Go > Settings, or choose another.")
+            text += " " + self.tr("Correct it under Go > Profiles, or choose another.")
             role = "error"
         forms.tell(self.about, text)
         forms.set_role(self.about, role)
@@ -303,7 +303,8 @@ class Foreseen(QWidget):
         cells = sum(self._problems.values())
         lines = [text for text, _ in some[:_MOST]]
         if cells:
-            lines.insert(0, self.tr("{} would fail:").format(say.count(cells, "cell", "cells")))
+            many = say.count(cells, "variant", "variants")
+            lines.insert(0, self.tr("{} would fail:").format(many))
         if len(some) > _MOST:
             lines.append(self.tr("and {} reasons more").format(len(some) - _MOST))
         self.said.setText("\n".join(lines))
@@ -382,10 +383,10 @@ class WarmDialog(WorkDialog):
         forms.add(right, forms.GAP, self.options, forms.GAP)
         several = forms.row(gap=16)
         for text, spin, hint in (
-            (self.tr("Cells at a ti&me"), self.jobs_at_once,
+            (self.tr("Variants at a ti&me"), self.jobs_at_once,
              self.tr("Each is a process with a torch of its own, which takes memory; they share "
                      "the cores")),
-            (self.tr("A ce&ll may take"), self.limit,
+            (self.tr("A variant may ta&ke"), self.limit,
              self.tr("Where its recipe has no limit: it alone fails then")),
         ):  # fmt: skip
             one = forms.column()
@@ -395,7 +396,7 @@ class WarmDialog(WorkDialog):
             spin.setAccessibleDescription(hint)
             several.addLayout(one, 1)
         forms.add(right, several, forms.GAP)
-        forms.field(right, self.tr("&Settings"), self.profile)
+        forms.field(right, self.tr("Pr&ofile"), self.profile)
         right.addStretch(1)
         both = forms.row((left, 5), (right, 4), gap=32)
         body = forms.column(forms.label(intro, "muted", wrap=True), forms.GAP)

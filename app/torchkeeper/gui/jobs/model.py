@@ -332,7 +332,7 @@ def lap_text(job: Job) -> str:
 
 def cells_text(job: Job) -> str:
     """How far a warm-up is: 3 of 12 cells · 1 failed · step 2 of 8."""
-    whole = say.count(len(job.cells.rows), "cell", "cells")
+    whole = say.count(len(job.cells.rows), "variant", "variants")
     parts = [_tr("{} of {}").format(f"{job.cells.over:,}", whole)]
     if failed := job.cells.counts.get("failed", 0):
         parts.append(_tr("{} failed").format(f"{failed:,}"))

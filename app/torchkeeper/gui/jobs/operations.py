@@ -94,10 +94,10 @@ def _cell(job: Job, one: Finding, line: str) -> str:
     name = name_of(cell, True)
     if cell.state == COMPILING:
         job.now = name
-        return _tr("Cell: {}").format(name)
+        return _tr("Variant: {}").format(name)
     why = f": {cell.error.what}" if cell.error else ""
     took = f" · {say.seconds(cell.seconds)}" if cell.seconds is not None else ""
-    return _tr("Cell {}: {}").format(state_words(cell.state), name) + why + took
+    return _tr("Variant {}: {}").format(state_words(cell.state), name) + why + took
 
 
 #: Everything.

@@ -190,7 +190,7 @@ class CellsModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return (_tr("Cell"), _tr("Hits"), _tr("Misses"), _tr("Time"), _tr("Phases"))[section]
+            return (_tr("Variant"), _tr("Hits"), _tr("Misses"), _tr("Time"), _tr("Phases"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if section in NUMBERS else _LEFT
         return None

@@ -24,13 +24,13 @@ class IdeasDialog(Dialog):
 
     def __init__(self, parent: QWidget | None) -> None:
         super().__init__(parent, 560)
-        self.setWindowTitle(self.tr("Ideas"))
+        self.setWindowTitle(self.tr("Glossary"))
         self.search = forms.line_edit(self.tr("Find a word"))
-        self.search.setAccessibleName(self.tr("Find an idea"))
-        self.search.setAccessibleDescription(self.tr("Only ideas with these words are shown"))
+        self.search.setAccessibleName(self.tr("Find a word"))
+        self.search.setAccessibleDescription(self.tr("Only what has these words is shown"))
         forms.clearable(self.search)
         self.search.textChanged.connect(self._show)
-        self.view = FactsView(self.tr("Ideas and what they mean"), margin=4)
+        self.view = FactsView(self.tr("Words and what they mean"), margin=4)
         self.view.setObjectName("card")
         text = self.tr(
             "Shift+F1 says it of what has the keyboard, here and in every dialog; "
@@ -55,7 +55,7 @@ class IdeasDialog(Dialog):
             if section.rows:
                 found.append(section)
         none = Section("", labelled=False)
-        none.add("", Value(self.tr("No idea has these words."), muted=True))
+        none.add("", Value(self.tr("Nothing here has these words."), muted=True))
         self.view.show_sections(found or [none])
 
 

@@ -5,9 +5,9 @@ from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Words
 WORDS: dict[str, Words] = {
     # Warming
     "cell-unknown": Words(
-        "There is no cell “{cell}”.",
+        "There is no variant “{cell}”.",
         "The recipes have none of this name, nor as many. Names that are like it: {near}.",
-        "“torchkeeper recipe show” lists the cells of a recipe; they are numbered from 0.",
+        "“torchkeeper recipe show” lists the variants of a recipe; they are numbered from 0.",
     ),
     "recipe-unknown": Words(
         "There is no recipe “{recipe}”.",
@@ -70,7 +70,7 @@ WORDS: dict[str, Words] = {
     ),
     "rest-gone": Words(
         "Nothing is left that is not warm.",
-        "The recipes were changed, and make none of the cells that failed any more.",
+        "The recipes were changed, and make none of the variants that failed any more.",
         "Warm the recipes as they are now, or verify the place.",
     ),
     "recipe-changed": Words(

@@ -40,7 +40,7 @@ class DoctorPage(Page):
     """Looks when it is first shown, when something else is to be looked at, and when asked."""
 
     def __init__(self, context: Context) -> None:
-        super().__init__(QCoreApplication.translate("DoctorPage", "Doctor"))
+        super().__init__(QCoreApplication.translate("DoctorPage", "Health"))
         self._context = context
         self._environments = context.environments
         #: The place that the window shows, as far as the choice has it.

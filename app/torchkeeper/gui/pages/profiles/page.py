@@ -49,7 +49,7 @@ class SettingsPage(Page):
     def __init__(
         self, engines: Engines, settings: QSettings, environments: Callable[[], Environments]
     ) -> None:
-        super().__init__(QCoreApplication.translate("SettingsPage", "Settings"))
+        super().__init__(QCoreApplication.translate("SettingsPage", "Profiles"))
         self._engines, self._settings, self._environments = engines, settings, environments
         self._files: list[str] = []
         self._question: ConfirmDialog | None = None

@@ -380,7 +380,7 @@ class Makes(QWidget):
         self.title = forms.label("", "heading", wrap=True)
         self.source = forms.label("", "muted", wrap=True)
         self.cells = QListWidget()
-        self.cells.setAccessibleName(self.tr("Cells that it makes"))
+        self.cells.setAccessibleName(self.tr("Variants that it makes"))
         self.cells.setUniformItemSizes(True)
         self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -393,10 +393,10 @@ class Makes(QWidget):
         self.cells.clear()
         self.cells.setVisible(bool(looked.cells))
         if looked.faults:
-            self.title.setText(self.tr("Cells"))
+            self.title.setText(self.tr("Variants"))
             self.source.setText(self.tr("They are listed here when nothing is wrong with it."))
             return
-        count = say.count(len(looked.cells), "cell", "cells")
+        count = say.count(len(looked.cells), "variant", "variants")
         self.title.setText(self.tr("It makes {}").format(count))
         self.source.setText(source_title(looked.source))
         forms.list_up(self.cells, [printable(name, 200) for name in looked.cells[:_CELLS]])

@@ -127,7 +127,7 @@ class RecipesPage(Page):
         tree.setUniformRowHeights(True)
         tree.setAllColumnsShowFocus(True)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        headings = [self.tr("Recipe"), self.tr("Compiles"), self.tr("Cells")]
+        headings = [self.tr("Recipe"), self.tr("Compiles"), self.tr("Variants")]
         tree.head([*headings, self.tr("Last warmed"), self.tr("File")], (CELLS,), (WARMED, FILE))
         self.box.setAccessibleName(self.tr("Filter recipes"))
         self.box.setAcceptDrops(False)
@@ -342,11 +342,11 @@ class RecipesPage(Page):
         if isinstance(one, Listed) and one.recipes:
             cells = sum(known.cells for known in one.recipes)
             many = say.count(len(one.recipes), "recipe", "recipes")
-            return self.tr("{} · {}").format(many, say.count(cells, "cell", "cells"))
+            return self.tr("{} · {}").format(many, say.count(cells, "variant", "variants"))
         if not isinstance(one, Known):
             return ""
         parts = [words.source_title(one.source)] if one.good else []
-        parts += [say.count(one.cells, "cell", "cells")] if one.cells else []
+        parts += [say.count(one.cells, "variant", "variants")] if one.cells else []
         parts += [self.tr("last warmed {}").format(words.warmed_text(one))] if one.warmed else []
         file = "" if one.path == BUILTIN else printable(one.path, 4096)
         return "\n".join(filter(None, (file, " · ".join(parts))))
