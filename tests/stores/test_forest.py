@@ -70,7 +70,7 @@ def test_caches_of_other_compilers_are_not_taken_for_torchs(tmp_path: Path) -> N
         "ComputeCache", "aot", "cupy", "jax", "kernels", "numba"
     }  # fmt: skip
     kernels = [item for item in items if item.kind == "triton"]
-    assert {len(item.files) for item in kernels} == {1, 7}
+    assert {len(item.files) for item in kernels} == {1, 8}
 
 
 def test_kernels_with_notes_in_their_folders(kernels: Path, tmp_path: Path) -> None:

@@ -48,16 +48,17 @@ _DEVICE = regex(triton.DEVICE, re.ASCII)
 _HEADER = regex(rf"{HEADERS}/({beside.CODE}\.h(?:\.gch|\.pch)?)")
 #: A cache inside a place: what leads from any folder of vLLM's to a rank, the caches of a rank or
 #: of a model, an artifact that torch saved unpacked there (torch/_inductor/standalone_compile.py),
-#: and where AOTInductor builds eager kernels.
+#: and where AOTInductor builds eager kernels; one of Triton's alone (``TRITON_CACHE_DIR``).
 _INNER = regex(
     r"(?:torch_compile_cache/)?(?:torch_aot_compile/)?"
     r"(?:[^/]+/(?=rank_[0-9]{1,6}_[0-9]{1,6}/|inductor_cache/|triton_cache/))?"
     r"(?:rank_[0-9]{1,6}_[0-9]{1,6}/)?"
     r"(?:(?:inductor_cache|triton_cache|(?:[^/]+/)?artifact_[^/]+)/)?"
     r"(?:aoti_eager/[^/]+/[^/]+/lib/)?"
+    rf"(?:(?:triton|cache|[0-9]{{1,3}})/(?=(?:{triton.KEY})/[^/]*$))?"
 )
-#: The inner caches whose entries PyTorch would find as well in a cache of its own.
-_PLAIN_INNER = ("inductor_cache/", "triton_cache/")
+#: The inner caches whose entries PyTorch or Triton would find as well in a cache of its own.
+_PLAIN_INNER = regex(r"(?:.*/)?(?:inductor_cache|triton_cache|triton|cache|[0-9]{1,3})/")
 #: Where AOTInductor builds the libraries of eager kernels.
 _EAGER_LIB = regex(r"(?:.*/)?aoti_eager/[^/]+/[^/]+/lib/")
 #: The folder of its lists, and one of their items.
@@ -199,7 +200,7 @@ def canonical(path: str) -> str:
     name = parts[-1]
     compiled = _ARTIFACT.fullmatch(name) or name == VLLM_MODEL  # by vLLM: a piece, or a whole model
     own = name in VLLM_FILES or compiled or beside.locate(alone, parts)
-    if own or (inner and not inner.endswith(_PLAIN_INNER)):
+    if own or (inner and not _PLAIN_INNER.fullmatch(inner)):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
 

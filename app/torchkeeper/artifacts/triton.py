@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 _HELPERS = {"hip_utils": "hip", "cuda_utils": "cuda", "spirv_utils": "xpu"}
 #: Of the group file, which Triton writes last: a kernel without one was never finished.
 GROUP_PREFIX = "__grp__"
+#: What each configuration of a tuned kernel took, in a folder of its own, by itself
+#: (triton/runtime/autotuner.py: check_disk_cache).
+_TIMINGS = ".autotune.json"
 #: What a kernel's folder is called: base32 of a digest; in older versions hexadecimal or base64.
 _BASE32 = regex(r"[A-Z2-7]{52}")
 #: The last two are names that other programs give folders, too.
 COMMON = r"(?:[0-9a-f]{64}|[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048])"
-_KEY = regex(rf"{_BASE32.pattern}|{COMMON}")
+KEY = rf"{_BASE32.pattern}|{COMMON}"
+_KEY = regex(KEY)
 #: Where Inductor has it (runtime/runtime_utils.py), and Triton (knobs.py: cache, dump, override).
 DEVICE = r"(?:\d{1,3}|cpu|cuda|hip|xpu|mps)"
 ABOVE = rf"(?:triton/(?:{DEVICE}/)?|\d{{1,3}}/|(?:cache|dump|override)/)"
@@ -98,15 +102,17 @@ def _stem(name: str) -> str:
 
 
 def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
-    """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON; of a
-    launcher or a driver's helper, which ``helper`` says it is, only the name and the backend.
+    """name, device (``cuda:90``, ``hip:gfx942``), triton version, warp size, from its JSON; of what
+    is no kernel, which ``helper`` says it is, only the name and the backend: a launcher, a driver's
+    helper, the timings of a tuned kernel.
     texts: the JSON files and objects by name; names: all files of the folder. Raises ValueError for
     a JSON file that is not JSON.
     """
     objects = {n: texts[n] for n in sorted(texts) if n.endswith(".so")}
     texts = {n: d for n, d in texts.items() if n not in objects}
-    described = {n: _object(d) for n, d in texts.items() if not n.startswith(GROUP_PREFIX)}
-    groups = {n: _object(d) for n, d in texts.items() if n.startswith(GROUP_PREFIX)}
+    told = {n: _object(d) for n, d in texts.items()}
+    described = {n: meta for n, meta in told.items() if _describes(n)}
+    groups = {n: group for n, group in told.items() if n.startswith(GROUP_PREFIX)}
     found: Facts = {"name": None, "device": None}
     for name, meta in described.items():
         kernel = meta.get("name")
@@ -121,9 +127,11 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
         if full:
             found["metadata"] = json.dumps(meta, indent=2)
     if not described:
-        found["name"], found["helper"] = _launcher(names), bool(objects)
-        told = {_HELPERS.get(n.partition(".")[0]) or builds.backend(d) for n, d in objects.items()}
-        found["device"] = told.pop() if len(told) == 1 else None
+        found["name"], found["helper"] = name_of(names), bool(objects) or _is_tuned(names)
+        built = {_HELPERS.get(n.partition(".")[0]) or builds.backend(d) for n, d in objects.items()}
+        found["device"] = built.pop() if len(built) == 1 else None
+        if full and _is_tuned(names):
+            found["metadata"] = json.dumps(told, indent=2)
     every = [child for group in groups.values() for child in children(group)]
     missing = sorted(child for child in every if child not in names)
     if described and not any(name.startswith(GROUP_PREFIX) for name in names):
@@ -134,7 +142,20 @@ def facts(texts: dict[str, bytes], names: list[str], full: bool) -> Facts:
     return found
 
 
-def _launcher(names: list[str]) -> str | None:
+def _describes(name: str) -> bool:
+    """Whether a file is the JSON that says what a kernel is."""
+    return (
+        name.endswith(".json") and not name.startswith(GROUP_PREFIX) and not name.endswith(_TIMINGS)
+    )
+
+
+def _is_tuned(names: list[str]) -> bool:
+    return len(names) == 1 and names[0].endswith(_TIMINGS)
+
+
+def _helper_name(names: list[str]) -> str | None:
+    if _is_tuned(names):
+        return f"{names[0].removesuffix(_TIMINGS)} (timings)"
     # Launchers and driver helpers are a shared object alone.
     helpers = [n.partition(".")[0] for n in names if n.endswith(".so")]
     return ", ".join(helpers) + " (launcher)" if helpers else None
@@ -142,15 +163,15 @@ def _launcher(names: list[str]) -> str | None:
 
 def name_of(names: list[str]) -> str | None:
     """What a kernel is called, by the names of its files alone."""
-    own = [n for n in names if n.endswith(".json") and not n.startswith(GROUP_PREFIX)]
+    own = [n for n in names if _describes(n)]
     if not own:
         own = [n[len(GROUP_PREFIX) :] for n in names if n.startswith(GROUP_PREFIX)]
-    return min(own).removesuffix(".json") if own else _launcher(names)
+    return min(own).removesuffix(".json") if own else _helper_name(names)
 
 
 def unfinished(names: list[str]) -> bool:
     """Whether the names of a kernel's files show that Triton never wrote all of them."""
-    own = any(n.endswith(".json") and not n.startswith(GROUP_PREFIX) for n in names)
+    own = any(_describes(n) for n in names)
     return own and not any(n.startswith(GROUP_PREFIX) for n in names)
 
 
