@@ -112,7 +112,8 @@ class Hammer:
         ran = Ran(self.who, ["purge", "--in-use"], 0, rows=rows_of(items))
 
         def act() -> dict[str, Any]:
-            return {**asdict(trash.purge(plan, now, Report(), self.left)), "in_use": {}}
+            done = trash.purge(plan, now, Report(), self.left)
+            return {**done.to_json(), "in_use": {}}
 
         self._do(ran, act)
 
@@ -121,11 +122,11 @@ class Hammer:
 
     def undo(self) -> None:
         ran = Ran(self.who, ["undo"], 0)
-        self._do(ran, lambda: asdict(trash.undo(self.place, Report(), self.left)))
+        self._do(ran, lambda: {**trash.undo(self.place, Report(), self.left).to_json()})
 
     def empty(self) -> None:
         ran = Ran(self.who, ["trash"], 0)
-        self._do(ran, lambda: asdict(trash.empty(self.place, Report(), self.left)))
+        self._do(ran, lambda: {**trash.empty(self.place, Report(), self.left).to_json()})
 
     def import_(self) -> None:
         with Bundle(self.chance.choice(self.bundles), Report()) as opened:
