@@ -47,7 +47,7 @@ GUI_FLOORS = {
         verdicts.environments verdicts.asking verdicts.verifications""",
     "parts": """actions chrome context inspector matrix pages places sidebar table treemap
         verdicts""",
-    "dialogs and pages": """dialogs pages.activity pages.comparing pages.doctor pages.overview
+    "dialogs and pages": """dialogs activity pages.comparing pages.doctor pages.overview
         pages.profiles pages.recipes pages.runs""",
     "flows": """closing desktop.dragging desktop.dropping flows jobs.following
         jobs.results pages.comparing.flow pages.guide pages.guidebar pages.making places.servers

@@ -113,6 +113,13 @@ def click(qtbot: QtBot, widget: QWidget, at: QPoint | None = None) -> None:
     qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=pos)  # type: ignore[no-untyped-call]
 
 
+def told(window: Window) -> str:
+    """What the drawer, which is open, says of what came of the last job."""
+    drawer = window.following.drawer
+    assert drawer.isVisible() and drawer.job is window.jobs.jobs[0]
+    return drawer.detail.told.text() or str(drawer.detail.notice.error)
+
+
 def type_in(qtbot: QtBot, widget: QWidget, text: str) -> None:
     """Type a text as a user would."""
     qtbot.keyClicks(widget, text)  # type: ignore[no-untyped-call]

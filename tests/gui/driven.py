@@ -21,10 +21,10 @@ from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from torchkeeper.gui import start
+from torchkeeper.gui.activity.shown import JobStrip
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.base import LeaveDialog
 from torchkeeper.gui.jobs.model import Job, state_text
-from torchkeeper.gui.pages.activity.shown import JobStrip
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import Window
 

@@ -1,4 +1,4 @@
-"""The Activity page, its history and the strip: over real engines where a job runs."""
+"""The drawer of the jobs, its history and the strip: over real engines where a job runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
@@ -20,12 +20,12 @@ from tests.shots.sample_results import IMPORTED
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import user_error
+from torchkeeper.gui.activity import shown
+from torchkeeper.gui.activity.drawer import HEIGHT, Drawer
+from torchkeeper.gui.activity.shown import DONE_MS, JobStrip
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.jobs.model import LOG_LINES, State
 from torchkeeper.gui.jobs.operations import Selection
-from torchkeeper.gui.pages.activity import shown
-from torchkeeper.gui.pages.activity.page import ActivityPage
-from torchkeeper.gui.pages.activity.shown import DONE_MS, JobStrip
 from torchkeeper.gui.pages.comparing.differences import DifferencesTree
 from torchkeeper.gui.window import Window
 from torchkeeper.verdict.probed import FactorTold
@@ -54,13 +54,13 @@ def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
     made.deleteLater()
 
 
-def opened(qtbot: QtBot, window: Window) -> ActivityPage:
-    """The page, once it has read the history."""
+def opened(qtbot: QtBot, window: Window) -> Drawer:
+    """The drawer, once it has read the history."""
     window.actions_["activity"].trigger()
-    page = window.following.page
-    qtbot.waitUntil(page.isVisible, timeout=PATIENCE)
+    drawer = window.following.drawer
+    qtbot.waitUntil(drawer.isVisible, timeout=PATIENCE)
     settle(qtbot)
-    return page
+    return drawer
 
 
 def strip_of(window: Window) -> JobStrip:
@@ -78,31 +78,29 @@ def test_what_ended_is_there_in_the_next_session(
     job = window.operations.export(str(fixture_cache), Selection(), output)
     idle(qtbot, window)
     assert job.state is State.DONE
-    assert (
-        strip_of(window).isVisible() and "Export to o.torchcache" in strip_of(window).words.text()
-    )
+    assert strip_of(window).isVisible() and "Exported · 44 entries" in strip_of(window).words.text()
     qtbot.waitUntil(lambda: len(history.kept().jobs) == 1, timeout=PATIENCE)
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
     window = open_window(fixture_cache)
-    page = opened(qtbot, window)
-    qtbot.waitUntil(lambda: bool(page.rows.past), timeout=PATIENCE)
-    assert isinstance(page._chosen, Past)
-    assert page.rows.index(0, 0).data() == "Before this session · Today"
-    assert page.detail.title.text() == job.title
-    assert page.detail.told.text().startswith("Exported.")
-    assert "It took " in page.detail.told.text()
-    assert not page.again.isVisible(), "what it was asked for is not known any more"
+    drawer = opened(qtbot, window)
+    qtbot.waitUntil(lambda: bool(drawer.rows.past), timeout=PATIENCE)
+    assert isinstance(drawer._chosen, Past)
+    assert drawer.rows.index(0, 0).data() == "Before this session · Today"
+    assert drawer.detail.title.text() == job.title
+    assert drawer.detail.told.text().startswith("Exported.")
+    assert "It took " in drawer.detail.told.text()
+    assert not drawer.again.isVisible(), "what it was asked for is not known any more"
     # It can still be opened.
-    click(qtbot, page.open)
+    click(qtbot, drawer.open)
     assert window.pages.current == "entries"
     qtbot.waitUntil(lambda: window.place == output, timeout=PATIENCE)
     # And be forgotten.
-    page = opened(qtbot, window)
-    qtbot.waitUntil(lambda: isinstance(page._chosen, Past), timeout=PATIENCE)
-    page.list.setFocus()
-    qtbot.keyClick(page.list, Qt.Key.Key_Delete)  # type: ignore[no-untyped-call]
-    qtbot.waitUntil(page.blank.isVisible, timeout=PATIENCE)
+    drawer = opened(qtbot, window)
+    qtbot.waitUntil(lambda: isinstance(drawer._chosen, Past), timeout=PATIENCE)
+    drawer.list.setFocus()
+    qtbot.keyClick(drawer.list, Qt.Key.Key_Delete)  # type: ignore[no-untyped-call]
+    qtbot.waitUntil(drawer.blank.isVisible, timeout=PATIENCE)
     assert history.kept().jobs == []
 
 
@@ -120,48 +118,48 @@ def test_a_job_is_done_once_more(
     assert strip.words.text().startswith("Export to o.torchcache · Failed")
     assert not strip.bar.isVisible() and not strip.cancel.isVisible()
     click(qtbot, strip.words)
-    page = window.following.page
-    assert page.isVisible() and page.job is job and page.detail.notice.isVisible()
+    drawer = window.following.drawer
+    assert drawer.isVisible() and drawer.job is job and drawer.detail.notice.isVisible()
+    assert window.pages.current == "entries", "nobody is taken away from there"
     assert not strip.isVisible(), "somebody has looked at it"
     (tmp_path / "no").mkdir()
-    click(qtbot, page.again)
-    assert page.job is not job
+    click(qtbot, drawer.again)
+    assert drawer.job is not job
     idle(qtbot, window)
-    assert page.job is not None and page.job.state is State.DONE
+    assert drawer.job is not None and drawer.job.state is State.DONE
     assert (tmp_path / "no" / "o.torchcache").exists()
     # What was purged once is not purged again by this.
-    assert page.again.isVisible() and not page.undo.isVisible()
-    assert not window.totals.isVisible(), "they are about the place"
+    assert drawer.again.isVisible() and not drawer.undo.isVisible()
 
 
 def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
-    page = opened(qtbot, window)
-    qtbot.waitUntil(lambda: len(page.rows.items) == 4, timeout=PATIENCE)
+    drawer = opened(qtbot, window)
+    qtbot.waitUntil(lambda: len(drawer.rows.items) == 4, timeout=PATIENCE)
     running = window.jobs.add("Warm here", "warm", "/here")
     window.jobs.begin(running)
-    assert page.rows.index(0, 0).data() == "Running or waiting" and page.job is running
+    assert drawer.rows.index(0, 0).data() == "Running or waiting" and drawer.job is running
     window.actions_["find"].trigger()
-    assert page.filter.hasFocus()
-    type_in(qtbot, page.filter, "memory")
-    assert [one.kind for one in page.rows.items] == ["warm"] and isinstance(page._chosen, Past)
-    assert page.detail.notice.isVisible() and not page.result.isVisible()
-    brief = replace(page._chosen, began=1.0, ended=1.84)
+    assert drawer.filter.hasFocus()
+    type_in(qtbot, drawer.filter, "memory")
+    assert [one.kind for one in drawer.rows.items] == ["warm"] and isinstance(drawer._chosen, Past)
+    assert drawer.detail.notice.isVisible() and not drawer.change.isVisible()
+    brief = replace(drawer._chosen, began=1.0, ended=1.84)
     assert shown.took(brief) == "0.84 s", "as its result says"
-    page.filter.setText("nothing like it")
-    assert page.none.isVisible() and not page.detail.isVisible()
-    page.choose(running)
-    assert page.filter.text() == "" and page.job is running
-    assert page.cancel_button.isVisible() and not page.forget.isVisible()
-    page.filter.setText("warm here")
-    page.clear_button.click()
-    asked = page.findChildren(ConfirmDialog)[-1]
+    drawer.filter.setText("nothing like it")
+    assert drawer.none.isVisible() and not drawer.detail.isVisible()
+    drawer.choose(running)
+    assert drawer.filter.text() == "" and drawer.job is running
+    assert drawer.cancel_button.isVisible() and not drawer.forget.isVisible()
+    drawer.filter.setText("warm here")
+    drawer.clear_button.click()
+    asked = drawer.findChildren(ConfirmDialog)[-1]
     words = " ".join(label.text() for label in asked.findChildren(QLabel))
     assert "Forget 4 jobs that have ended?" in words
     assert "Those that the search hides go as well" in words
     asked.go.click()
-    page.filter.clear()
-    qtbot.waitUntil(lambda: len(page.rows.items) == 1, timeout=PATIENCE)
-    assert page.job is running and not page.clear_button.isEnabled()
+    drawer.filter.clear()
+    qtbot.waitUntil(lambda: len(drawer.rows.items) == 1, timeout=PATIENCE)
+    assert drawer.job is running and not drawer.clear_button.isEnabled()
     window.jobs.end(running, State.CANCELLED)
 
 
@@ -170,12 +168,12 @@ def test_the_history_that_cannot_be_read_says_so(qtbot: QtBot, settings: QSettin
     engines.failing["past_jobs"] = user_error("jobs-unreadable", {"file": "x", "why": "denied"})
     window = Window(settings, engines)
     window.show()
-    page = opened(qtbot, window)
-    qtbot.waitUntil(page.notice.isVisible, timeout=PATIENCE)
+    drawer = opened(qtbot, window)
+    qtbot.waitUntil(drawer.notice.isVisible, timeout=PATIENCE)
     del engines.failing["past_jobs"]
-    click(qtbot, page.notice.button)
-    qtbot.waitUntil(lambda: len(page.rows.items) == 4, timeout=PATIENCE)
-    assert not page.notice.isVisible()
+    click(qtbot, drawer.notice.button)
+    qtbot.waitUntil(lambda: len(drawer.rows.items) == 4, timeout=PATIENCE)
+    assert not drawer.notice.isVisible()
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
 
@@ -203,8 +201,8 @@ def test_the_log_is_searched_copied_and_saved(
     job = window.jobs.add("Export", "export", None)
     window.jobs.begin(job)
     window.jobs.log(job, [f"line {n}" for n in range(LOG_LINES - 1)])
-    page = opened(qtbot, window)
-    log = page.detail.log
+    drawer = opened(qtbot, window)
+    log = drawer.detail.log
     qtbot.waitUntil(lambda: log.settled, timeout=PATIENCE)
     bar = log.edit.verticalScrollBar()
     assert bar.value() == bar.maximum() > 0
@@ -245,7 +243,8 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     assert strip.job is first
     jobs.begin(first)
     jobs.end(first, State.DONE, note="33 entries", result=RESULTS["export"])
-    assert strip.words.text() == "Export · 33 entries" and not strip.cancel.isVisible()
+    assert strip.words.text().startswith("Exported · One entry (") and strip.result.isVisible()
+    assert not strip.cancel.isVisible()
     strip._quiet.start(0)
     qtbot.waitUntil(lambda: not strip.isVisible(), timeout=PATIENCE)
     assert DONE_MS >= 3000
@@ -276,30 +275,30 @@ def test_the_buttons_of_the_chosen_job_stay_in_sight_in_a_small_window(
         about = {"file": "nightly.torchcache", "why": "cut short", "place": window.place}
         window.jobs.end(job, State.FAILED, error=user_error(code, about))
         jobs.append(job)
-    page = opened(qtbot, window)
+    drawer = opened(qtbot, window)
     window.guide.bar.show_step(1)
     for size in ((1366, 768), (1100, 700), (1000, 600), (800, 560), (910, 512)):
         window.resize(*size)
         for job in jobs:
-            page.choose(job)
+            drawer.choose(job)
             settle(qtbot)
-            remedies = page.detail.notice.remedies
+            remedies = drawer.detail.notice.remedies
             assert remedies.isVisible() is bool(remedies.buttons)
-            cut = [way.text() for way in (page.result, page.forget, *remedies.buttons)
+            cut = [way.text() for way in (drawer.forget, *remedies.buttons)
                    if way.visibleRegion().boundingRect() != way.rect()]  # fmt: skip
             assert cut == [], (size, job.error)
-        assert page.detail.notice.remedies.buttons, "of what failed last"
+        assert drawer.detail.notice.remedies.buttons, "of what failed last"
     done = window.jobs.add("Import nightly.torchcache", "import", window.place)
     window.jobs.begin(done)
     window.jobs.end(done, State.DONE, result=IMPORTED)
-    page.choose(done)
+    drawer.choose(done)
     settle(qtbot)
-    assert not page.detail.notice.remedies.isVisible()
+    assert not drawer.detail.notice.remedies.isVisible()
 
 
 @pytest.mark.slow
 def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> None:
-    page = opened(qtbot, window)
+    drawer = opened(qtbot, window)
     rows: list[FactorTold] = [
         {"group": "configuration", "factor": f"inductor_config[x{n}]", "a": "True", "b": "y" * 99,
          "follows": n % 2 == 0}
@@ -309,7 +308,7 @@ def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> N
     qtbot.addWidget(tree)
     tree.resize(900, 500)
     tree.show()
-    log = page.detail.log
+    log = drawer.detail.log
     steps: list[float] = []
 
     def step(work: Callable[[], object]) -> None:
@@ -333,3 +332,62 @@ def test_nothing_takes_long_with_much_to_show(qtbot: QtBot, window: Window) -> N
     assert log.edit.blockCount() == LOG_LINES
     # One in many may have had to wait for another program.
     assert sorted(steps)[-3] < within(_SLICE), sorted(steps)[-9:]
+
+
+def test_the_drawer_is_pulled_up_over_any_page_and_gone_with_a_key(
+    qtbot: QtBot, window: Window
+) -> None:
+    window.table.setFocus()
+    for page in ("entries", "recipes"):
+        window.show_page(page)
+        window.focus_page()
+        before, room = window.focusWidget(), window.pages.size()
+        qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+        drawer = window.following.drawer
+        qtbot.waitUntil(drawer.list.hasFocus, timeout=PATIENCE)
+        assert drawer.isVisible() and window.pages.current == page
+        assert window.pages.size() == room, "nothing moves under it"
+        assert drawer.geometry().bottom() == window.across.geometry().bottom()
+        qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+        assert not drawer.isVisible() and window.focusWidget() is before
+    # Open, and the keyboard elsewhere: the key goes into it, Tab and F6 reach it.
+    click(qtbot, window.status.activity)
+    assert drawer.isVisible() and window.status.activity.isChecked()
+    window.focus_page()
+    qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
+    assert drawer.holds_focus
+    window.focus_page()
+    for _ in range(9):
+        window.actions_["next-part"].trigger()
+        if drawer.holds_focus:
+            break
+    assert drawer.holds_focus
+    window.actions_["find"].trigger()
+    assert drawer.filter.hasFocus()
+    type_in(qtbot, drawer.filter, "x")
+    qtbot.keyClick(drawer.filter, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
+    assert drawer.filter.text() == "" and drawer.isVisible(), "the search goes first"
+    qtbot.keyClick(drawer.filter, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
+    assert not drawer.isVisible() and not window.status.activity.isChecked()
+
+
+def test_the_drawer_keeps_its_height(qtbot: QtBot, window: Window, settings: QSettings) -> None:
+    drawer = opened(qtbot, window)
+    grip, high = drawer.grip, drawer.height()
+    left = Qt.MouseButton.LeftButton
+    qtbot.mousePress(grip, left)  # type: ignore[no-untyped-call]
+    qtbot.mouseMove(grip, grip.rect().center() - QPoint(0, 90))  # type: ignore[no-untyped-call]
+    qtbot.mouseRelease(grip, left)  # type: ignore[no-untyped-call]
+    assert drawer.height() > high + 80
+    assert str(settings.value(HEIGHT)) == str(drawer.height())
+    high = drawer.height()
+    drawer.shut()
+    drawer.open_up()
+    assert drawer.height() == high
+    window.resize(1360, 560)
+    settle(qtbot)
+    assert drawer.height() < high and drawer.geometry().top() > window.across.geometry().top()
+    settings.setValue(HEIGHT, "nonsense")
+    drawer.shut()
+    drawer.open_up()
+    assert drawer.isVisible() and drawer.grip.isVisible()

@@ -25,15 +25,14 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.causes import NAMES as WORDS
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.messages.findings import CellFinding, Finding
-from torchkeeper.gui.dialogs.laptable import VerifiedCells
-from torchkeeper.gui.dialogs.pages import ResultPage
+from torchkeeper.gui.activity.aftermath import VerifiedCells
+from torchkeeper.gui.activity.shown import mark
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, Then, cells_text, outcome
 from torchkeeper.gui.jobs.operations import heard
 from torchkeeper.gui.matrix.cells import PHASES as NAMES
 from torchkeeper.gui.matrix.cells import Cells, spent, title, told, words
 from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
 from torchkeeper.gui.matrix.pane import CellsPane
-from torchkeeper.gui.pages.activity.shown import mark
 from torchkeeper.gui.pages.recipes.known import BUILTIN, counted, file_of
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verdicts.verifications import Beside
@@ -448,11 +447,6 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     said = outcome(job)
     assert said.title == "Nothing is warm"
     assert said.lines == ["0 of 16 variants are warm.", "Nothing was added to /place."]
-    dialog = ResultPage()
-    qtbot.addWidget(dialog)
-    dialog.show_job(job, False)
-    assert dialog.verify.isHidden()
-    assert not dialog.bad.isHidden()
 
 
 # The colours.

@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, told
 from tests.gui.test_dragging import drag, mouse, scratch
 from tests.gui.test_exporting import big_cache, held_in_the_middle
 from tests.gui.test_flows import open_dialog
@@ -78,13 +78,13 @@ def test_to_another_folder(
     assert (job.kind, job.title) == ("copy", "Copy to yet")
     idle(qtbot, window)
     assert job.state is State.DONE, list(job.log)
-    assert dialog.result_page.title.text() == "Copied"
-    assert str(target) in dialog.result_page.text.text()
+    assert told(window).startswith("Copied.")
+    assert str(target) in told(window)
     assert payloads(target, "fxgraph") == payloads(fixture_cache, "fxgraph")
     assert [path.name for path in target.iterdir()] == ["fxgraph"]
     assert window.places.row_of(str(target)) >= 0
     assert window.place == str(fixture_cache), "nothing changes under one's hands"
-    click(qtbot, dialog.result_page.open)
+    click(qtbot, window.following.drawer.open)
     listed(qtbot, window, target)
     qtbot.waitUntil(lambda: len(window.table.selected()) == 7, timeout=PATIENCE)
 
@@ -99,8 +99,6 @@ def test_only_what_is_new_is_copied_and_what_is_there_is_said(
     only(window, qtbot, "kind:fxgraph")
     click(qtbot, ask(qtbot, window, target).go)
     idle(qtbot, window)
-    [dialog] = window.findChildren(CopyDialog)
-    click(qtbot, dialog.result_page.close_)
     only(window, qtbot, "kind:fxgraph,aotautograd")
     dialog = ask(qtbot, window, target)
     assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
@@ -110,8 +108,7 @@ def test_only_what_is_new_is_copied_and_what_is_there_is_said(
     # Enter goes on.
     QTest.keyClick(dialog, Qt.Key.Key_Return)
     idle(qtbot, window)
-    assert "7 entries were there already" in dialog.result_page.text.text()
-    click(qtbot, dialog.result_page.close_)
+    assert "7 entries were there already" in told(window)
     again = ask(qtbot, window, target)
     assert again.news.text() == "Nothing is new there · 11 there already"
     assert not again.go.isEnabled()
@@ -137,11 +134,10 @@ def test_to_a_new_bundle_which_is_replaced_only_when_that_is_said(
     assert not dialog.replace.isVisible()
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    assert dialog.result_page.title.text() == "Copied"
+    assert told(window).startswith("Copied.")
     with Bundle(str(output), Report()) as bundle:
         assert len(bundle.items()) == window.jobs.jobs[0].result["entries"] == 44
     assert window.places.row_of(str(output)) < 0, "a bundle is a file to carry away"
-    click(qtbot, dialog.result_page.close_)
     again = ask(qtbot, window, output)
     assert again.replace.isVisible()
     assert not again.go.isEnabled()
@@ -149,7 +145,7 @@ def test_to_a_new_bundle_which_is_replaced_only_when_that_is_said(
     again.replace.setChecked(True)
     click(qtbot, again.go)
     idle(qtbot, window)
-    click(qtbot, again.result_page.open)
+    click(qtbot, window.following.drawer.open)
     listed(qtbot, window, output)
     assert window.entries.total == 44
     assert window.places.places[window.places.row_of(str(output))].bundle
@@ -203,13 +199,13 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
             assert snapshot(home, times=False) == before, "it has no name until it is whole"
         else:
             assert any(home.glob("new/**/.torchkeeper-*.tmp")), "it was writing"
-        click(qtbot, dialog.progress.cancel)
+        click(qtbot, window.following.drawer.cancel_button)
     idle(qtbot, window)
     assert job.state is State.CANCELLED
     assert snapshot(home, times=False) == before
     assert window.places.row_of(str(target)) < 0
-    assert dialog.result_page.title.text() == "Cancelled"
-    click(qtbot, dialog.result_page.again)
+    assert told(window).startswith("Cancelled.")
+    click(qtbot, window.following.drawer.change)
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     assert dialog.go.isEnabled()
     dialog.reject()
@@ -226,7 +222,6 @@ def test_in_the_background_and_the_target_is_refreshed_where_it_is_shown(
     listed(qtbot, window, tmp_path / "cache")
     dialog = ask(qtbot, window, target)
     click(qtbot, dialog.go)
-    click(qtbot, dialog.progress.background)
     window.places_pane.choose(str(target))
     [job] = window.jobs.jobs
     idle(qtbot, window)
@@ -258,7 +253,6 @@ def test_a_bundle_is_code_of_others(
     # The others are objects of which nothing tells for which CPU they were built.
     assert window.jobs.jobs[0].result["entries"] == 19
     assert payloads(tmp_path / "t", "fxgraph") == payloads(kept_291, "fxgraph")
-    click(qtbot, dialog.result_page.close_)
 
 
 # Dropping on a place.
@@ -339,7 +333,6 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert len(payloads(target, "aotautograd")) == 4
-    click(qtbot, dialog.result_page.close_)
 
 
 @pytest.mark.slow

@@ -18,15 +18,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle, told
 from tests.gui.test_flows import open_dialog
 from tests.sampling import sampled
 from tests.snapshots import snapshot
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.gui.activity.shown import JobStrip
 from torchkeeper.gui.dialogs.exporting import ExportDialog
-from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
@@ -120,25 +120,23 @@ def test_it_foretells_the_bundle(
     cut_off.write_bytes(bytes(1_200_000))
     os.utime(cut_off, (0, 0))
     click(qtbot, dialog.go)
-    qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
+    idle(qtbot, window)
     assert output.stat().st_size == dialog.plan["size"]
-    page = dialog.result_page
-    assert page.title.text() == "Exported"
-    assert str(tmp_path) in page.text.text()
+    assert told(window).startswith("Exported.")
+    assert str(tmp_path) in told(window)
     assert not cut_off.exists()
     said = "Removed what an export that was cut off had left: 1.2 MB."
     assert said in window.jobs.jobs[0].log
     left = window.jobs.jobs[0].left
-    assert page.left_reasons.isVisible()
-    assert not page.left.isVisible(), "the sum is enough"
-    click(qtbot, page.details)
-    assert page.left.isVisible()
-    assert not page.details.isVisible()
-    assert len(page.left.toPlainText().splitlines()) == left == dialog.secrets.stays.total()
-    click(qtbot, page.copy)
-    assert QGuiApplication.clipboard().text() == page.left.toPlainText()
+    detail = window.following.drawer.detail
+    assert not detail.left.isVisible(), "the sum is enough"
+    assert "\nLeft out:\n" in told(window)
+    detail.tabs.setCurrentWidget(detail.left)
+    assert detail.left.isVisible()
+    assert len(detail.left.text().splitlines()) == left == dialog.secrets.stays.total()
+    click(qtbot, detail.left.copy)
+    assert QGuiApplication.clipboard().text() == detail.left.text()
     assert window.settings.value(EXPORTED_TO) == str(tmp_path)
-    click(qtbot, page.close_)
     again = ask(qtbot, window)
     assert Path(again.file.text()).parent == tmp_path
     again.reject()
@@ -169,7 +167,6 @@ def test_nothing_is_replaced_unasked(
     idle(qtbot, window)
     with Bundle(str(mine), Report()) as bundle:
         assert len(bundle.items()) == window.jobs.jobs[0].result["entries"]
-    click(qtbot, dialog.result_page.close_)
 
 
 @pytest.mark.slow
@@ -182,14 +179,14 @@ def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     late.write_text("mine")
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    page = dialog.result_page
+    drawer = window.following.drawer
     assert window.jobs.jobs[0].state is State.FAILED
-    assert "is there already" in page.title.text()
+    assert "is there already" in told(window)
     assert late.read_text() == "mine"
     assert not window.error_bar.isVisible(), "it is said once"
-    assert page.again.isVisible()
-    assert not page.open.isVisible()
-    click(qtbot, page.again)
+    assert drawer.change.isVisible()
+    assert not drawer.open.isVisible()
+    click(qtbot, window.following.drawer.change)
     qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
     assert not dialog.go.isEnabled()
     dialog.replace.setChecked(True)
@@ -198,8 +195,7 @@ def test_a_file_that_came_after_the_look_is_kept_and_it_can_be_tried_again(
     assert late.read_text() == "mine"
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    assert page.title.text() == "Exported"
-    QTest.keyClick(page.close_, Qt.Key.Key_Return)
+    assert told(window).startswith("Exported.")
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
 
 
@@ -246,11 +242,14 @@ def test_by_keyboard_alone(
     QTest.keyClick(dialog.file, Qt.Key.Key_Return)
     idle(qtbot, window)
     assert (tmp_path / "typed.torchcache").exists()
-    page = dialog.result_page
-    qtbot.waitUntil(page.close_.hasFocus, timeout=PATIENCE)
-    assert page.close_.isDefault()
-    QTest.keyClick(page.close_, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
+    # Its result is a key away, and so is the way back.
+    before, drawer = window.focusWidget(), window.following.drawer
+    assert drawer.isVisible() and not drawer.holds_focus
+    window.actions_["activity"].trigger()
+    assert window.focusWidget() is drawer.list
+    window.actions_["activity"].trigger()
+    assert not drawer.isVisible() and window.focusWidget() is before
     dialog = ask(qtbot, window)
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
@@ -262,8 +261,7 @@ def test_every_control_has_a_name(
 ) -> None:
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window)
-    for widget in (dialog.table, dialog.file, dialog.browse, dialog.go, dialog.cancel,
-                   dialog.progress.bar, dialog.result_page.left):  # fmt: skip
+    for widget in (dialog.table, dialog.file, dialog.browse, dialog.go, dialog.cancel):
         assert widget.accessibleName(), widget
     click(qtbot, dialog.browse)
     chooser = open_dialog(qtbot, window, QFileDialog)
@@ -304,15 +302,13 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     with held_in_the_middle(qtbot, window, dialog.go) as job:
         assert snapshot(target, times=False) == before, "it has no name until it is whole"
         assert job.now.startswith("Code c")
-        click(qtbot, dialog.progress.cancel)
-        assert not dialog.progress.cancel.isEnabled()
+        click(qtbot, window.following.drawer.cancel_button)
+        assert not window.following.drawer.cancel_button.isEnabled()
     idle(qtbot, window)
     assert job.state is State.CANCELLED
     assert snapshot(target, times=False) == before
-    page = dialog.result_page
-    assert page.title.text() == "Cancelled"
-    assert page.text.text() == "Nothing was left behind."
-    click(qtbot, page.again)
+    assert told(window) == "Cancelled.\nNothing was left behind."
+    click(qtbot, window.following.drawer.change)
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     dialog.replace.setChecked(there)
     click(qtbot, dialog.go)
@@ -320,7 +316,6 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     assert dialog.job is not None
     assert dialog.job.state is State.DONE
     assert output.stat().st_size > 16 * 8 * MB
-    click(qtbot, page.close_)
 
 
 @pytest.mark.slow
@@ -338,29 +333,30 @@ def test_it_says_how_fast_and_goes_on_in_the_background(
         return set(children()) - before
 
     def seen() -> bool:
-        said.append(dialog.progress.numbers.text())
+        said.append(window.following.drawer.detail.words.text())
         # It would be over too soon: for most of the time at its bytes the engine is stopped.
         if job.unit == "bytes":
             send(engines(), signal.SIGSTOP if len(said) % 8 else signal.SIGCONT)
-        return "MB/s · about" in said[-1] or not job.active
+        return re.search("MB/s · .*about", said[-1]) is not None or not job.active
 
     try:
         qtbot.waitUntil(seen, timeout=PATIENCE)
         send(engines(), signal.SIGSTOP)
         assert re.search(r" of 16\d MB · ", said[-1]), said[-3:]
         assert said[-1].endswith(" s left")
-        QTest.keyClick(dialog, Qt.Key.Key_Escape)
-        qtbot.waitUntil(lambda: not window.findChildren(ExportDialog))
+        assert not dialog.isVisible() and job.active
+        window.actions_["activity"].trigger()
+        window.following.drawer.shut()
         assert job.active, "the job goes on"
     finally:
         send(engines(), signal.SIGCONT)
-    # And back to it.
-    window.actions_["show-result"].trigger()
-    again = open_dialog(qtbot, window, WorkDialog)
     idle(qtbot, window)
     assert job.state is State.DONE
-    assert again.result_page.title.text() == "Exported"
-    click(qtbot, again.result_page.close_)
+    # And back to it.
+    [strip] = window.findChildren(JobStrip)
+    assert strip.words.text().startswith("Exported · ")
+    click(qtbot, strip.words)
+    assert told(window).startswith("Exported.")
 
 
 @pytest.mark.slow
@@ -373,7 +369,7 @@ def test_the_bundle_opens_as_a_place(
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert not window.actions_["cancel-job"].isEnabled()
-    click(qtbot, dialog.result_page.open)
+    click(qtbot, window.following.drawer.open)
     listed(qtbot, window, output)
     assert window.entries.total == window.jobs.jobs[0].result["entries"]
     assert window.actions_["open-result"].isEnabled()
@@ -441,7 +437,7 @@ def test_what_the_chosen_need_goes_along_unless_it_is_unchecked(
     dialog.needed.setChecked(True)
     qtbot.waitUntil(lambda: dialog.ready and dialog.plan is not None, timeout=PATIENCE)
     click(qtbot, dialog.go)
-    qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
+    idle(qtbot, window)
     with Bundle(str(output), Report()) as bundle:
         kinds = [item.kind for item in bundle.stream(Report())]
     assert (kinds.count("aotautograd"), kinds.count("fxgraph")) == (4, 7)

@@ -102,7 +102,7 @@ def test_the_name_of_a_place_has_its_share_of_a_narrow_window(qtbot: QtBot, wind
 
 def test_without_jobs_the_activity_says_what_it_is_for(window: Window) -> None:
     window.actions_["activity"].trigger()
-    activity = window.following.page
+    activity = window.following.drawer
     assert activity.isVisible() and not activity.clear_button.isEnabled()
     assert "listed here" in activity.blank.text.text() and activity.import_.isVisible()
     window.jobs.add("Export", "export", None)

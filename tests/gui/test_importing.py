@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, told
 from tests.gui.test_exporting import big_cache, held_in_the_middle
 from tests.snapshots import snapshot
 from tests.stores.bundles.test_bundle import make
@@ -121,7 +121,6 @@ def test_many_files_are_one_job(
     assert job.title == "Import 3 files"
     assert (job.result["entries"], job.result["exists"]) == (21, 19)
     assert job.done == job.total == sum(file.bytes for file in dialog.files)
-    click(qtbot, dialog.result_page.close_)
 
 
 @pytest.mark.slow
@@ -139,11 +138,11 @@ def test_open_shows_the_place_with_the_new_entries_selected(
     assert window.places.row_of(str(fixture_cache)) >= 0
     window.head.box.setText("kind:fxgraph")
     settle(qtbot)
-    click(qtbot, dialog.result_page.open)
+    click(qtbot, window.following.drawer.open)
     listed(qtbot, window, fixture_cache)
     qtbot.waitUntil(lambda: len(window.table.selected()) == 4, timeout=PATIENCE)
     assert {entry.kind for entry in window.table.selected()} == {"aotautograd"}
-    # The same from the Activity page, also where the place is shown already, under headings.
+    # The same by the actions, also where the place is shown already, under headings.
     window.table.clearSelection()
     window.actions_["group-kind"].trigger()
     window.actions_["collapse-all"].trigger()
@@ -169,13 +168,13 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     assert snapshot(home, times=False) == before
     with held_in_the_middle(qtbot, window, dialog.go) as job:
         assert list(target.rglob(".torchkeeper-*.tmp")), "it was writing"
-        click(qtbot, dialog.progress.cancel)
+        click(qtbot, window.following.drawer.cancel_button)
     idle(qtbot, window)
     assert job.state is State.CANCELLED
     assert snapshot(home, times=False) == before
     assert window.places.row_of(str(target)) < 0
-    assert dialog.result_page.title.text() == "Cancelled"
-    click(qtbot, dialog.result_page.again)
+    assert told(window).startswith("Cancelled.")
+    click(qtbot, window.following.drawer.change)
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     assert dialog.go.isEnabled()
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
@@ -210,13 +209,12 @@ def test_a_refusal_has_a_result_and_what_was_left_can_be_copied(
     dialog = look(qtbot, window, fixture_cache, good)
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    page = dialog.result_page
-    assert page.left_title.text() == "One entry was left out"
-    assert page.left_reasons.text().startswith("1 × Something else is there")
-    assert built.name.split(".")[0] in page.left.toPlainText()
-    assert "entries (" in page.text.text()
-    assert "there already" in page.text.text()
-    click(qtbot, page.close_)
+    detail = window.following.drawer.detail
+    assert detail.tabs.tabText(detail.tabs.indexOf(detail.left)) == "Left out (1)"
+    assert "\nLeft out:\n1 × Something else is there" in told(window)
+    assert built.name.split(".")[0] in detail.left.text()
+    assert "entries (" in told(window)
+    assert "there already" in told(window)
 
 
 @pytest.mark.slow

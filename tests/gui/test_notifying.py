@@ -144,8 +144,8 @@ def test_a_long_job_is_told_and_a_click_shows_it(
     assert second["body"] == "The disk is full. · it took 11.0 s"
     window.showMinimized()
     desktop.click(first["number"], "tok-9")
-    qtbot.waitUntil(lambda: window.following.page.job is long, timeout=PATIENCE)
-    assert not window.isMinimized() and window.following.page.isVisible()
+    qtbot.waitUntil(lambda: window.following.drawer.job is long, timeout=PATIENCE)
+    assert not window.isMinimized() and window.following.drawer.isVisible()
     assert os.environ.pop("XDG_ACTIVATION_TOKEN") == "tok-9"
 
 

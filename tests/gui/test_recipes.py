@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, told, type_in
 from torchkeeper.client.kept import verified
 from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
@@ -23,7 +23,6 @@ from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor, RecipeForm
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
-from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN
@@ -790,16 +789,17 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     qtbot.waitUntil(lambda: not job.active, timeout=240_000)
     assert [cell.state for cell in job.cells.rows] == ["done", "done", "failed", "failed"]
     assert job.cells.rows[0].phases
-    page = dialog.result_page
-    assert page.title.text() == "Warmed, but 2 variants are not"
-    assert page.cells is not None
-    assert page.cells.notice.isVisible()
-    assert page.cells.log.toPlainText()
+    drawer = window.following.drawer
+    assert told(window).startswith("Warmed, but 2 variants are not.")
+    cells = drawer.detail.cells
+    assert cells is not None
+    assert not cells.notice.isHidden()
+    assert cells.log.toPlainText()
     assert not bundle.exists(), "not every variant is warm"
     # What failed is warmed again, and nothing else, wherever it stands now.
     models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))
     file.write_text(bad + text)
-    click(qtbot, page.bad)
+    click(qtbot, drawer.bad)
     again: Job = window.jobs.jobs[0]
     assert again is not job
     qtbot.waitUntil(lambda: not again.active, timeout=240_000)
@@ -810,5 +810,3 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]
     qtbot.waitUntil(lambda: str(file) in verified.last_warmed(), timeout=PATIENCE)
     assert verified.last_warmed()[str(file)][1:] == (str(place), 4, 0)
-    for one in window.findChildren(WorkDialog):
-        one.reject()

@@ -76,16 +76,15 @@ def test_the_file_manager_shows_the_bundle(
         dialog = ask(qtbot, window, output)
         click(qtbot, dialog.go)
         idle(qtbot, window)
-        click(qtbot, dialog.result_page.folder)
+        click(qtbot, window.following.drawer.folder)
         uri = str(output).replace(" ", "%20")
         assert files.stdout.readline() == f"ShowItems ass file://{uri}\n"
-        click(qtbot, dialog.result_page.close_)
-        # The same from the Activity page, and for a place.
+        # The same by the actions, and for a place.
         window.actions_["show-in-folder"].trigger()
         assert files.stdout.readline().startswith("ShowItems ass ")
         job = window.jobs.add("Import", "import", str(fixture_cache))
         window.jobs.end(job, State.DONE, result=IMPORTED)
-        window.following.page.choose(job)
+        window.following.drawer.choose(job)
         window.flows.results.reveal(window.following.job)
         assert files.stdout.readline() == f"ShowFolders ass file://{fixture_cache}\n"
         window.actions_["place-folder"].trigger()
@@ -123,10 +122,9 @@ def test_where_nobody_answers_it_says_so(
     dialog = ask(qtbot, window, output)
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    click(qtbot, dialog.result_page.folder)
+    click(qtbot, window.following.drawer.folder)
     qtbot.waitUntil(window.error_bar.isVisible, timeout=PATIENCE)
     assert "could not be shown" in window.error_bar.what.text()
-    click(qtbot, dialog.result_page.close_)
     output.unlink()
     window.error_bar.clear()
     window.actions_["show-in-folder"].trigger()

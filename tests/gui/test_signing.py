@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.agents import agent
 from tests.client.test_keys import make
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, type_in
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, told, type_in
 from tests.gui.test_exporting import ask
 from tests.gui.test_flows import open_dialog
 from tests.gui.test_importing import look
@@ -122,11 +122,10 @@ def test_an_export_is_signed_before_it_gets_its_name(
     out = tmp_path / "out"
     out.mkdir()
     window = open_window(fixture_cache)
-    dialog = begin(qtbot, window, out / "b.torchcache", key)
-    qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
-    page = dialog.result_page
-    assert page.title.text() == "Exported and signed"
-    assert f"Signed with ssh-ed25519 {fingerprint(key)}." in page.text.text()
+    begin(qtbot, window, out / "b.torchcache", key)
+    idle(qtbot, window)
+    assert told(window).startswith("Exported and signed.")
+    assert f"Signed with ssh-ed25519 {fingerprint(key)}." in told(window)
     assert signature(out / "b.torchcache").fingerprint == fingerprint(key)
     [job] = window.jobs.jobs
     assert job.result["size"] == (out / "b.torchcache").stat().st_size
@@ -134,7 +133,6 @@ def test_an_export_is_signed_before_it_gets_its_name(
     assert os.listdir(out) == ["b.torchcache"]
     let_go(qtbot, window)
     assert settings.value(SIGN_WITH) == str(key)
-    click(qtbot, page.close_)
     # It is remembered, and taken back where it is not wanted.
     again = ask(qtbot, window, out / "c.torchcache")
     qtbot.waitUntil(lambda: not again.key.busy, timeout=PATIENCE)
@@ -150,7 +148,7 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
     out = tmp_path / "out"
     out.mkdir()
     window = open_window(fixture_cache)
-    dialog = begin(qtbot, window, out / "b.torchcache", key)
+    begin(qtbot, window, out / "b.torchcache", key)
     first = phrase(qtbot, window, "not it")
     assert first.what.text() == "The passphrase of locked"
     low = first.height()
@@ -161,7 +159,7 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
     assert "was not the passphrase" in second.wrong.text()
     # Each is as high as what it says.
     assert second.height() == second.body.totalHeightForWidth(second.width()) > low
-    qtbot.waitUntil(lambda: dialog.pages.currentWidget() is dialog.result_page, timeout=PATIENCE)
+    idle(qtbot, window)
     assert signature(out / "b.torchcache").fingerprint == fingerprint(key)
     [job] = window.jobs.jobs
     assert SECRET not in "\n".join(job.log)
@@ -188,16 +186,16 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     idle(qtbot, window)
     [job] = window.jobs.jobs
     assert job.state is State.CANCELLED
-    assert dialog.result_page.title.text() == "Cancelled"
+    assert told(window).startswith("Cancelled.")
     assert os.listdir(out) == ["b.torchcache"]
     assert (out / "b.torchcache").read_text() == "mine"
     # The job is cancelled where it is followed, and the question with it.
-    click(qtbot, dialog.result_page.again)
+    click(qtbot, window.following.drawer.change)
     qtbot.waitUntil(lambda: dialog.ready and dialog.replace.isVisible(), timeout=PATIENCE)
     dialog.replace.setChecked(True)
     click(qtbot, dialog.go)
     phrase(qtbot, window, "", asked)
-    click(qtbot, dialog.progress.cancel)
+    click(qtbot, window.following.drawer.cancel_button)
     idle(qtbot, window)
     assert not any(one.isVisible() for one in window.findChildren(PassphraseDialog))
     let_go(qtbot, window)
@@ -261,8 +259,8 @@ def test_what_cannot_be_signed_is_not_written(
     idle(qtbot, window)
     [job] = window.jobs.jobs
     assert job.state is State.FAILED
-    assert "could not be signed" in dialog.result_page.title.text()
-    assert "No private key found" in dialog.result_page.text.text()
+    assert "could not be signed" in told(window)
+    assert "No private key found" in told(window)
     let_go(qtbot, window)
     assert os.listdir(out) == []
     dialog.reject()
@@ -299,12 +297,10 @@ def test_a_bundle_that_is_shown_is_signed(
     assert dialog.key.value == str(key)
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    page = dialog.result_page
-    assert page.title.text() == "b.torchcache is signed"
-    assert f"Signed by me@example.org, with ssh-ed25519 {fingerprint(key)}." in page.text.text()
-    assert f"with ssh-ed25519 {fingerprint(other)}, was replaced" in page.text.text()
+    assert told(window).startswith("b.torchcache is signed.")
+    assert f"Signed by me@example.org, with ssh-ed25519 {fingerprint(key)}." in told(window)
+    assert f"with ssh-ed25519 {fingerprint(other)}, was replaced" in told(window)
     assert signature(file).fingerprint == fingerprint(key)
-    click(qtbot, page.close_)
     # What is no bundle stays as it is.
     text = tmp_path / "notes.torchcache"
     text.write_text("no bundle")
@@ -336,7 +332,7 @@ def test_a_key_that_only_an_agent_holds(
         assert "held by ssh-agent" in dialog.key.said.text()
         click(qtbot, dialog.go)
         idle(qtbot, window)
-        assert dialog.result_page.title.text() == "b.torchcache is signed"
+        assert told(window).startswith("b.torchcache is signed.")
     assert signature(file).fingerprint == public.fingerprint
     assert settings.value(SIGN_WITH) == public.key
     dialog.reject()
@@ -366,7 +362,7 @@ def test_a_read_only_bundle_is_not_signed(
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     click(qtbot, dialog.go)
     idle(qtbot, window)
-    assert "read-only" in dialog.result_page.title.text()
+    assert "read-only" in told(window)
     assert hashlib.sha256(file.read_bytes()).hexdigest() == before
     dialog.reject()
 

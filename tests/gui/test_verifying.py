@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.client.test_verified import result
 from tests.engine.test_renaming import FACTS
-from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
+from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, told
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.client import carrying
@@ -27,13 +27,12 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import verified
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.words import preparing, verifying
+from torchkeeper.gui.activity.aftermath import Aftermath, LapTable
+from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.worker import NICE
-from torchkeeper.gui.dialogs.laptable import LapTable
-from torchkeeper.gui.dialogs.pages import Aftermath
 from torchkeeper.gui.dialogs.preparing import CompileOptions, PrepareDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
-from torchkeeper.gui.dialogs.working import ProgressPage
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import Naming
 from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome
@@ -100,10 +99,10 @@ def test_its_progress_is_that_of_its_runs(qapp: QApplication) -> None:
     jobs.progress(job, 3_200_000, 3_200_000, "bytes")
     assert job.fraction() is None, "that all is copied says nothing of a run"
     assert not job.counts_bytes
-    page = ProgressPage()
+    page = JobDetail()
     page.show_job(job)
     assert (page.bar.minimum(), page.bar.maximum()) == (0, 0)
-    assert "MB" not in page.numbers.text()
+    assert "MB" not in page.words.text()
     laps.heard(job.laps, {"run": {"name": "cold"}})
     jobs.progress(job, 2, 8, "steps")
     assert job.fraction() == 0.125
@@ -112,7 +111,7 @@ def test_its_progress_is_that_of_its_runs(qapp: QApplication) -> None:
     assert job.fraction() == 0.5
     page.show_job(job)
     assert page.bar.value() == page.bar.maximum() // 2
-    assert page.numbers.text() == "Run 2 of 2"
+    assert page.words.text() == "Run 2 of 2"
     several = jobs.add("Verify", "verify", "/x")
     several.cells.hear({"cells": [
         {"index": n, "recipe": "r", "name": f"c{n}", "state": "queued"} for n in range(4)
@@ -211,7 +210,7 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     assert (job.asked["device"], job.asked["portable"]) == ("cuda:0", True)
     assert job.error
     assert job.error.code == "nothing-to-verify"
-    assert "There is nothing to verify" in dialog.result_page.title.text()
+    assert "There is nothing to verify" in told(window)
     assert not torch_that_waits.exists()
     assert verified.last(str(place)) is None
     dialog.reject()
@@ -229,17 +228,18 @@ def test_a_verification_is_cancelled_and_leaves_nothing(
     [job] = window.jobs.jobs
     qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
     assert [lap.name for lap in job.laps] == ["warm"]
-    assert dialog.progress.laps.isVisible()
-    item = dialog.progress.laps.items()[0]
+    after = window.following.drawer.detail.after
+    assert after.laps.isVisible()
+    item = after.laps.items()[0]
     assert (item.text(0), item.text(1)) == ("As it is", "running")
     # One that compiles waits for it.
     later = window.operations.prepare(sys.executable, None)
     assert state(later) is State.QUEUED
     window.operations.cancel(later)
-    click(qtbot, dialog.progress.cancel)
+    click(qtbot, window.following.drawer.cancel_button)
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.CANCELLED
-    assert dialog.result_page.title.text() == "Cancelled"
+    assert told(window).startswith("Cancelled.")
     assert verified.last(str(fixture_cache)) is None
     temporary = Path(os.environ["TMPDIR"])
     qtbot.waitUntil(lambda: not list(temporary.glob("torchkeeper-*/*")), timeout=PATIENCE)
@@ -267,7 +267,7 @@ def test_a_preparation_needs_a_whole_path(
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
     qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
-    click(qtbot, dialog.progress.cancel)
+    click(qtbot, window.following.drawer.cancel_button)
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.CANCELLED
     assert not list(tmp_path.glob("torchinductor_*"))
@@ -298,9 +298,9 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     warm.options.box.setChecked(True)
     click(qtbot, warm.go)
     done(qtbot, window)
-    more = warm.result_page.more
+    more = window.following.drawer.detail.after
     assert more.snippet.text.text() == "export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
-    warm.accept()
+    assert more.snippet.isVisible()
     job = verify(qtbot, window, place)
     assert job.result["good"], job.result
     assert (job.result["threads"], job.result["rebuilt"]) == (2, 0)
@@ -311,7 +311,6 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     assert "built all" in export.objects.text()
     click(qtbot, export.go)
     done(qtbot, window)
-    export.accept()
     window.places.add(str(bundle), bundle=True)
     window.places_pane.choose(str(bundle))
     listed(qtbot, window, bundle)
@@ -327,9 +326,8 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     assert not imported.left.isVisible(), imported.left.text()
     click(qtbot, imported.go)
     done(qtbot, window)
-    assert imported.result_page.more.snippet.isVisible()
-    assert not imported.result_page.more.offer.isVisible(), "there is no header to prepare"
-    imported.accept()
+    assert more.snippet.isVisible()
+    assert not more.offer.isVisible(), "there is no header to prepare"
 
 
 @pytest.mark.torch
@@ -351,10 +349,9 @@ def test_an_environment_is_prepared_once(
         qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
         click(qtbot, dialog.go)
         job = done(qtbot, window)
-        assert dialog.result_page.title.text() == title
-        assert str(tmp_path / "temporary") in dialog.result_page.text.text()
+        assert told(window).startswith(f"{title}.")
+        assert str(tmp_path / "temporary") in told(window)
         assert any(line.startswith("Header ") for line in job.log), list(job.log)
-        dialog.accept()
     headers = [p for p in (tmp_path / "temporary").rglob("*.gch") if p.is_file()]
     assert len(headers) == window.jobs.jobs[0].result["there"] > 0
     shutil.rmtree(tmp_path / "temporary")  # it is large
@@ -379,29 +376,24 @@ def verify(qtbot: QtBot, window: Window, place: Path) -> Job:
     job = done(qtbot, window)
     qtbot.waitUntil(lambda: verified.last(str(place)) is not None, timeout=PATIENCE)
     qtbot.waitUntil(window.head.beside.isVisible, timeout=PATIENCE)
-    assert dialog.result_page.more.table.topLevelItemCount() == 1
-    dialog.accept()
+    assert window.following.drawer.detail.after.table.topLevelItemCount() == 1
     return job
 
 
 @pytest.mark.slow
-def test_the_result_page_says_what_to_do(
+def test_the_result_says_what_to_do(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
     job = window.jobs.add("Verify it", "verify", str(fixture_cache))
     window.jobs.begin(job)
-    told: dict[str, Any] = result(hits=1, misses=1, rebuilt=2, good=False)
-    window.jobs.end(job, State.DONE, result=told)
-    window.following.page.choose(job)
-    qtbot.waitUntil(window.actions_["show-result"].isEnabled, timeout=PATIENCE)
-    dialog = window.flows.results.show_result()
-    assert dialog is not None
-    page = dialog.result_page
-    assert page.title.text() == "Not good: 1 miss, 2 objects built again"
-    assert "Warm it with this recipe" in page.text.text()
-    assert page.more.graphs.topLevelItemCount() == 1
-    dialog.accept()
+    came: dict[str, Any] = result(hits=1, misses=1, rebuilt=2, good=False)
+    window.jobs.end(job, State.DONE, result=came)
+    window.following.show(job)
+    assert told(window).startswith("Not good: 1 miss, 2 objects built again.")
+    assert "Warm it with this recipe" in told(window)
+    after = window.following.drawer.detail.after
+    assert after.isVisible() and after.graphs.topLevelItemCount() == 1
 
 
 def test_misses_of_autograd_are_told_from_those_of_graphs(qtbot: QtBot) -> None:
@@ -438,7 +430,7 @@ def test_a_verification_is_cancelled_while_its_place_does_not_answer(
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
     qtbot.waitUntil(begun.is_set, timeout=PATIENCE)
-    click(qtbot, dialog.progress.cancel)
+    click(qtbot, window.following.drawer.cancel_button)
     try:
         qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE // 2)
     finally:
@@ -488,7 +480,7 @@ def test_a_job_gives_way_and_what_is_looked_at_does_not(
     }
     assert nice == {True: own, False: max(own, NICE)}
     [job] = window.jobs.jobs
-    click(qtbot, dialog.progress.cancel)
+    click(qtbot, window.following.drawer.cancel_button)
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     dialog.reject()
 

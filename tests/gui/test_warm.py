@@ -12,8 +12,8 @@ from tests.conftest import objects_of
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed
 from torchkeeper.client.profiles import keeping
 from torchkeeper.client.profiles.profile import Profile
+from torchkeeper.gui.activity.shown import JobStrip
 from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.pages.activity.shown import JobStrip
 from torchkeeper.gui.window import Window
 
 #: Milliseconds a cold compile may take on two busy cores.

@@ -21,7 +21,7 @@ ELSEWHERE = Running(
 
 
 def _tr(text: str) -> str:
-    """A name that gui.pages.activity.past has for what a job was given."""
+    """A name that gui.activity.past has for what a job was given."""
     return QCoreApplication.translate("Activity", text)
 
 

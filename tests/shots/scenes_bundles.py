@@ -171,11 +171,6 @@ def _over(stage: Stage) -> None:
         job.asked = {"python": samples.PYTHON, "offer_prepare": prepare, "portable": portable}
         _end(window, job, result, error, left)
         stage.dialog(name, dialog)
-    # Opened again from the list of jobs, without the page that asked.
-    window.following.page.choose(window.jobs.jobs[-1])
-    later = window.flows.results.show_result()
-    assert later is not None
-    stage.dialog("export-result", later)
     stage.close(window)
 
 

@@ -55,8 +55,9 @@ class Situation(NamedTuple):
     page: str = ENTRIES
     back: bool = False
     forward: bool = False
-    #: Whether the chosen job has a dialog, and whether something came of it that can be opened.
-    job_dialog: bool = False
+    #: Whether the drawer of the jobs is open.
+    drawer: bool = False
+    #: Whether something came of the chosen job that can be opened.
     job_fruit: bool = False
     #: The path of the place that is shown, or its name where it is a server.
     path: str = ""
@@ -233,9 +234,6 @@ ACTIONS = (
          _n("Stop the chosen job at once"), "jobs", when=lambda s: s.job_active),
     Spec("show-log", _n("Show job &log"), "log", "Ctrl+L", "cache", 2,
          _n("Go to the log of the chosen job"), "jobs", when=lambda s: s.job),
-    Spec("show-result", _n("Show job progress &and result"), "info", "Ctrl+Shift+L", "cache", 3,
-         _n("How far the chosen export, import or copy is, or what came of it"), "jobs",
-         when=lambda s: s.job_dialog),
     Spec("open-result", _n("&Open result"), "box", "Ctrl+Shift+O", "cache", 3,
          _n("Open what the job wrote, with the entries that it put there selected"), "jobs",
          when=lambda s: s.job_fruit),
@@ -334,8 +332,8 @@ ACTIONS = (
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"), "places", on=_shown("doctor"), also="Ctrl+7"),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,
-         _n("Jobs: how far they are, what they say, what came of them, and those of before"),
-         on=_shown("activity"), also="Ctrl+8"),
+         _n("Open or close the drawer of jobs: how far they are, what came of them, those before"),
+         on=lambda s: s.drawer),
     Spec("next-part", _n("Next &part of the window"), "next", "F6", "go", 1,
          _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs")),
     Spec("back", _n("&Back"), "back", "Alt+Left", "go", 1,

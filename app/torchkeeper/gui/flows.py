@@ -156,7 +156,7 @@ class SigningFlows(QObject):
     """From an action about signatures to what comes of it; and what ssh-keygen asks meanwhile."""
 
     def __init__(self, context: Context, show: Callable[[WorkDialog], object]) -> None:
-        """show: opens a dialog that follows a job."""
+        """show: opens a dialog that asks for a job."""
         super().__init__(context.window)
         self._context, self._show = context, show
         self._asking: dict[int, PassphraseDialog] = {}
@@ -181,7 +181,7 @@ class SigningFlows(QObject):
 
         context = self._context
         dialog = SignDialog(
-            context.window, context.engines, context.jobs, context.settings, file,
+            context.window, context.engines, context.settings, file,
             lambda key, before: context.operations.sign(file, key, before),
         )  # fmt: skip
         self._show(dialog)
@@ -200,7 +200,6 @@ class SigningFlows(QObject):
         context = self._context
         key = job.asked.get("key", "")
         name = printable(os.path.basename(key) if os.path.isabs(key) else key, 60)
-        # Not over the dialog that follows the job, which may be closed while the job goes on.
         dialog = PassphraseDialog(context.window, name, ask.text, ask.wrong)
         self._asking[job.id] = dialog
         dialog.accepted.connect(lambda: context.engines.answer(ticket, dialog.text.text()))
@@ -224,13 +223,10 @@ class Flows(QObject):
     #: A bundle was looked into.
     looked = Signal(str)
 
-    def __init__(
-        self, context: Context, chosen: Callable[[], Job | None], note_bar: NoteBar
-    ) -> None:
-        """chosen: the job that actions are about."""
+    def __init__(self, context: Context, note_bar: NoteBar) -> None:
         super().__init__(context.window)
         self._context, self._note_bar = context, note_bar
-        self.results = Results(context, chosen, self._open)
+        self.results = Results(context)
         self.recipes = RecipeFlows(context)
         self.recipes.warm.connect(self.warm)
         self.signing = SigningFlows(context, self._open)
@@ -243,7 +239,7 @@ class Flows(QObject):
 
         context = self._context
         return self._open(WarmDialog(
-            context.window, context.engines, context.environments, context.jobs,
+            context.window, context.engines, context.environments,
             context.places.places, into or context.place,
             self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
@@ -264,7 +260,7 @@ class Flows(QObject):
         context = self._context
         beside = context.verifications.of(place)
         dialog = VerifyDialog(
-            context.window, context.engines, context.environments, context.jobs, place,
+            context.window, context.engines, context.environments, place,
             lambda env, runs, options: context.operations.verify(
                 place, env, runs, options, bundle=bundle
             ),
@@ -282,15 +278,11 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.preparing import PrepareDialog
 
         context = self._context
-        window, jobs, do = context.window, context.jobs, context.operations.prepare
-        return self._open(PrepareDialog(window, context.environments, jobs, do, python))
+        window, do = context.window, context.operations.prepare
+        return self._open(PrepareDialog(window, context.environments, do, python))
 
     def _open(self, dialog: _Dialog) -> _Dialog:
         self.results.attend(dialog)
-        dialog.edit.connect(self.recipes.edit_recipe)
-        dialog.prepare.connect(self.prepare)
-        dialog.verify.connect(self.verify_warmed)
-        dialog.rewarm.connect(self.warm_rest)
         dialog.open()
         return dialog
 
@@ -310,17 +302,13 @@ class Flows(QObject):
 
     def warm_rest(self, job: Job) -> None:
         """Warm the cells of a job that are not, as the recipes make them now."""
-        from torchkeeper.gui.dialogs.working import WorkDialog
-
         asked, context = job.asked, self._context
         if job.place is None or not job.cells.bad:
             return
         good = [(cell.recipe, cell.name) for cell in job.cells.rows if cell.good]
         warm = [*(asked.get("warm") or ()), *good]
-        again = context.operations.warm(
-            asked["python"], asked["recipes"], job.place, asked, asked.get("then"), warm
-        )
-        self._open(WorkDialog(context.window, context.jobs)).follow(again)
+        then = asked.get("then")
+        context.operations.warm(asked["python"], asked["recipes"], job.place, asked, then, warm)
 
     def _warmed(self, job: Job) -> None:
         context, asked = self._context, job.asked
@@ -367,7 +355,7 @@ class Flows(QObject):
             return None
         place, chosen, selection = carried
         return self._open(ExportDialog(
-            context.window, context.engines, context.jobs, context.settings, place, selection,
+            context.window, context.engines, context.settings, place, selection,
             (len(chosen), context.entries.total), _bundle_name(place),
             lambda what, needs, output, replace, builders, secrets, key: context.operations.export(
                 place, what, output, replace, builders, secrets, key, needs
@@ -389,7 +377,7 @@ class Flows(QObject):
         others = [one for one in context.places.places if not one.bundle and one.path != place]
         takers = (other.path for other in others if other.takes and other.exists)
         return self._open(CopyDialog(
-            context.window, context.engines, context.jobs,
+            context.window, context.engines,
             Chosen(place, selection, len(chosen), size, is_bundle, result and claims_of(result)),
             TargetChoice(others, into or next(takers, None), self._new_bundle(place)),
             lambda into, replace, alone, builders, named, secrets: context.operations.copy(
@@ -441,7 +429,7 @@ class Flows(QObject):
 
         context = self._context
         dialog = ImportDialog(
-            context.window, context.engines, context.jobs, files, context.places.places,
+            context.window, context.engines, files, context.places.places,
             into or context.place, context.operations.import_files, context.environments,
         )  # fmt: skip
         dialog.looked.connect(self.looked)

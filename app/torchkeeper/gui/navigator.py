@@ -44,16 +44,20 @@ class Navigator:
 
     def go_to_next_part(self) -> None:
         window = self._window
-        # The guide and other bars, and the page under them; last the strip of the jobs.
+        # The guide and other bars, and the page under them; last the jobs and their strip.
         items = map(window.top.itemAt, range(window.top.count()))
         bars = [widget for item in items if item is not None and (widget := item.widget())]
-        parts = [window.sidebar, *bars, window.inspector_frame, window.tools, window.statusBar()]
+        jobs = [*filter(None, [window.following.open]), window.statusBar()]
+        parts = [window.sidebar, *bars, window.inspector_frame, window.tools, *jobs]
         if (first := taborder.next_part(parts, window.focusWidget())) is not None:
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
     def go_to_filter(self) -> None:
         """Go to the search field of the page that is shown; where it has none, to the filter."""
         window = self._window
+        if (drawer := window.following.open) is not None and drawer.holds_focus:
+            drawer.search()
+            return
         if (page := window.pages.page) is not None and page.search():
             return
         window.pages.go(ENTRIES)

@@ -124,7 +124,7 @@ class Shell(QMainWindow):
         self.across = InspectorSplitter(self.settings, self.sidebar, page, self.inspector_frame)
         self.setCentralWidget(self.across)
         self.setStatusBar(self.status)
-        self.status.addPermanentWidget(self.trash_label)
+        self.status.insertPermanentWidget(1, self.trash_label)
         room = self.screen().availableSize()
         # Wide enough for the inspector, where the screen is.
         self.resize(min(1640, room.width() - 40), min(900, room.height() - 60))
@@ -179,7 +179,8 @@ class Shell(QMainWindow):
         """Give the focus to what is beside something that is gone, or to the table or the page; a
         button of the toolbar would do with the next key what nobody meant.
         """
-        for part in filter(None, (self.inspector_frame, self.sidebar, self.pages.page)):
+        parts = self.following.open, self.inspector_frame, self.sidebar, self.pages.page
+        for part in filter(None, parts):
             near = taborder.refuge(part, at) if part.isVisible() else None
             if near is not None:
                 if part is self.pages.page and near is next(taborder.stops(part)):
@@ -310,9 +311,9 @@ class Shell(QMainWindow):
         """The dialogs between an action and its job; made when they are first asked for."""
         from torchkeeper.gui.flows import Flows
 
-        made = Flows(self.context, lambda: self.following.job, self.note_bar)
+        made = Flows(self.context, self.note_bar)
         made.looked.connect(self.recent.note)
-        made.results.log.connect(self.following.show_log)
+        made.results.begun.connect(self.following.show)
         return made
 
     @cached_property

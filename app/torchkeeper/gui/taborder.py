@@ -79,7 +79,12 @@ def _inside(widget: QWidget) -> Iterator[QWidget]:
         yield from widget.findChildren(
             QtWidgets.QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly
         )
-        yield from filter(None, (widget.centralWidget(), widget.statusBar()))
+        yield from filter(None, (widget.centralWidget(),))
+        # What lies over it.
+        yield from widget.findChildren(
+            QtWidgets.QFrame, "drawer", options=Qt.FindChildOption.FindDirectChildrenOnly
+        )
+        yield from filter(None, (widget.statusBar(),))
     elif isinstance(widget, QtWidgets.QTabWidget):
         yield from filter(None, (widget.tabBar(), widget.currentWidget()))
     elif isinstance(widget, QtWidgets.QStackedWidget):

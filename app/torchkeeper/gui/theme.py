@@ -377,13 +377,14 @@ QToolButton#count:checked {{ background: {s.selected}; }}
 QToolButton#environment {{ padding-right: 24px; }}
 QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
-QToolButton#beside:hover {{ color: {s.text}; }}
+QToolButton#beside:hover, QToolButton#beside:checked {{ color: {s.text}; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
     subcontrol-origin: padding; subcontrol-position: center right; right: 8px; }}
 QProgressBar {{ background: {s.selected_quiet}; border: none; border-radius: 3px;
     max-height: 6px; min-height: 6px; }}
 QProgressBar::chunk {{ background: {s.accent}; border-radius: 3px; }}
 QFrame#pane {{ background: {s.base}; border: none; }}
+QFrame#drawer {{ background: {s.base}; border: none; border-top: 2px solid {s.accent}; }}
 QFrame#side {{ background: {s.window}; border: none; }}
 QFrame#errorBar {{ background: {s.error_ground}; border: none;
     border-bottom: 1px solid {s.error}; }}

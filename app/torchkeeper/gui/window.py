@@ -85,10 +85,12 @@ class Window(Shell):
         self.opening = Opening(context)
         self.discovery = Discovery(context, self.opening)
         self.closing = Closing(context, self.keep_geometry, self.close_surely)
-        self.following = Following(context, self.closing, self.status, lambda: self.flows.results)
+        making = Making(
+            self, context, self.discovery, self.head, lambda: self.flows, self.open_menu
+        )
+        self.following = Following(context, self.closing, self.status, making)
         new = not any(map(self.settings.contains, (CURRENT, PAGE)))
         self.guide = Guide(context, self.inspector_frame, self.top, new=new)
-        making = Making(context, self.discovery, self.head, lambda: self.flows, self.open_menu)
         self.pages.makers = making.makers()
         self.host = Host(self, self._remedies)
         self.host.dialog_shown.connect(late(lambda: self.drops.attend))
@@ -155,8 +157,8 @@ class Window(Shell):
             "purge-shown": lambda: self.flows.purge_shown, "clean-up": lambda: self.flows.clean_up,
             "undo": lambda: self.flows.undo, "empty-trash": lambda: self.flows.empty_trash,
             "expiry": lambda: self.servers.set_expiry, "server": lambda: self.servers.show_server,
+            "activity": lambda: self.following.toggle,
             "cancel-job": lambda: self.cancel_job, "show-log": lambda: self.following.show_log,
-            "show-result": lambda: self.flows.results.show_result,
             "open-result": lambda: partial(self.flows.results.open, self.following.job),
             "show-in-folder": lambda: partial(self.flows.results.reveal, self.following.job),
             "refresh": lambda: self.refresh,
@@ -371,9 +373,9 @@ class Window(Shell):
             undoable=listing.undoable, trash=bool(listing.trash and listing.trash["receipts"]),
             put_off=bool(listing.result and listing.result["unread"]),
             job=job is not None, job_active=job is not None and job.active,
-            job_dialog=job is not None and job.has_dialog,
             job_fruit=job is not None and job.fruit is not None,
             notify=self._notifier is None or self._notifier.on, page=self.pages.current,
+            drawer=self.following.open is not None,
             back=self.pages.can_go_back, forward=self.pages.can_go_forward,
         )  # fmt: skip
 
@@ -427,7 +429,6 @@ class Window(Shell):
         # They are about the place, which is not seen on other pages.
         for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
             widget.setVisible(ident == ENTRIES)
-        self.following.looked(ident)
         # At once: what is about entries must not be asked for where none are seen.
         self.update_now()
 
@@ -489,6 +490,8 @@ class Window(Shell):
     def refresh(self) -> None:
         """Look again at what the page is about; for entries, at the place and the places."""
         self.error_bar.clear()
+        if (drawer := self.following.open) is not None:
+            drawer.refresh()
         if (page := self.pages.page) is not None:
             page.refresh()
         else:

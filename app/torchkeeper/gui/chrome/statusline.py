@@ -91,13 +91,24 @@ class StatusBar(QStatusBar):
         self._said = Line(_SENTENCE)
         self._stack = forms.stack(forms.page(self._counts), self._said)
         self._stack.setContentsMargins(4, 0, 0, 0)
+        #: Opens the drawer of the jobs, and closes it.
+        self.activity = _tool("beside")
+        self.activity.setText(self.tr("Activity"))
+        self.activity.setToolTip(self.tr("Show or hide the jobs and what came of them (Ctrl+J)"))
+        self.activity.setCheckable(True)
         # Qt hides what is not permanent while it has a message.
         self.addPermanentWidget(self._stack, 1)
+        self.addPermanentWidget(self.activity)
         self.messageChanged.connect(self._say)
 
     def count(self, widget: QWidget) -> None:
         """Have this beside the totals, with the room that is left."""
         self._counts.addWidget(widget, 1)
+
+    def hold(self, strip: QWidget) -> None:
+        """Have the strip of the jobs beside what opens their drawer."""
+        # It has what the counts leave, before those say more than numbers.
+        self.insertPermanentWidget(1, strip, 1000)
 
     def _say(self, text: str) -> None:
         self._said.setText(text)

@@ -21,7 +21,7 @@ from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
@@ -79,14 +79,13 @@ class CopyDialog(WorkDialog):
         self,
         parent: QWidget,
         engines: Engines,
-        jobs: JobsModel,
         chosen: Chosen,
         target: TargetChoice,
         start: Start,
         environments: Environments,
     ) -> None:
         """environments: one of them may have built the native objects, or is to load them."""
-        super().__init__(parent, jobs, 720, "place", "needs")
+        super().__init__(parent, 720, "place", "needs")
         self.setWindowTitle(self.tr("Copy to"))
         self._environments = environments
         self._facts = maker_of(environments)

@@ -19,7 +19,7 @@ from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, repla
 from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
@@ -47,7 +47,6 @@ class ExportDialog(WorkDialog):
         self,
         parent: QWidget,
         engines: Engines,
-        jobs: JobsModel,
         settings: QSettings,
         place: str,
         selection: Selection,
@@ -57,7 +56,7 @@ class ExportDialog(WorkDialog):
         environments: Environments,
     ) -> None:
         """counts: the chosen entries, and all. environments: one may have built native objects."""
-        super().__init__(parent, jobs, 640, "bundle")
+        super().__init__(parent, 640, "bundle")
         self.setWindowTitle(self.tr("Export"))
         self._engines, self._settings, self._place = engines, settings, place
         self._from = self.tr("From {}").format(printable(place, 4096))

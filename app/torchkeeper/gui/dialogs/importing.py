@@ -28,7 +28,7 @@ from torchkeeper.gui.dialogs.pages import KindTable, trust_notice
 from torchkeeper.gui.dialogs.signers import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import About, Names, Naming
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms, lists
@@ -55,14 +55,13 @@ class ImportDialog(WorkDialog):
         self,
         parent: QWidget,
         engines: Engines,
-        jobs: JobsModel,
         files: Sequence[str],
         places: Sequence[Place],
         current: str | None,
         start: Start,
         environments: Environments,
     ) -> None:
-        super().__init__(parent, jobs, 720, "bundle", "mega-cache")
+        super().__init__(parent, 720, "bundle", "mega-cache")
         self.setWindowTitle(self.tr("Import"))
         self._engines, self._start = engines, start
         self._compare_of = Latest(engines, self)

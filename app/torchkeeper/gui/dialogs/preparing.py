@@ -14,7 +14,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
+from torchkeeper.gui.jobs.model import Asked, Job
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
@@ -38,10 +38,10 @@ class PrepareDialog(WorkDialog):
     fits = True
 
     def __init__(
-        self, parent: QWidget, environments: Environments, jobs: JobsModel, start: Start, first: str
+        self, parent: QWidget, environments: Environments, start: Start, first: str
     ) -> None:
         """first: the interpreter to begin with."""
-        super().__init__(parent, jobs, 640, "header")
+        super().__init__(parent, 640, "header")
         self.setWindowTitle(self.tr("Prepare an environment"))
         self._start = start
         self.environment = EnvironmentChoice(environments)

@@ -23,7 +23,7 @@ from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.leaving import KeyChoice
 from torchkeeper.gui.dialogs.pages import trust_notice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.table.mimedata import files_of
 from torchkeeper.gui.widgets import forms, lists
 
@@ -348,12 +348,11 @@ class SignDialog(WorkDialog):
         self,
         parent: QWidget,
         engines: Engines,
-        jobs: JobsModel,
         settings: QSettings,
         file: str,
         start: Start,
     ) -> None:
-        super().__init__(parent, jobs, 600, "signature")
+        super().__init__(parent, 600, "signature")
         self.setWindowTitle(self.tr("Sign bundle"))
         self._file, self._start = file, start
         self.signature: SignatureResult | None = None

@@ -15,7 +15,7 @@ from torchkeeper.gui.dialogs.pages import trust_notice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
-from torchkeeper.gui.jobs.model import Asked, Job, JobsModel
+from torchkeeper.gui.jobs.model import Asked, Job
 from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
@@ -36,7 +36,6 @@ class VerifyDialog(WorkDialog):
         parent: QWidget,
         engines: Engines,
         environments: Environments,
-        jobs: JobsModel,
         place: str,
         start: Start,
         last: str = "",
@@ -48,7 +47,7 @@ class VerifyDialog(WorkDialog):
         bundle was made, and what it says of its objects (``made_in``, stores/bundles/parts.py).
         recipes: files and folders to begin with. own: whether it is a folder of the user alone.
         """
-        super().__init__(parent, jobs, 720, "verification", "header")
+        super().__init__(parent, 720, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
         self._place, self._start = place, start
         self.environment = EnvironmentChoice(environments)

@@ -20,7 +20,7 @@ from torchkeeper.gui.dialogs.base import Latest, PlaceChoice, choose_target, fil
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Then
+from torchkeeper.gui.jobs.model import Asked, Job, Then
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.profiles import words
 from torchkeeper.gui.pages.profiles.drafts import Kept
@@ -327,7 +327,6 @@ class WarmDialog(WorkDialog):
         parent: QWidget,
         engines: Engines,
         environments: Environments,
-        jobs: JobsModel,
         places: Sequence[Place],
         current: str | None,
         bundle: str,
@@ -336,7 +335,7 @@ class WarmDialog(WorkDialog):
         profile: str = "",
     ) -> None:
         """bundle: a name for one, should one be wanted. recipes, profile: those to begin with."""
-        super().__init__(parent, jobs, 880, "recipe", "profile")
+        super().__init__(parent, 880, "recipe", "profile")
         self.setWindowTitle(self.tr("Warm a cache"))
         self._start = start
         self.choice_of = EnvironmentChoice(environments)

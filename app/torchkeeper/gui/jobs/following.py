@@ -11,35 +11,36 @@ from PySide6.QtWidgets import QApplication
 
 from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
+from torchkeeper.gui.context import late
 from torchkeeper.gui.jobs.model import Job, State, state_text
-from torchkeeper.gui.pages import ACTIVITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torchkeeper.gui.activity.drawer import Drawer
+    from torchkeeper.gui.activity.shown import JobStrip, Keeper
     from torchkeeper.gui.chrome.statusline import StatusBar
     from torchkeeper.gui.closing import Closing
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.jobs.operations import Operations
-    from torchkeeper.gui.jobs.results import Results
-    from torchkeeper.gui.pages.activity.page import ActivityPage
-    from torchkeeper.gui.pages.activity.shown import JobStrip, Keeper
+    from torchkeeper.gui.pages.making import Making
 
 
 class Following(QObject):
     """Follows the jobs of a window; what shows them is made for the first one."""
 
     def __init__(
-        self, context: Context, closing: Closing, status: StatusBar, results: Callable[[], Results]
+        self, context: Context, closing: Closing, status: StatusBar, making: Making
     ) -> None:
-        """results: what shows what came of jobs; made when it is first asked for."""
+        """making: how the drawer is made when it is first asked for."""
         super().__init__(context.window)
         self._context, self._closing = context, closing
-        self._status, self._results = status, results
-        self._page: ActivityPage | None = None
+        self._status, self._making = status, making
+        self._drawer: Drawer | None = None
         self._keeper: Keeper | None = None
         self._strip: JobStrip | None = None
         context.jobs.rowsInserted.connect(lambda *_: self._added())
+        status.activity.clicked.connect(self.pull)
 
     def attend(self, operations: Operations) -> None:
         """Hear what becomes of the jobs that these start."""
@@ -47,41 +48,72 @@ class Following(QObject):
         operations.failed.connect(self._failed)
 
     @property
-    def page(self) -> ActivityPage:
-        """The page of the jobs; made when it is first asked for."""
-        from torchkeeper.gui.pages.activity.page import ActivityPage
-
-        if self._page is None:
-            page = self._context.pages.of(ACTIVITY)
-            assert isinstance(page, ActivityPage)
-            self._page = page
-            page.current_changed.connect(self._context.update_soon)
+    def drawer(self) -> Drawer:
+        """The drawer of the jobs; made when it is first asked for."""
+        if self._drawer is None:
+            self._drawer = made = self._making.drawer()
+            made.current_changed.connect(self._context.update_soon)
+            made.turned.connect(self._turned)
             self._context.update_soon()
-        return self._page
+        return self._drawer
+
+    @property
+    def open(self) -> Drawer | None:
+        """The drawer, where it is open."""
+        return self._drawer if self._drawer is not None and self._drawer.isVisible() else None
 
     @property
     def job(self) -> Job | None:
-        """The job that actions are about: the one that is chosen on its page, or the last."""
-        if self._page is not None:
-            return self._page.job
+        """The job that actions are about: the one that is chosen in the drawer, or the last."""
+        if self._drawer is not None:
+            return self._drawer.job
         return next(iter(self._context.jobs.jobs), None)
 
-    def looked(self, ident: str) -> None:
-        """A page is shown from now on."""
-        if ident == ACTIVITY:
-            _ = self.page  # somebody looks at it
-            if self._strip is not None:
-                self._strip.looked()
+    def toggle(self) -> None:
+        """Go into the drawer; from there, close it."""
+        if self.drawer.isVisible() and self.drawer.holds_focus:
+            self.drawer.shut()
+        else:
+            self.drawer.go_in()
+
+    def pull(self, *_: object) -> None:
+        """Open the drawer or close it, wherever the keyboard is."""
+        if self.open is not None:
+            self.drawer.shut()
+        else:
+            self.drawer.go_in()
+
+    def show(self, job: Job | None) -> None:
+        """Open the drawer with a job, and leave the keyboard where it is."""
+        if job is not None:
+            self.drawer.choose(job)
+        self.drawer.open_up()
+
+    def show_log(self, job: Job | None = None) -> None:
+        """Go to the log of a job; without one, of the chosen one."""
+        self.show(job)
+        self.drawer.show_log()
 
     def close(self) -> None:
         """The window closes: what is cut off is kept as such."""
         if self._keeper is not None:
             self._keeper.close()
+        if self._drawer is not None:
+            self._drawer.let_go()
+
+    def _turned(self) -> None:
+        self._status.activity.setChecked(self.open is not None)
+        self._looked()
+        self._context.update_soon()
+
+    def _looked(self) -> None:
+        if self._strip is not None and self.open is not None:
+            self._strip.looked()
 
     def _added(self) -> None:
         if self._keeper is not None:
             return
-        from torchkeeper.gui.pages.activity.shown import JobStrip, Keeper
+        from torchkeeper.gui.activity.shown import JobStrip, Keeper
 
         context = self._context
         window = context.window
@@ -89,27 +121,22 @@ class Following(QObject):
         self._closing.left.connect(self._keeper.tell_soon)
         self._closing.back.connect(self._keeper.tell_soon)
         self._strip = strip = JobStrip(context.jobs, self._status)
-        strip.opened.connect(self._show)
+        strip.opened.connect(self._go_to)
+        strip.wanted.connect(late(lambda: self._making.flows().results.open))
         strip.cancelled.connect(context.operations.cancel)
-        # It has what the counts leave, before those say more than numbers.
-        self._status.addPermanentWidget(strip, 1000)
+        self._status.hold(strip)
         strip.refresh()
 
-    def show_log(self, job: Job | None = None) -> None:
-        """Go to the log of a job; without one, of the chosen one."""
-        self._show(job)
-        self.page.show_log()
-
-    def _show(self, job: Job | None) -> None:
-        if job is not None:
-            self.page.choose(job)
-        self._context.pages.go(ACTIVITY)
+    def _go_to(self, job: Job) -> None:
+        self.show(job)
+        self.drawer.go_in()
 
     def _failed(self, job: Job) -> None:
-        # Its dialog says it, if that is still open.
-        if job.error is not None and not self._results().followed(job):
+        if (drawer := self.open) is not None and drawer.job is job:
+            self._looked()  # it says it
+        elif job.error is not None:
             # Its log is a button away.
-            self.page.choose(job)
+            self.drawer.choose(job)
             self._context.update_now()
             self._context.tell(job.error)
 
@@ -126,7 +153,7 @@ class Following(QObject):
         elif of.untrashes and job.place == bar.place:
             bar.hide()
         if of.untrashes:
-            self._results().select_back(job)
+            self._making.flows().results.select_back(job)
         elif of.proves:
             self._context.verifications.keep(job)
 

@@ -199,8 +199,8 @@ class Job:
         return self.state not in ENDED
 
     @property
-    def has_dialog(self) -> bool:
-        """Whether there is a dialog that shows how far it is and what came of it."""
+    def has_outcome(self) -> bool:
+        """Whether it is told in sentences what came of it."""
         of = self.traits
         return of.bundles or of.fills or of.compiles
 
@@ -270,7 +270,7 @@ class Job:
 
 
 def outcome(job: Job) -> Outcome:
-    """How a job that has a dialog ended."""
+    """How a job ended of which that is told in sentences."""
     from torchkeeper.client.words import outcomes
 
     place = job.place or ""

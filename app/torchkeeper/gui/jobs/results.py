@@ -17,57 +17,52 @@ from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torchkeeper.gui.background.lookups import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
 
 
 class Results(QObject):
-    """The actions of the chosen job, and of the dialogs that follow one."""
+    """The actions of the chosen job; and the dialogs that have asked for one."""
 
-    log = Signal(object)
+    #: A dialog has asked for a job, which has begun.
+    begun = Signal(object)
 
-    def __init__(
-        self,
-        context: Context,
-        chosen: Callable[[], Job | None],
-        show: Callable[[WorkDialog], object],
-    ) -> None:
-        """chosen: the job that actions are about. show: opens a dialog that follows a job."""
+    def __init__(self, context: Context) -> None:
         super().__init__(context.window)
-        self._context, self._chosen, self._show = context, chosen, show
-        self._dialogs: list[WorkDialog] = []
+        self._context = context
+        #: Those that may ask once more, by the jobs that they have begun.
+        self._dialogs: dict[Job, WorkDialog] = {}
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
         #: What was put back into the place that is shown.
         self._back: tuple[str, set[tuple[str, str]]] | None = None
         context.listing.over.connect(lambda *_: self._select_soon())
+        for change in (context.jobs.finished, context.jobs.rowsRemoved):
+            change.connect(self._let_go)
 
     def attend(self, dialog: WorkDialog) -> None:
-        """Do what a dialog asks for."""
-        dialog.reveal.connect(self.reveal)
-        dialog.opened.connect(self.open)
-        dialog.cancelled.connect(self._context.operations.cancel)
-        dialog.log.connect(self.log)
-        self._dialogs.append(dialog)
-        dialog.finished.connect(lambda *_: self._dialogs.remove(dialog))
+        """Keep a dialog as long as it may ask once more."""
 
-    def followed(self, job: Job) -> bool:
-        """Whether a dialog is open that says how a job ends."""
-        return any(dialog.job is job for dialog in self._dialogs)
+        def begun(job: Job) -> None:
+            self._dialogs[job] = dialog
+            self.begun.emit(job)
+            self._let_go()
 
-    def show_result(self) -> WorkDialog | None:
-        """How far the chosen job is, or what came of it, in a dialog."""
-        if (job := self._chosen()) is None or not job.has_dialog:
-            return None
-        from torchkeeper.gui.dialogs.working import WorkDialog
+        dialog.begun.connect(begun)
 
-        dialog = WorkDialog(self._context.window, self._context.jobs)
-        dialog.resize(640, 224)
-        dialog.follow(job)
-        self._show(dialog)
-        return dialog
+    def may_ask(self, job: Job) -> bool:
+        """Whether the dialog is still there that has asked for a job."""
+        return job in self._dialogs
+
+    def ask_again(self, job: Job) -> None:
+        """Ask for a job once more, with what was said the last time."""
+        if (dialog := self._dialogs.pop(job, None)) is not None:
+            dialog.choose_again()
+
+    def _let_go(self, *_: object) -> None:
+        jobs = self._context.jobs.jobs
+        for job in [one for one in self._dialogs if one.good or one not in jobs]:
+            self._dialogs.pop(job).reject()
 
     def reveal(self, job: Job | Past | None) -> None:
         """Show what came of a job in the file manager."""

@@ -2,8 +2,7 @@
 
 #: The page that shows what a place holds; it is there from the start.
 ENTRIES = "entries"
-ACTIVITY = "activity"
 #: The page that somebody sees who starts for the first time.
 FIRST = "overview"
 
-PAGES = ("overview", ENTRIES, "compare", "runs", "recipes", "settings", "doctor", ACTIVITY)
+PAGES = ("overview", ENTRIES, "compare", "runs", "recipes", "settings", "doctor")

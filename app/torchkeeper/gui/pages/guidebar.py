@@ -16,7 +16,7 @@ from torchkeeper.engine.protocol import EXPORT, PURGE, UNDO, VERIFY, WARM
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.pages import ACTIVITY, ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import GUIDED, EmptyState
 
@@ -272,7 +272,7 @@ class GuideBar(QFrame):
     def _go(self) -> None:
         step, context = STEPS[self.number], self._context
         if self._under_way:
-            context.pages.go(ACTIVITY)
+            context.actions["activity"].trigger()
             return
         if not self._here:
             self._show(self.own)

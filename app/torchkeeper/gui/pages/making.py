@@ -1,4 +1,6 @@
-"""How each page is made when it is first shown, and what is done about what it asks for."""
+"""How each page, and the drawer, is made when it is first shown, and what is done about what it
+asks for.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.gui.context import late
-from torchkeeper.gui.pages import ACTIVITY, ENTRIES
+from torchkeeper.gui.pages import ENTRIES
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QPoint
-    from PySide6.QtWidgets import QWidget
+    from PySide6.QtWidgets import QMainWindow, QWidget
 
+    from torchkeeper.gui.activity.drawer import Drawer
     from torchkeeper.gui.chrome.head import Head
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 class Making(NamedTuple):
     """flows: made when they are first asked for. menu: opens a menu of that name over a widget."""
 
+    window: QMainWindow
     context: Context
     discovery: Discovery
     head: Head
@@ -33,7 +37,6 @@ class Making(NamedTuple):
         return {
             "overview": self._overview, "compare": self._compare, "runs": self._runs,
             "recipes": self._recipes, "settings": self._settings, "doctor": self._doctor,
-            ACTIVITY: self._activity,
         }  # fmt: skip
 
     def _overview(self) -> Page:
@@ -89,15 +92,19 @@ class Making(NamedTuple):
 
         return DoctorPage(self.context)
 
-    def _activity(self) -> Page:
-        from torchkeeper.gui.pages.activity.page import ActivityPage
+    def drawer(self) -> Drawer:
+        """The drawer of the jobs."""
+        from torchkeeper.gui.activity.drawer import Drawer
 
-        page = ActivityPage(self.context)
-        seen = page.list.viewport()
-        page.list.customContextMenuRequested.connect(lambda at: self.menu("jobs", seen, at))
-        page.showing.connect(late(lambda: self.flows().results.show_result))
-        page.opening.connect(late(lambda: self.flows().results.open))
-        page.revealing.connect(late(lambda: self.flows().results.reveal))
-        page.verifying.connect(late(lambda: self.flows().verify_warmed))
-        page.warming.connect(late(lambda: self.flows().warm_rest))
-        return page
+        flows = self.flows()
+        made = Drawer(self.context, self.window, flows.results.may_ask)
+        seen = made.list.viewport()
+        made.list.customContextMenuRequested.connect(lambda at: self.menu("jobs", seen, at))
+        made.opening.connect(flows.results.open)
+        made.revealing.connect(flows.results.reveal)
+        made.asking.connect(flows.results.ask_again)
+        made.verifying.connect(flows.verify_warmed)
+        made.warming.connect(flows.warm_rest)
+        made.detail.edit.connect(flows.recipes.edit_recipe)
+        made.detail.after.prepare.connect(flows.prepare)
+        return made

@@ -12,7 +12,6 @@ from PySide6.QtCore import QDir, QObject, QPoint, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
 from torchkeeper.artifacts.entry import COUNTED_APART
-from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background import lookups
@@ -374,9 +373,7 @@ class DeferredSidebar(QObject):
         self._marks = every(self, self._mark, _MARK_MS)
         self._marks.start()
         self._soon = once(self, self._mark, 100)
-        jobs = context.jobs
-        for change in (jobs.rowsInserted, jobs.dataChanged, jobs.finished, context.pages.changed):
-            change.connect(self._mark_soon)
+        context.pages.changed.connect(self._mark_soon)
         context.pages.changed.connect(self._find_overview)
         self._find_overview()
         self._mark()
@@ -447,11 +444,4 @@ class DeferredSidebar(QObject):
                 marks[ident] = Mark(words, icon="unsaved", role="accent")
             elif page.warning:
                 marks[ident] = Mark(page.warning, icon="warning", role="warning")
-        if active := context.jobs.active:
-            known = [part for job in active if (part := job.fraction()) is not None]
-            words = say.count(len(active), "job", "jobs")
-            marks["activity"] = Mark(
-                self.tr("{} under way").format(words), number=f"{len(active):,}", role="accent",
-                busy=True, done=sum(known) / len(active) if known else None,
-            )  # fmt: skip
         self._sidebar.pages.items.mark(marks)

@@ -30,17 +30,13 @@ _ROOM = 7
 
 
 class Mark(NamedTuple):
-    """What is beside the name of a page. icon: a mark, or "". number: how many, or "". words: both,
-    for a tooltip and a screen reader. role: the colour of both. busy: whether something is under
-    way; done: how much of it, None where nobody knows.
+    """What is beside the name of a page. words: the same for a tooltip and a screen reader. role:
+    its colour.
     """
 
     words: str
-    icon: str = ""
-    number: str = ""
+    icon: str
     role: str = "muted"
-    busy: bool = False
-    done: float | None = None
 
 
 class PageItem(NamedTuple):
@@ -141,12 +137,7 @@ class PageDelegate(QStyledItemDelegate):
         drawing.mark(painter, self._view, at, item.icon, "accent" if shown else "muted")
         line = box.adjusted(38, 0, -8, 0)
         if isinstance(mark, Mark):
-            line = drawing.at_right(painter, line, mark.number, getattr(shades, mark.role))
-            if mark.icon:
-                line = drawing.mark_at_right(painter, self._view, line, mark.icon, mark.role)
-            if mark.busy:
-                bar = QRect(box.left() + 38, box.bottom() - 2, box.width() - 46, 3)
-                drawing.progress(painter, bar, mark.done)
+            line = drawing.mark_at_right(painter, self._view, line, mark.icon, mark.role)
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if shown else font.Weight.Normal)
         painter.setFont(font)

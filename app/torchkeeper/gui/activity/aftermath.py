@@ -1,19 +1,21 @@
-"""The tables of a verification: its runs while they run and when they are over, and the graphs."""
+"""What came of a job besides words: the tables of a verification, and what is to be set then."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidgetItem
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTreeWidgetItem, QWidget
 
-from torchkeeper.client.words import say, verifying
+from torchkeeper.client.words import preparing, say, tongue, verifying
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.jobs.laps import Lap, progress, title, tr
-from torchkeeper.gui.widgets import lists
+from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.warm.options import RUNS
 
@@ -226,3 +228,95 @@ class GraphTable(_Table):
             icon = {"hit": "done", "miss": "warning"}.get(outcome, "info")
             item.setForeground(2, QColor(shade))
             item.setIcon(2, theme.icon(icon, shade))
+
+
+class Snippet(QWidget):
+    """A line for a shell, and a button that copies it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = forms.label(text)
+        forms.selectable(self.text, keys=True)
+        self.text.setAccessibleName(self.tr("To be set where programs run"))
+        theme.follow(self.text, lambda: self.text.setFont(theme.monospace()))
+        hint = self.tr("Copy the line to the clipboard")
+        self.copy = forms.button(self.tr("Cop&y"), self._copy, hint, enter=False)
+        line = forms.row((self.text, 1), self.copy, gap=12, margin=(12, 8, 8, 8))
+        self.setLayout(forms.column(forms.frame("hint", line)))
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.text())
+
+
+class Aftermath(QWidget):
+    """The runs of a verification while they run; what each job that is done has to show."""
+
+    #: The environment is to be prepared: the interpreter.
+    prepare = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._python = ""
+        self.laps = RunningLaps()
+        self.table = LapTable()
+        self.cells_title = forms.label(self.tr("Cells"), "heading")
+        self.cells = VerifiedCells()
+        self.cells_title.setBuddy(self.cells)
+        self.graphs_title = forms.label(self.tr("Graphs"), "heading")
+        self.graphs = GraphTable()
+        self.graphs_title.setBuddy(self.graphs)
+        self.condition = forms.label(preparing.portable_condition(), wrap=True)
+        self.why = forms.label(tongue.tr(preparing.WHY), wrap=True)
+        self.snippet = Snippet(preparing.SNIPPET)
+        self.offer = forms.button(self.tr("&Prepare this environment…"), enter=False)
+        self.offer.clicked.connect(lambda: self.prepare.emit(self._python))
+        line = forms.row(self.offer, forms.REST)
+        whole = forms.column(self.laps, self.table, self.cells_title, (self.cells, 1))
+        forms.add(whole, self.graphs_title, (self.graphs, 1), self.condition, self.snippet)
+        forms.add(whole, self.why, line, forms.REST)
+        whole.setContentsMargins(0, 8, 0, 0)
+        self.setLayout(whole)
+
+    def tick(self, job: Job) -> None:
+        """Say how far the runs are by now."""
+        if job.active and job.laps:
+            self.laps.show_laps(job.laps, time.monotonic())
+
+    def show_job(self, job: Job | None) -> bool:
+        """Show what there is; False where there is nothing."""
+        done = job is not None and job.state is State.DONE
+        runs = job is not None and job.active and bool(job.laps)
+        verified = portable = offered = False
+        if job is not None and done:
+            some = not job.traits.brings_code or bool(job.result.get("entries"))
+            verified = job.traits.proves
+            portable = some and job.asked.get("portable", False)
+            self._python = job.asked.get("python", "")
+            offered = some and job.asked.get("offer_prepare", False) and bool(self._python)
+        for widget, seen in (
+            (self.laps, runs), (self.table, verified),
+            (self.cells_title, False), (self.cells, False),
+            (self.graphs_title, False), (self.graphs, False),
+            (self.condition, portable), (self.snippet, portable),
+            (self.why, offered), (self.offer, offered),
+        ):  # fmt: skip
+            widget.setVisible(seen)
+        if job is not None and verified:
+            self._verified(job.result)
+        return runs or verified or portable or offered
+
+    def _verified(self, result: KeptVerification) -> None:
+        cells = result["cells"]
+        several = len(cells) > 1
+        # The graphs of all cells in one list would say nothing.
+        rows = [] if several else result["rows"]
+        if several:
+            self.cells.show_cells(cells)
+            self.cells.setMinimumHeight(36 + 28 * min(len(cells), 5))
+        self.table.show_result(result)
+        self.graphs.show_graphs(rows)
+        self.graphs.setMinimumHeight(36 + 28 * min(len(rows), 4))
+        for widget in (self.cells_title, self.cells):
+            widget.setVisible(several)
+        for shown in (self.graphs_title, self.graphs):
+            shown.setVisible(bool(rows))

@@ -1,4 +1,4 @@
-"""The Activity page: the jobs of this session and of those before, and the chosen one."""
+"""The drawer with the jobs of this session and of those before, and the chosen one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,36 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRect, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+import shiboken6
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QObject,
+    QPoint,
+    QRect,
+    QSignalBlocker,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QFont, QKeySequence, QMouseEvent, QPainter, QShortcut
+from PySide6.QtWidgets import (
+    QFrame,
+    QListView,
+    QMainWindow,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from torchkeeper.client.kept.history import Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui import theme
+from torchkeeper.gui import taborder, theme
+from torchkeeper.gui.activity import shown
+from torchkeeper.gui.activity.detail import JobDetail
+from torchkeeper.gui.activity.shown import JobRows
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.lookups import PastJobs
@@ -21,15 +43,13 @@ from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.pages.activity import shown
-from torchkeeper.gui.pages.activity.detail import JobDetail
-from torchkeeper.gui.pages.activity.shown import JobRows
-from torchkeeper.gui.pages.page import Page, go_to_field
+from torchkeeper.gui.jobs.model import Job, State, outcome
+from torchkeeper.gui.pages.page import go_to_field
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.lists import RIGHT, Index
 from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 
 #: Pixels between the edge of the list, the icon and the words.
@@ -109,29 +129,61 @@ def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
         theme.rounded(painter, done, 2, shades.accent)
 
 
-#: Pixels that the list takes at least, and that the page has where the chosen job stands beside it
-#: and not below.
-_LIST, _BESIDE = 280, 880
-#: Their heights, and their widths, at first.
-_TALL, _WIDE = [200, 360], [360, 640]
+#: Pixels of the list and of the chosen job, at first; and what the list takes at least.
+_WIDE, _LIST = [340, 900], 190
+#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, and that
+#: it leaves of the window.
+_GRIP, _HIGH, _LOWEST, _ABOVE = 7, 360, 220, 60
+#: Where it is kept how high it is.
+HEIGHT = "activity/height"
 #: Milliseconds between two pictures of what runs, and between two looks at what others run.
 _TICK_MS, _AGAIN_MS = 200, 2000
 
 
-class ActivityPage(Page):
-    """Has the jobs of this session, and reads the history whenever it comes to be shown."""
+class _Grip(QWidget):
+    """The upper edge, by which the drawer is made higher or lower."""
+
+    #: The pointer pulls it, and is here on the screen.
+    pulled = Signal(QPoint)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(_GRIP)
+        self.setCursor(Qt.CursorShape.SizeVerCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self.pulled.emit(event.globalPosition().toPoint())
+
+
+class Drawer(QFrame):
+    """Lies over the lower part of the window while it is open, whatever page is shown. It has the
+    jobs of this session, and reads the history whenever it is opened.
+    """
 
     current_changed = Signal()
-    #: The chosen job is to be shown: how far it is, or what came of it. What came of it is to be
-    #: opened, shown in the file manager, or measured; the rest of it is to be warmed.
-    showing = Signal()
+    #: It was opened or closed.
+    turned = Signal()
+    #: What came of the chosen job is to be opened, shown in the file manager, or measured; the rest
+    #: of it is to be warmed; it is to be asked for once more, with what was said the last time.
     opening = Signal(object)
     revealing = Signal(object)
     verifying = Signal(Job)
     warming = Signal(Job)
+    asking = Signal(Job)
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(QCoreApplication.translate("ActivityPage", "Activity"))
+    def __init__(
+        self, context: Context, window: QMainWindow, may_ask: Callable[[Job], bool]
+    ) -> None:
+        """may_ask: whether a job can be asked for once more, with what was said the last time."""
+        super().__init__(window)
+        self.setObjectName("drawer")
+        self.setAccessibleName(self.tr("Activity"))
+        self.hide()
+        self._may_ask = may_ask
+        #: What it lies over, and what had the keyboard before.
+        self._room = window.centralWidget() or self
+        self._before: QWidget | None = None
+        self._window = window
         self._context, self._jobs = context, context.jobs
         self._ticket: int | None = None
         self._chosen: shown.Shown | None = None
@@ -139,6 +191,7 @@ class ActivityPage(Page):
         self._cleared = False
         self.rows = JobRows(context.jobs, self)
         self.filter = SearchBox(self.tr("Search the jobs"))
+        self.filter.setMaximumWidth(_WIDE[0])
         self.list = QListView()
         self.list.setObjectName("jobs")
         self.list.setAccessibleName(self.tr("Activity: jobs, newest first"))
@@ -164,6 +217,7 @@ class ActivityPage(Page):
         clear = self.tr("Clear histor&y…"), self._clear
         hint = self.tr("Forget all jobs that have ended; caches stay")
         self.clear_button = forms.button(*clear, hint, danger=True)
+        self.closer = forms.icon_button("close", self.tr("Close (Esc)"), self.shut)
         self._make_ways()
         self._lay_out()
         self._connect()
@@ -173,46 +227,38 @@ class ActivityPage(Page):
         button = forms.button
         operations = self._context.operations
         self.cancel_button = button(self.tr("Cancel &job"), self._of_job(operations.cancel))
-        self.open = button(self.tr("&Open result"), lambda: self.opening.emit(self._chosen))
+        self.open = button(self.tr("&Open result"), self._open)
         self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
-        hint = self.tr("Its progress and result in a window of its own, with what was left out")
-        self.result = button(self.tr("Detail&s…"), lambda *_: self.showing.emit(), hint)
         hint = self.tr("Take this job off the list and out of the history; caches stay")
         self.forget = button(self.tr("Forge&t"), self._forget, hint, danger=True)
         hint = self.tr("See in fresh processes that what was warmed is found, and how fast")
         self.verify = button(self.tr("Ve&rify…"), self._of_job(self.verifying.emit), hint)
         hint = self.tr("Put back what it moved to the trash")
         self.undo = button(self.tr("&Undo"), self._undo, hint)
-        hint = self.tr("Compile only the cells that failed or were not reached")
+        hint = self.tr("Compile only the variants that failed or were not reached")
         self.bad = button(self.tr("Warm f&ailed again"), self._of_job(self.warming.emit), hint)
         hint = self.tr("Do the same once more, as it was asked")
         self.again = button(self.tr("Run agai&n"), self._of_job(operations.repeat), hint)
-        for way in (self.cancel_button, self.open, self.folder, self.result, self.forget):
+        hint = self.tr("Ask once more, with what you said the last time")
+        change = self.tr("C&hange and run again…"), self._of_job(self.asking.emit)
+        self.change = button(*change, hint)
+        for way in (self.cancel_button, self.open, self.folder, self.verify, self.undo, self.bad,
+                    self.change, self.again, self.forget):  # fmt: skip
             self.detail.ways.addWidget(way)
-        for deed in (self.verify, self.undo, self.bad, self.again):
-            self.detail.deeds.addWidget(deed)
 
     def _lay_out(self) -> None:
-        listed = self.filter, (self.list, 1), self.damaged
-        self._left = forms.column(*listed, margin=(0, 0, 16, 0))
-        side = forms.page(self._left)
+        side = forms.page(forms.column((self.list, 1), self.damaged))
         side.setMinimumWidth(_LIST)
-        right = forms.frame("pane", forms.column(self.detail, self.none))
+        right = forms.page(forms.column(self.detail, self.none, margin=(16, 0, 0, 0)))
         self.split = forms.split(side, right, sizes=_WIDE, lined=True)
         self.split.setStretchFactor(1, 1)
         self.stack = forms.stack(self.blank, self.split)
-        forms.add(self.body, self.notice, self.elsewhere, (self.stack, 1))
-        self.tools.addWidget(self.clear_button)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        below = self.width() < _BESIDE
-        wanted = Qt.Orientation.Vertical if below else Qt.Orientation.Horizontal
-        if self.split.orientation() != wanted:
-            self.split.setOrientation(wanted)
-            self.split.setSizes(_TALL if below else _WIDE)
-            self._left.setContentsMargins(0, 0, 0 if below else 16, 8 if below else 0)
-            self.detail.stand(below=below)
+        heading = forms.label(self.tr("Activity"), "heading")
+        head = forms.row(heading, (self.filter, 2), (self.elsewhere, 3), forms.REST, gap=16)
+        forms.add(head, self.clear_button, self.closer)
+        body = forms.column(head, self.notice, (self.stack, 1), margin=(16, 0, 16, 12))
+        self.grip = _Grip()
+        self.setLayout(forms.column(self.grip, (body, 1), gap=0))
 
     def _connect(self) -> None:
         context = self._context
@@ -220,7 +266,7 @@ class ActivityPage(Page):
         self._again = once(self, self._look_again, _AGAIN_MS)
         self.rows.arranged.connect(self._arranged)
         self.list.selectionModel().currentChanged.connect(self._moved)
-        self.list.activated.connect(self.showing)
+        self.list.activated.connect(lambda *_: self.detail.go_in())
         self.filter.textChanged.connect(self.rows.filter)
         self.filter.leave.connect(self.list.setFocus)
         self.filter.step.connect(lambda _: self.list.setFocus())
@@ -232,10 +278,68 @@ class ActivityPage(Page):
         self.blank.asked.connect(lambda action: context.actions[action].trigger())
         context.engines.unkept.connect(self.notice.tell)
         forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
+        self.grip.pulled.connect(self._pulled)
+        self._room.installEventFilter(self)
+        within = Qt.ShortcutContext.WidgetWithChildrenShortcut
+        QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self._escape, context=within)
 
-    def entered(self) -> None:
-        self.refresh()
-        self.list.setFocus()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self.isVisible():
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or _HIGH)
+        high = int(kept) if kept.isdecimal() else _HIGH
+        high = max(_LOWEST, min(high, room.height() - _ABOVE))
+        self.setGeometry(room.left(), room.bottom() + 1 - high, room.width(), high)
+
+    def _pulled(self, to: QPoint) -> None:
+        high = self.geometry().bottom() - self._window.mapFromGlobal(to).y()
+        high = max(_LOWEST, min(high, self._room.height() - _ABOVE))
+        self._context.settings.setValue(HEIGHT, high)
+        self._fit()
+
+    @property
+    def holds_focus(self) -> bool:
+        at = self.window().focusWidget()
+        return at is not None and (at is self or self.isAncestorOf(at))
+
+    def open_up(self) -> None:
+        """Be seen; who has the keyboard keeps it."""
+        if self.isHidden():
+            self.refresh()
+            self._fit()
+            self.raise_()
+            self.show()
+            self.turned.emit()
+
+    def go_in(self) -> None:
+        """Be seen, and have the keyboard."""
+        self.open_up()
+        if not self.holds_focus:
+            self._before = self.window().focusWidget()
+        self._focus_first()
+
+    def _focus_first(self) -> None:
+        first = self.list if self.stack.currentIndex() else next(taborder.stops(self.blank), self)
+        first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def shut(self, *_: object) -> None:
+        """Be gone; who was in it is back where they came from."""
+        before, self._before = self._before, None
+        if self.holds_focus and before is not None and shiboken6.isValid(before):
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.hide()
+        self.turned.emit()
+
+    def _escape(self) -> None:
+        # What was searched for is taken back first.
+        at = self.window().focusWidget()
+        if isinstance(at, SearchBox) and at.text():
+            at.clear()
+        else:
+            self.shut()
 
     def refresh(self) -> None:
         self._ask([])
@@ -260,10 +364,12 @@ class ActivityPage(Page):
         if self.isVisible():
             self.refresh()
 
-    def search(self) -> bool:
-        return go_to_field(self.filter) if self.stack.currentIndex() else True
+    def search(self) -> None:
+        """Go to its search field."""
+        go_to_field(self.filter)
 
     def let_go(self) -> None:
+        """The window closes: nothing is waited for any more."""
         self._context.engines.forget(self._ticket)
 
     @property
@@ -305,7 +411,11 @@ class ActivityPage(Page):
     def _show(self, one: shown.Shown | None) -> None:
         self._chosen = one
         every = bool(self._jobs.jobs or self.rows.past)
+        held = self.holds_focus and self.stack.currentIndex() != int(every)
         self.stack.setCurrentIndex(int(every))
+        if held:
+            self._focus_first()
+        self.filter.setVisible(every)
         text = self.tr("None has “{}” in its name, its place or its result.")
         self.none.say(self.tr("No job matches"), text.format(printable(self.filter.text(), 80)))
         self.none.setVisible(every and not self.rows.items)
@@ -333,10 +443,10 @@ class ActivityPage(Page):
             (self.cancel_button, job is not None and job.active),
             (self.open, bool(fruit)),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
-            (self.result, job is not None and job.has_dialog),
             (self.verify, warmed and some and bool(job and job.place)),
             (self.undo, job is not None and self._can_undo(job)),
             (self.bad, job is not None and job.can_go_on),
+            (self.change, job is not None and not job.active and self._may_ask(job)),
             (self.again, job is not None and self._context.operations.can_repeat(job)),
             (self.forget, one is not None and not shown.active(one)),
         ):
@@ -344,10 +454,19 @@ class ActivityPage(Page):
                 button.setVisible(on)
         if job is not None:
             self.cancel_button.setEnabled(job.state is not State.CANCELLING)
+            self.cancel_button.setToolTip(self._what_cancel_leaves(job))
+            self.open.setToolTip(tip(outcome(job).opens if fruit else ""))
         if not self._jobs.active:
             self._timer.stop()
         elif not self._timer.isActive():
             self._timer.start()
+
+    def _what_cancel_leaves(self, job: Job) -> str:
+        if job.traits.warms:
+            return self.tr("Stop at once; what is compiled by then stays")
+        if scheme_of(job.place or "").keeps_part:
+            return self.tr("Stop at once; what has arrived stays")
+        return self.tr("Stop; what was done is taken back")
 
     def _touched(self, *_: object) -> None:
         if self._chosen is not None and self.isVisible():
@@ -372,6 +491,11 @@ class ActivityPage(Page):
             return False
         later = (x for x in self._jobs.jobs if x.id > job.id and x.place == job.place)
         return not any(x.traits.trashes or x.traits.untrashes for x in later)
+
+    def _open(self) -> None:
+        # What is opened is to be seen.
+        self.shut()
+        self.opening.emit(self._chosen)
 
     def _undo(self) -> None:
         if (job := self.job) is not None and job.place is not None:
@@ -417,7 +541,7 @@ class ActivityPage(Page):
 
 def _of_another(job: Running) -> str:
     """A job that another process runs, in a line."""
-    text = QCoreApplication.translate("ActivityPage", "In the background, process {}: {} · {}")
+    text = QCoreApplication.translate("Drawer", "In the background, process {}: {} · {}")
     if job.window:
-        text = QCoreApplication.translate("ActivityPage", "In another window, process {}: {} · {}")
+        text = QCoreApplication.translate("Drawer", "In another window, process {}: {} · {}")
     return text.format(job.process, printable(job.title, 80), printable(job.words, 120))

@@ -10,20 +10,23 @@ from functools import partial
 from itertools import islice
 
 from PySide6 import QtWidgets
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QTextCursor
+from PySide6.QtWidgets import QLabel, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.gui import theme
+from torchkeeper.engine.protocol import EXPORT, IMPORT, PREPARE, SIGN, VERIFY, WARM
+from torchkeeper.gui import taborder, theme
+from torchkeeper.gui.activity import shown
+from torchkeeper.gui.activity.aftermath import Aftermath
+from torchkeeper.gui.activity.shown import asked, told
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import SearchBox, in_utf16
-from torchkeeper.gui.jobs.model import LOG_LINES, Job
+from torchkeeper.gui.jobs.model import LOG_LINES, Job, State
 from torchkeeper.gui.matrix.pane import CellsPane
-from torchkeeper.gui.pages.activity import shown
-from torchkeeper.gui.pages.activity.shown import asked, told
+from torchkeeper.gui.pages.ideas import explain
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping
@@ -39,9 +42,9 @@ _SEARCH_MS = 120
 class LogView(QWidget):
     """Shows lines, long logs in small slices; ``add`` brings more."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.edit = forms.read_only_text(self.tr("Log of the chosen job"))
+        self.edit = forms.read_only_text(name)
         self.edit.setAcceptDrops(False)
         self.edit.setMaximumBlockCount(LOG_LINES)
         self.edit.setLineWrapMode(QtWidgets.QPlainTextEdit.LineWrapMode.NoWrap)
@@ -49,7 +52,7 @@ class LogView(QWidget):
         self.edit.document().setDocumentMargin(8)
         self.edit.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.edit.setMinimumHeight(72)
-        self.search = SearchBox(self.tr("Search the log"))
+        self.search = SearchBox(self.tr("Search: {}").format(name))
         self.search.setPlaceholderText(self.tr("Search"))
         self.search.setMinimumWidth(120)
         self.search.setMaximumWidth(280)
@@ -179,19 +182,31 @@ class LogView(QWidget):
 
 #: Pixels of what is said of a job that are seen at least; the rest is scrolled.
 _LEAST = 56
+#: What jobs are about, by their kind.
+_IDEAS = {
+    EXPORT: ("bundle",), IMPORT: ("bundle", "mega-cache"), SIGN: ("signature",),
+    WARM: ("recipe",), VERIFY: ("verification", "header"), PREPARE: ("header",),
+}  # fmt: skip
+#: Pixels that the detail has where what is said stands beside the log, and else in a tab.
+_BESIDE = 720
 
 
 class JobDetail(QWidget):
-    """Shows one job; the page says what the buttons do."""
+    """Shows one job; the drawer says what the buttons do."""
+
+    #: The recipe of a cell is to be edited: its file.
+    edit = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
         self._one: shown.Shown | None = None
+        #: What the tabs beside the log were last filled for.
+        self._filled: tuple[shown.Shown, str] | None = None
         #: What was asked for, and how it went: a name and a value each.
         self._facts: list[tuple[QLabel, QLabel]] = []
         self.picture = forms.label("")
         self.picture.setFixedSize(24, 24)
-        self.title = forms.label("", "title", wrap=True, selectable=True)
+        self.title = forms.label("", "heading", wrap=True, selectable=True)
         self.words = forms.label("", "muted", wrap=True, selectable=True)
         self.bar = forms.progress_bar(self.tr("Progress"))
         self.told = forms.label("", wrap=True, selectable=True)
@@ -202,44 +217,64 @@ class JobDetail(QWidget):
         self.facts.setHorizontalSpacing(16)
         self.facts.setVerticalSpacing(4)
         self.facts.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        #: What can be seen of it, and below what can be done then.
-        self.ways, self.deeds = Wrapping(), Wrapping()
-        self.log = LogView()
-        self.tabs = QtWidgets.QTabWidget()
-        self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
-        self.tabs.setDocumentMode(True)
-        self.tabs.addTab(self.log, self.tr("Log"))
+        #: What can be done with it.
+        self.ways = Wrapping()
+        self.log = LogView(self.tr("Log of the chosen job"))
+        self.left = LogView(self.tr("What was left out, and why"))
+        self.after = Aftermath()
         #: The cells of a warm-up; made when there are some.
         self.cells: CellsPane | None = None
         titled = forms.column(self.title, self.words, gap=4)
         head = forms.row((self.picture, forms.TOP), (titled, 1), gap=12)
         said = head, self.bar, self.told, self.notice, self.facts, forms.REST
-        self._lines = forms.column(*said, gap=12)
         #: It is scrolled where there is little height; the buttons below it stay in sight.
-        self._room = Scrolled(forms.page(self._lines), least=_LEAST)
-        self._room.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        room = Scrolled(forms.page(forms.column(*said)), least=_LEAST)
         # Those of the notice as well: none is half out of sight where what is said is scrolled.
         self.ways.addWidget(self.notice.remedies)
-        self._across = forms.row((forms.column(self._room, forms.REST, gap=0), 1), gap=12)
-        self._whole = forms.column(self._across, forms.column(self.ways, self.deeds), gap=12)
-        self.setLayout(self._whole)
-        self.stand(below=False)
+        self._said = forms.page(forms.column((room, 1), self.ways))
+        self.tabs = QtWidgets.QTabWidget()
+        self.tabs.tabBar().setAccessibleName(self.tr("Parts of the job"))
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.log, self.tr("Log"))
+        # A narrow window stays one: what has no room is scrolled to.
+        self._after, self._cells = Area(self.after), Area(QWidget())
+        for part in (self._after, self._cells, self.left):
+            self.tabs.addTab(part, "")
+        self._row = forms.row((self._said, 1), (self.tabs, 2), gap=16)
+        self.setLayout(self._row)
         theme.follow(self, self._paint, now=False)
 
-    def stand(self, *, below: bool) -> None:
-        """Be beside the list, or below it with the log beside what is said, in less height."""
-        self._lines.setSpacing(8 if below else 12)
-        self._whole.setContentsMargins(0 if below else 20, 12 if below else 0, 0, 0)
-        old, new = (self._whole, self._across) if below else (self._across, self._whole)
-        old.removeWidget(self.tabs)
-        new.addWidget(self.tabs, 1)
-        self._whole.setStretchFactor(self._across, int(below))
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside, at = self.width() >= _BESIDE, self.tabs.indexOf(self._said)
+        if beside and at >= 0:
+            self.tabs.removeTab(at)
+            self._row.insertWidget(0, self._said, 1)
+            self._said.show()
+        elif not beside and at < 0:
+            self.tabs.insertTab(0, self._said, self.tr("Job"))
+            self.tabs.setCurrentIndex(0)
+        self._show_bar()
 
     def show_job(self, one: shown.Shown | None) -> None:
         before, self._one = self._one, one
         if one is not None and one is not before:
             self.log.show_lines(one.log)
+            explain(self, *_IDEAS.get(one.kind, ("place",)))
         self.refresh()
+        if one is not None and one is not before:
+            # The tab that says most of it.
+            best = next(filter(self._seen, (self._said, self._after, self._cells)), self.log)
+            self.tabs.setCurrentWidget(best)
+
+    def go_in(self) -> None:
+        """Go to the part of the job that is shown."""
+        if (part := self.tabs.currentWidget()) is not None:
+            next(taborder.stops(part), self.tabs.tabBar()).setFocus()
+
+    def _seen(self, part: QWidget) -> bool:
+        at = self.tabs.indexOf(part)
+        return at >= 0 and self.tabs.isTabVisible(at)
 
     def refresh(self) -> None:
         """Say how far it is by now."""
@@ -264,7 +299,7 @@ class JobDetail(QWidget):
         if running:
             shown.set_bar(self.bar, one.fraction() if isinstance(one, Job) else 1.0)
         self._show_facts(one)
-        self._show_cells(one)
+        self._show_tabs(one)
         self._paint()
 
     def _show_facts(self, one: shown.Shown) -> None:
@@ -288,20 +323,44 @@ class JobDetail(QWidget):
                 said.setText(value)
                 said.setAccessibleName(f"{name}: {said.text()}" if name else "")
 
-    def _show_cells(self, one: shown.Shown) -> None:
-        some = isinstance(one, Job) and bool(one.cells)
-        if isinstance(one, Job) and some:
-            if self.cells is None:
-                self.cells = CellsPane(narrow=True)
-                self.cells.setContentsMargins(0, 8, 0, 0)
-                # A narrow window stays one: what has no room is scrolled to.
-                self.tabs.addTab(Area(self.cells), "")
-            self.cells.file_of = partial(file_of, one)
-            self.cells.show_cells(one.cells)
-            self.tabs.setTabText(1, self.tr("Cells ({})").format(f"{len(one.cells.rows):,}"))
-        if self.cells is not None:
-            self.tabs.setTabVisible(1, some)
-        self.tabs.tabBar().setVisible(some)
+    def _show_tabs(self, one: shown.Shown) -> None:
+        job = one if isinstance(one, Job) else None
+        if job is not None:
+            self.after.tick(job)
+            if job.cells:
+                self._show_cells(job)
+        if self._filled == (now := (one, one.state)):
+            return
+        self._filled = now
+        self._show_tab(self._cells, self.tr("Cells"), job is not None and bool(job.cells))
+        text = self.tr("Runs") if shown.active(one) else self.tr("Result")
+        self._show_tab(self._after, text, self.after.show_job(job))
+        left = job.left_lines if job is not None and job.state is State.DONE else []
+        self.left.show_lines(left)
+        text = self.tr("Left out ({})").format(f"{job.left if job else 0:,}")
+        self._show_tab(self.left, text, bool(left))
+        self._show_bar()
+        if self.cells is not None and job is not None and job.cells and not job.active:
+            self.cells.choose_bad()
+
+    def _show_tab(self, part: QWidget, text: str, seen: bool) -> None:
+        at = self.tabs.indexOf(part)
+        self.tabs.setTabText(at, text)
+        self.tabs.setTabVisible(at, seen)
+
+    def _show_bar(self) -> None:
+        seen = sum(self.tabs.isTabVisible(at) for at in range(self.tabs.count()))
+        self.tabs.tabBar().setVisible(seen > 1)
+
+    def _show_cells(self, job: Job) -> None:
+        if self.cells is None:
+            self.cells = CellsPane(narrow=True)
+            self.cells.setObjectName("scrolledInside")
+            self.cells.setContentsMargins(0, 8, 0, 0)
+            self.cells.edit.connect(self.edit)
+            self._cells.setWidget(self.cells)
+        self.cells.file_of = partial(file_of, job)
+        self.cells.show_cells(job.cells)
 
     def _paint(self) -> None:
         if self._one is not None:

@@ -1,4 +1,4 @@
-"""What the list, the page and the strip say of a job; what is kept of it, and told to others."""
+"""What the drawer and the strip say of a job; what is kept of it, and told to others."""
 
 from __future__ import annotations
 
@@ -259,10 +259,17 @@ def told(job: Job) -> list[str]:
     """What came of a job, in sentences; its error is told apart."""
     if job.active or job.state is State.FAILED:
         return []
-    if not job.has_dialog:
+    if not job.has_outcome:
         return [job.note] if job.note else []
     found = outcome(job)
-    return [f"{found.title}.", *found.lines]
+    reasons = sorted(job.reasons.items(), key=lambda pair: -pair[1])
+    reasons = reasons if job.state is State.DONE else []
+    lines = [f"{count:,} × {reason}" for reason, count in reasons[:_NAMED]]
+    if len(reasons) > _NAMED:
+        lines.append(_tr("and {} reasons more").format(len(reasons) - _NAMED))
+    if lines:
+        lines.insert(0, _tr("Left out:"))
+    return [f"{found.title}.", *found.lines, *lines]
 
 
 def asked(job: Job) -> list[tuple[str, str]]:
@@ -362,8 +369,9 @@ class Keeper(QObject):
         )
 
 
-#: Milliseconds that a job that went well is said to be done, and between two pictures.
-DONE_MS = 6000
+#: Milliseconds that a job that went well is said to be done, and one of which something came that
+#: can be opened; and between two pictures.
+DONE_MS, _OPEN_MS = 6000, 60_000
 _TICK_MS = 200
 #: Seconds after which it is said how long a job has taken, of which nobody knows what is left.
 _WONDER = 5.0
@@ -392,13 +400,19 @@ def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) ->
     return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, left) + _DOT + said
 
 
-class _Words(QToolButton):
+class _Tool(QToolButton):
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self.setObjectName("beside")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setText(text)
+
+
+class _Words(_Tool):
     """One line that is cut where there is no room; pressed, it goes to the job."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("beside")
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._error = False
         self._name, self._parts = "", [""]
@@ -446,6 +460,8 @@ class JobStrip(QWidget):
 
     opened = Signal(object)
     cancelled = Signal(object)
+    #: What came of a job is to be shown.
+    wanted = Signal(object)
 
     def __init__(self, jobs: JobsModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -458,14 +474,16 @@ class JobStrip(QWidget):
         self.picture = forms.label("")
         self.picture.setFixedWidth(_PICTURE)
         self.words = _Words()
-        self.words.setToolTip(self.tr("Show this job on the Activity page"))
+        self.words.setToolTip(self.tr("Show this job and what came of it (Ctrl+J)"))
         self.bar = forms.progress_bar(self.tr("Progress"))
         self.bar.setFixedWidth(_BAR)
         self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
         # No higher than the counts.
         self.cancel.setIconSize(QSize(_ICON, _ICON))
         self.cancel.setFixedSize(_BUTTON, _BUTTON)
-        line = forms.REST, self.picture, self.words, self.bar, self.cancel
+        self.result = _Tool(self.tr("Open"))
+        self.result.setToolTip(self.tr("Open what came of this job"))
+        line = forms.REST, self.picture, self.words, self.result, self.bar, self.cancel
         self.setLayout(forms.row(*line, margin=(_EDGES[0], 0, _EDGES[1], 0), gap=_GAP))
         self._quiet = once(self, self._forget, DONE_MS)
         self._tick = every(self, self.refresh, _TICK_MS)
@@ -475,6 +493,7 @@ class JobStrip(QWidget):
         jobs.finished.connect(self._ended)
         self.words.clicked.connect(lambda *_: self._with_job(self.opened.emit))
         self.cancel.clicked.connect(lambda *_: self._with_job(self.cancelled.emit))
+        self.result.clicked.connect(lambda *_: self._with_job(self._open))
         theme.follow(self, self.refresh)
 
     @property
@@ -502,8 +521,12 @@ class JobStrip(QWidget):
             self._failed.append(job)
         else:
             self._over = job
-            self._quiet.start()
+            self._quiet.start(_OPEN_MS if job.fruit else DONE_MS)
         self.refresh()
+
+    def _open(self, job: Job) -> None:
+        self.looked()
+        self.wanted.emit(job)
 
     def refresh(self, *_: object) -> None:
         job = self.job
@@ -511,12 +534,13 @@ class JobStrip(QWidget):
         if job is None:
             self._tick.stop()
             return
-        self.words.say(doing(job), self._parts(job), error=job.state is State.FAILED)
+        self.words.say(*self._said(job), error=job.state is State.FAILED)
         name, colour = mark(job)
         shade = getattr(theme.shades(), colour)
         self.picture.setPixmap(theme.pixmap(name, 16, shade, self.devicePixelRatioF()))
         self.bar.setVisible(job.active)
         self.cancel.setVisible(job.active)
+        self.result.setVisible(bool(job.fruit))
         self.cancel.setEnabled(job.state is not State.CANCELLING)
         fraction = job.fraction()
         set_bar(self.bar, 0.0 if fraction is None and job.state is State.QUEUED else fraction)
@@ -524,16 +548,21 @@ class JobStrip(QWidget):
             self._tick.stop()
         elif not self._tick.isActive():
             self._tick.start()
-        beside = [part for part in (self.bar, self.cancel) if not part.isHidden()]
+        beside = [part for part in (self.result, self.bar, self.cancel) if not part.isHidden()]
         wide = sum(_EDGES) + _PICTURE + _GAP * (1 + len(beside))
         wide += sum(min(part.sizeHint().width(), part.maximumWidth()) for part in beside)
         self.setMinimumWidth(wide + _WORDS)
         self.setMaximumWidth(wide + max(_WORDS, self.words.sizeHint().width()))
 
+    def _said(self, job: Job) -> tuple[str, list[str]]:
+        """Of one that has ended what came of it, in a sentence; else what it is at, and how far."""
+        if job.state is State.DONE and job.has_outcome:
+            found = outcome(job)
+            return found.title, found.lines[:1]
+        return doing(job), self._parts(job) if job.active else [progress(job)]
+
     def _parts(self, job: Job) -> list[str]:
         """How far a job is, how many there are besides, and how long it will take, or takes."""
-        if not job.active:
-            return [progress(job)]
         parts = far(job)
         if (more := len(self._jobs.active) - 1) > 0:
             parts.append(self.tr("{} more").format(f"{more:,}"))
