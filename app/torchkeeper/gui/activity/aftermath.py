@@ -259,7 +259,7 @@ class Aftermath(QWidget):
         self._python = ""
         self.laps = RunningLaps()
         self.table = LapTable()
-        self.cells_title = forms.label(self.tr("Cells"), "heading")
+        self.cells_title = forms.label(self.tr("Variants"), "heading")
         self.cells = VerifiedCells()
         self.cells_title.setBuddy(self.cells)
         self.graphs_title = forms.label(self.tr("Graphs"), "heading")

@@ -332,7 +332,7 @@ class JobDetail(QWidget):
         if self._filled == (now := (one, one.state)):
             return
         self._filled = now
-        self._show_tab(self._cells, self.tr("Cells"), job is not None and bool(job.cells))
+        self._show_tab(self._cells, self.tr("Variants"), job is not None and bool(job.cells))
         text = self.tr("Runs") if shown.active(one) else self.tr("Result")
         self._show_tab(self._after, text, self.after.show_job(job))
         left = job.left_lines if job is not None and job.state is State.DONE else []
