@@ -54,6 +54,7 @@ class KeyChoice(Compound):
         self.file = forms.button(self.tr("Other &key…"), self._browse, enter=False)
         self.file.setToolTip(self.tr("Choose the file of a key, private or public"))
         self.said = forms.label("", "muted", wrap=True)
+        forms.keep_room(self.said, 2)
         self.setLayout(forms.column(forms.row((self.combo, 1), self.file), self.said, gap=4))
         self.setFocusProxy(self.combo)
         self._look("")
