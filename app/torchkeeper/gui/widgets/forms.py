@@ -599,12 +599,16 @@ class Scrolled(Area):
         super().resizeEvent(event)
         if event.oldSize().width() != event.size().width():
             self.updateGeometry()
+        self._show_focus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest and watched is self._inside:
+        done = super().eventFilter(watched, event)
+        if watched is self._inside and event.type() == QEvent.Type.LayoutRequest:
             # Whoever shows it may have room for what it says now.
             self.updateGeometry()
-        return super().eventFilter(watched, event)
+        elif watched is self._inside and event.type() == QEvent.Type.Resize:
+            self._show_focus()  # more is said above it by now
+        return done
 
     def _show_focus(self) -> None:
         # Not what the signal hands over: that may be a widget of Qt's own that is being destroyed,
