@@ -35,7 +35,7 @@ Take = Callable[[str], object]
 #: Jobs that are named one by one.
 _NAMED = 5
 #: Pixels of what is scrolled that are seen at least.
-_LEAST = 48
+_LEAST = 16
 #: Milliseconds without a key press before what was typed is looked at.
 _TYPING_MS = 250
 
