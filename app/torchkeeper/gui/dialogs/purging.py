@@ -160,8 +160,8 @@ class PurgeDialog(Dialog):
             self.cancel.setDefault(True)
             self.cancel.setFocus()
             return
-        self.waiting.hide()
         files, place = plan["files"], printable(self._place)
+        forms.tell(self.waiting, "" if files else self.tr("Nothing goes"))
         if not files:
             self.title.setText(self.tr("There is nothing to purge"))
             self.text.setText(self.tr("What was selected is not in {} any more.").format(place))
