@@ -254,7 +254,7 @@ ACTIONS = (
     Spec("apart", _n("Show loc&ks, headers and unknown files"), "lock", "", "view", 0,
          _n("Show also what is no entry, and is counted apart"), on=lambda s: s.apart),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I", "view", 0,
-         _n("Show or hide what there is to know of the selected entry")),
+         _n("Show or hide what there is to know of the selected entry"), short=_n("Inspector")),
     Spec("sidebar", _n("Show or &hide sidebar"), "sidebar", "F9", "view", 0,
          _n("Show or hide the list of pages, places and environments")),
     Spec("environment-use", _n("&Use for verdicts"), "done", "", "environment", 0,
@@ -500,5 +500,5 @@ class Actions(QObject):
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh")
+        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh", "inspector")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

@@ -101,7 +101,7 @@ class Window(Shell):
         self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
         if (geometry := self.settings.value("window/geometry")) is not None:
             self.restoreGeometry(geometry)
-        self.inspector_frame.restore(self.width())
+        self.inspector_frame.restore()
         self.show_place(self._first)
         if first is None:
             # With a place, somebody wants to see what it holds.

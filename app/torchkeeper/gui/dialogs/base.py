@@ -171,11 +171,14 @@ def _digits(text: str) -> str:
 
 
 def confirm(
-    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Then, typed: int = 0
-) -> ConfirmDialog:
-    """Ask, and call ``then`` if the answer is yes."""
+    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Then, typed: int = 0,
+    way: tuple[str, Then] | None = None,
+) -> ConfirmDialog:  # fmt: skip
+    """Ask, and call ``then`` if the answer is yes. way: another, which closes it itself."""
     dialog = ConfirmDialog(parent, title, question, detail, verb, typed)
     dialog.accepted.connect(then)
+    if way is not None:
+        dialog.add_way(forms.button(*way))
     dialog.open()
     return dialog
 
@@ -299,9 +302,8 @@ def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog
     """Ask what becomes of what is not saved. names: a part of the question."""
     title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
     lost = _tr("What was changed since it was last saved is lost.")
-    dialog = confirm(parent, title, question, lost, _tr("Close without saving"), without)
-    dialog.add_way(forms.button(_tr("&Save"), save))
-    return dialog
+    way = _tr("&Save"), save
+    return confirm(parent, title, question, lost, _tr("Close without saving"), without, way=way)
 
 
 class UnsavedDialog(Dialog):

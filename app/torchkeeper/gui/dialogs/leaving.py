@@ -270,13 +270,6 @@ class SecretChoice(QWidget):
         """How many entries would be left out as they cannot be redacted."""
         return self._told["fixed"] if self._told and self.choice.currentData() == "redact" else 0
 
-    def _make_room(self, secrets: int) -> None:
-        dialog = self.window()
-        if dialog is not self:
-            wanted = dialog.height() + (self.list.height() + 150 if secrets else 40)
-            room = dialog.screen().availableSize().height() - 80
-            dialog.resize(dialog.width(), max(dialog.height(), min(wanted, room)))
-
     def _say(self) -> None:
         told, count = self._told, self.secrets
         entries = say.count(told["entries"] if told else 0, "entry", "entries")
@@ -295,10 +288,7 @@ class SecretChoice(QWidget):
         private = self.tr("Also in it: {}").format("; ".join(facts))
         forms.tell(self.private, private if facts else "")
         self._notice.setVisible(count > 0)
-        shown = bool(count or facts)
-        if shown and self.isHidden():
-            self._make_room(count)
-        self.setVisible(shown)
+        self.setVisible(bool(count or facts))
         self.changed.emit()
 
 

@@ -267,10 +267,13 @@ class RecipeEditor(UnsavedDialog):
             # Another program has written into the file: one of the two is to be lost.
             title, why = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
             over = partial(self._write, path, then)
-            dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), over)
-            again = forms.button(self.tr("&Read it again"), dialog.reject)
-            again.clicked.connect(self._read)
-            dialog.add_way(again)
+
+            def again() -> None:
+                dialog.reject()
+                self._read()
+
+            way = self.tr("&Read it again"), again
+            dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), over, way=way)
 
         listener = Listener(result=written, failed=failed)
         self._tickets.append(self._engines.background(listener, known.save, path, whole, before))

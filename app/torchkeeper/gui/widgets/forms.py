@@ -163,7 +163,7 @@ def field_height() -> int:
 
 
 #: The pixels of a button beside its text, as the style sheet has them.
-_BESIDE = 34
+_BESIDE = 36
 
 
 class Button(QPushButton):
