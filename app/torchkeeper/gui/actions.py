@@ -118,7 +118,7 @@ MENUS = (
 GROUP_MENU, ONLY_MENU = ("group", _n("&Group by")), ("only", _n("&Show only"))
 ENVIRONMENT_MENU = ("environment", _n("En&vironment"))
 #: Menus in context menus, by these.
-INNER = {"entries": GROUP_MENU, "places": ("list", _n("&List of places"))}
+INNER = {"entries": GROUP_MENU, "places": ("list", _n("List of place&s"))}
 
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O", "file", 0,
@@ -131,7 +131,7 @@ ACTIONS = (
          _n("Have nothing in the place changed, by the window or by a command"), "places",
          when=lambda s: s.place, on=lambda s: s.read_only),
     Spec("edit-server", _n("Edi&t server…"), "server", "", "file", 0,
-         _n("Change the address, login, certificates or name of the server"), "places",
+         _n("Change the address, login, certificates or name of the server"), "list",
          when=lambda s: s.chosen_server),
     Spec("enter-password", _n("&Enter password…"), "unlock", "", "file", 0,
          _n("Give the password of the server that is shown, and read it again"), "places",

@@ -183,8 +183,7 @@ class Window(Shell):
             "about": lambda: self.show_about,
             **{f"only-{one or 'any'}": partial(partial, late(lambda: self.here.show_only), one)
                for one in (*VERDICTS, "")},
-            **{f"group-{by}": partial(partial, self.group_by.group, by) for by in GROUPINGS},
-            "group-age": lambda: self._group_by_age,
+            **{f"group-{by}": partial(partial, self._group, by) for by in GROUPINGS},
         }  # fmt: skip
 
     def _connect(self) -> None:
@@ -378,10 +377,11 @@ class Window(Shell):
             back=self.pages.can_go_back, forward=self.pages.can_go_forward,
         )  # fmt: skip
 
-    def _group_by_age(self) -> None:
-        self.group_by.group("age")
-        # Also under the headings the newest comes first.
-        self.table.sortByColumn(MTIME, Qt.SortOrder.DescendingOrder)
+    def _group(self, by: str) -> None:
+        self.group_by.group(by)
+        if by == "age":
+            # Also under the headings the newest comes first.
+            self.table.sortByColumn(MTIME, Qt.SortOrder.DescendingOrder)
 
     def show_title(self, path: str) -> None:
         """Say over the table what place it is."""

@@ -34,8 +34,6 @@ Then = Callable[[], object]
 Take = Callable[[str], object]
 #: Jobs that are named one by one.
 _NAMED = 5
-#: Pixels of what is scrolled that are seen at least.
-_LEAST = 16
 #: Milliseconds without a key press before what was typed is looked at.
 _TYPING_MS = 250
 
@@ -119,7 +117,7 @@ class Dialog(QDialog):
         """
         edges = self.body.contentsMargins()
         self.body.setContentsMargins(0, 0, 0, 0)
-        self._scrolled = Scrolled(Yielding(self.body), _LEAST)
+        self._scrolled = Scrolled(Yielding(self.body), 0)
         self._button_row = forms.row(*before, forms.REST, *ways)
         self._whole = forms.column((self._scrolled, 1), *pinned, forms.GAP, self._button_row)
         self._whole.setContentsMargins(edges)

@@ -216,7 +216,7 @@ class ServerDialog(Dialog):
         self.password = secret()
         self.keep = KeepBox(engines)
         forget = self.tr("For&get password")
-        self.forget = forms.button(forget, self._forget, enter=False)
+        self.forget = forms.button(forget, self._forget, danger=True, enter=False)
         self.forget.setVisible(place is not None)
         self.ca = FileField(self.tr("CA certificates"), self.tr("Those of the system"))
         asked = self.tr("Only where the server asks for one")
@@ -290,6 +290,8 @@ class ServerDialog(Dialog):
         self.body.addLayout(asked)
         self.forget.hold(self.tr("Forgotten"))
         self.buttons(self.cancel, self.go, before=(self.test,), pinned=(self.trial,))
+        # What a server says has its room from the start.
+        self.resize_within(620, 600)
 
     def done(self, result: int) -> None:
         self.trial.clear()
