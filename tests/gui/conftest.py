@@ -23,6 +23,7 @@ from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client.engines import probes
 from torchkeeper.client.words import say
 from torchkeeper.gui.app import application
+from torchkeeper.gui.chrome.split import SHOWN
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.rows import Row
@@ -210,6 +211,7 @@ def settings(tmp_path: Path) -> QSettings:
     made = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
     made.setValue(KEY, NONE)
     made.setValue(PAGE, ENTRIES)  # what most tests are about
+    made.setValue(SHOWN, "false")  # it is on the screen of a test what it is not on a user's: half
     return made
 
 

@@ -1,5 +1,6 @@
 """Looks over every dialog in the states that there are pictures of, on the screen of a small
-laptop: ``python -m tests.gui.staged [SCENE…]`` prints what is wrong with each as JSON.
+laptop: ``python -m tests.gui.staged [SCENE…]`` prints as JSON what is wrong with each, and which
+dialogs there are that it has not seen.
 
 A process has one screen.
 """
@@ -16,8 +17,16 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QTabBar, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QDialog,
+    QLabel,
+    QTabBar,
+    QWidget,
+)
 
+from tests.gui.still import Watch, every_dialog, out_of_order, unseen_warnings
 from tests.shots import run as shots
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.app import application
@@ -109,13 +118,22 @@ class Looking(Stage):
     def __init__(self, folder: str, private: str) -> None:
         super().__init__(folder, private)
         self.seen: dict[str, list[str]] = {}
+        self.kinds: set[str] = set()
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        self._watch = Watch(app)
 
     def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
         turn(min(rest, 0.12))
         if isinstance(widget, QDialog):
             widget.activateWindow()
             turn(0.02)
-            self.seen[name] = [*too_large(widget), *unseen_focus(widget), *mute(widget)]
+            self.kinds.add(type(widget).__name__)
+            self.seen[name] = [
+                *self._watch.moved(widget), *too_large(widget), *unseen_focus(widget),
+                *mute(widget), *out_of_order(widget), *self._watch.unsettled(widget),
+                *unseen_warnings(widget),
+            ]  # fmt: skip
 
 
 def main() -> None:
@@ -130,7 +148,7 @@ def main() -> None:
         stage = Looking(private, private)
         for name in sys.argv[1:] or shots.SCENES:
             shots.SCENES[name](stage)
-        print(json.dumps(stage.seen))
+        print(json.dumps([stage.seen, sorted(every_dialog() - stage.kinds)]))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def test_to_another_folder(
     assert window.place == str(fixture_cache), "nothing changes under one's hands"
     click(qtbot, window.following.drawer.open)
     listed(qtbot, window, target)
-    qtbot.waitUntil(lambda: len(window.table.selected()) == 7, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: len(window.table.selected()) == 1, timeout=PATIENCE)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Dialogs grow with what they say, and are at rest then."""
+"""Dialogs keep the size that they open with, and are at rest."""
 
 from __future__ import annotations
 
@@ -52,17 +52,19 @@ def test_one_that_is_scrolled_is_at_rest(
     dialog.reject()
 
 
-def test_one_that_is_scrolled_grows_with_what_it_says(qtbot: QtBot) -> None:
+def test_one_keeps_its_size_and_its_buttons_whatever_it_says(qtbot: QtBot) -> None:
     dialog = Dialog(None, 400)
-    inside = forms.column()
-    inside.addWidget(QLabel("one line"))
-    dialog.add_scrolled(inside)
+    warning, close = forms.label("", "error", wrap=True), forms.button("Close")
+    dialog.body.addWidget(QLabel("one line"))
+    dialog.buttons(close, pinned=(warning,))
     dialog.show()
     qtbot.waitExposed(dialog)
-    before = dialog.height()
+    before, at = dialog.size(), close.pos()
     for number in range(20):
-        inside.addWidget(QLabel(f"line {number}"))
-    qtbot.waitUntil(lambda: dialog.height() > before + 100)
+        dialog.body.addWidget(QLabel(f"line {number}"))
+    warning.setText("What is wrong is in sight.")
     assert layouts(dialog) < FEW
+    assert (dialog.size(), close.pos()) == (before, at)
+    assert warning.visibleRegion().boundingRect() == warning.rect()
     dialog.reject()
     dialog.deleteLater()

@@ -15,7 +15,14 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QSettings, Qt, QTimer, QUrl
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QComboBox,
+    QLineEdit,
+    QTextEdit,
+    QToolButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, everything, idle, settle, type_in
@@ -420,9 +427,15 @@ def test_does_not_wait_for_a_listing(
 
 @pytest.mark.slow
 def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSettings) -> None:
+    settings.remove("inspector/shown")
     window = open_window()
-    assert not window.inspector.isVisible(), "the window is too narrow for it"
-    window.actions_["inspector"].trigger()
+    assert window.inspector.isVisible(), "it is open at first"
+    [switch] = [one for one in window.tools.findChildren(QToolButton)
+                if one.defaultAction() is window.actions_["inspector"]]  # fmt: skip
+    assert switch.isVisible()
+    click(qtbot, switch)
+    assert not window.inspector.isVisible()
+    click(qtbot, switch)
     window.resize(1640, 900)
     settle(qtbot)
     sizes = window.across.sizes()
@@ -450,7 +463,7 @@ def test_the_places_are_as_wide_with_it_as_without(
     side.setMinimumWidth(200)
     splitter = InspectorSplitter(settings, side, QWidget(), wing)
     qtbot.addWidget(splitter)
-    wing.restore(1640)
+    wing.restore()
     splitter.resize(1640, 900)
     splitter.show()
     assert splitter.sizes()[0] == 252

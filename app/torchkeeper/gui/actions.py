@@ -118,19 +118,21 @@ MENUS = (
 #: Menus in the View menu.
 GROUP_MENU, ONLY_MENU = ("group", _n("&Group by")), ("only", _n("&Show only"))
 ENVIRONMENT_MENU = ("environment", _n("En&vironment"))
+#: Menus in context menus, by these.
+INNER = {"entries": GROUP_MENU, "places": ("list", _n("List of place&s"))}
 
 ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O", "file", 0,
-         _n("Put a cache folder on the list of places"), "places"),
+         _n("Put a cache folder on the list of places"), "list"),
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S", "file", 0,
-         _n("Put a Redis server on the list of places"), "places"),
+         _n("Put a Redis server on the list of places"), "list"),
     Spec("open-bundle", _n("Open bund&le…"), "box", "", "file", 0,
          _n("Put a bundle on the list of places, to look at what is in it")),
     Spec("read-only", _n("Read-&only"), "", "", "file", 0,
          _n("Have nothing in the place changed, by the window or by a command"), "places",
          when=lambda s: s.place, on=lambda s: s.read_only),
     Spec("edit-server", _n("Edi&t server…"), "server", "", "file", 0,
-         _n("Change the address, login, certificates or name of the server"), "places",
+         _n("Change the address, login, certificates or name of the server"), "list",
          when=lambda s: s.chosen_server),
     Spec("enter-password", _n("&Enter password…"), "unlock", "", "file", 0,
          _n("Give the password of the server that is shown, and read it again"), "places",
@@ -139,25 +141,26 @@ ACTIONS = (
          _n("Forget the password of the server, in the system's keyring too"), "places",
          when=lambda s: s.chosen_server),
     Spec("rename-server", _n("Re&name server"), "rename", "", "file", 0,
-         _n("Call the server otherwise on the list; F2 on the list does the same"), "places",
+         _n("Call the server otherwise on the list; F2 on the list does the same"), "list",
          when=lambda s: s.chosen_server),
     Spec("place-up", _n("Move &up"), "up", "Ctrl+Alt+Up", "file", 0,
-         _n("Have the place that you added stand one higher on the list"), "places",
+         _n("Have the place that you added stand one higher on the list"), "list",
          when=lambda s: s.place_up),
     Spec("place-down", _n("&Move down"), "down", "Ctrl+Alt+Down", "file", 0,
-         _n("Have the place that you added stand one lower on the list"), "places",
+         _n("Have the place that you added stand one lower on the list"), "list",
          when=lambda s: s.place_down),
     Spec("place-folder", _n("Re&veal in folder"), "folder", "", "file", 0,
          _n("Show the folder or the bundle in the file manager"), "places",
          when=lambda s: s.place and s.scheme.local),
     Spec("remove-place", _n("&Remove place from list"), "folder-remove", "", "file", 0,
-         _n("Take the place off the list; nothing on the disk changes"), "places",
+         _n("Take the place off the list; nothing on the disk changes"), "list",
          when=lambda s: s.place_added),
     Spec("import", _n("&Import…"), "import", "Ctrl+I", "file", 1,
          _n("Look into bundles or mega-caches and put their entries into a place"), "places",
          short=_n("Import…")),
     Spec("export", _n("E&xport…"), "export", "Ctrl+E", "file", 1,
-         _n("Write the selected entries, or all that are shown, into one bundle file"), "entries",
+         _n("Write the selected entries, or all that are shown, into one bundle file"),
+         "entries places",
          when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid), short=_n("Export…")),
     Spec("sign", _n("Sign &bundle…"), "sign", "", "file", 1,
          _n("Put your signature into a bundle, so that others see that it is yours"), "places",
@@ -207,7 +210,7 @@ ACTIONS = (
          _n("Build the header that the first compile of an environment builds otherwise")),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T", "cache", 0,
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
-         "entries", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid)),
+         "entries places", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid)),
     Spec("purge", _n("Purge &selected…"), "purge", "Del", "cache", 1,
          _n("Show what would go, then remove the selected entries"), "entries",
          when=lambda s: s.selected > 0 and s.can_purge, short=_n("Purge…")),
@@ -249,7 +252,7 @@ ACTIONS = (
     Spec("apart", _n("Show loc&ks, headers and unknown files"), "lock", "", "view", 0,
          _n("Show also what is no entry, and is counted apart"), on=lambda s: s.apart),
     Spec("inspector", _n("Show or hide &inspector"), "inspector", "Ctrl+Shift+I", "view", 0,
-         _n("Show or hide what there is to know of the selected entry")),
+         _n("Show or hide what there is to know of the selected entry"), short=_n("Inspector")),
     Spec("sidebar", _n("Show or &hide sidebar"), "sidebar", "F9", "view", 0,
          _n("Show or hide the list of pages, places and environments")),
     Spec("environment-use", _n("&Use for verdicts"), "done", "", "environment", 0,
@@ -358,9 +361,13 @@ ACTIONS = (
 _OF_SERVERS = ("edit-server", "enter-password", "forget-password", "rename-server", "server",
                "expiry")  # fmt: skip
 
+#: Those for which a place has to be a file.
+_OF_BUNDLES = ("sign",)
 _BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
 _HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+_ON_SERVER = _n("PyTorch is run on a copy of a folder. Copy this server’s entries to a folder with "
+                "“Copy to…”, and verify that")  # fmt: skip
 
 
 def spec(ident: str) -> Spec:
@@ -383,8 +390,8 @@ class Actions(QObject):
         super().__init__(window)
         self._window, self._does, self._go = window, does, go
         self._made: dict[str, QAction] = {}
-        #: Those that are off for no other reason than that the place is read-only.
-        self._held: set[str] = set()
+        #: Why some are off where that can be helped, by their ids.
+        self._held: dict[str, str] = {}
         self._choices: dict[str, QActionGroup] = {}
         self.situation = Situation()
         theme.follow(self, self._paint)
@@ -404,7 +411,7 @@ class Actions(QObject):
         action.setIconText(tr(spec.short or spec.text).replace("&", ""))
         if spec.shortcut:
             action.setShortcuts([QKeySequence(x) for x in (spec.shortcut, spec.also) if x])
-        self._hint(spec, action, False)
+        self._hint(spec, action, "")
         action.triggered.connect(lambda _checked=False: self._do(spec, action))
         if spec.icon:
             action.setIcon(theme.icon(spec.icon))
@@ -423,9 +430,12 @@ class Actions(QObject):
         # What is about entries alone is for the page that shows them: they are not seen on others.
         here = self.situation.page == ENTRIES or spec.context != "entries"
         action.setEnabled(here and spec.when(self.situation))
-        held = self.situation.read_only and not action.isEnabled()
-        held = held and spec.when(self.situation._replace(read_only=False))
-        if held != (spec.id in self._held):
+        held = ""
+        if not action.isEnabled() and spec.when(self.situation._replace(read_only=False)):
+            held = _HELD if self.situation.read_only else ""
+        elif spec.id == "verify" and self.situation.scheme.remote_cache:
+            held = _ON_SERVER
+        if held != self._held.get(spec.id, ""):
             self._hint(spec, action, held)
         if spec.about is not None:
             self._name(spec, action, held)
@@ -433,8 +443,8 @@ class Actions(QObject):
             action.setChecked(checked(self.situation))
 
     def held(self, ident: str) -> str:
-        """What to do about an action that is off because the place is read-only; else nothing."""
-        return tr(_HELD) if ident in self._held else ""
+        """What to do about an action that is off, where that can be helped; else nothing."""
+        return tr(why) if (why := self._held.get(ident)) else ""
 
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
@@ -443,7 +453,7 @@ class Actions(QObject):
             for ident, action in self._made.items():
                 self._suit(_BY_ID[ident], action)
 
-    def _name(self, spec: Spec, action: QAction, held: bool) -> None:
+    def _name(self, spec: Spec, action: QAction, held: str) -> None:
         text, what = spec.about or ("", lambda _: "")
         text = tr(text).format(said) if (said := what(self.situation)) else tr(spec.text)
         if text != action.text():
@@ -451,10 +461,10 @@ class Actions(QObject):
             action.setIconText(text.replace("&", ""))
             self._hint(spec, action, held)
 
-    def _hint(self, spec: Spec, action: QAction, held: bool) -> None:
+    def _hint(self, spec: Spec, action: QAction, held: str) -> None:
         """Say what an action does; where it is ``held``, why it cannot."""
-        self._held = self._held | {spec.id} if held else self._held - {spec.id}
-        text = tr(_HELD if held else spec.hint)
+        self._held[spec.id] = held
+        text = tr(held or spec.hint)
         if not held and action.text() != tr(spec.text):
             text = f"{action.iconText()}: {text}"
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
@@ -480,12 +490,13 @@ class Actions(QObject):
         return [spec for spec in ACTIONS if spec.menu == name]
 
     def context(self, name: str) -> list[Spec]:
-        """The actions of one context menu; what is only for servers is left out elsewhere."""
+        """The actions of one context menu; those of other kinds of places are left out."""
         server = not self.situation.scheme.local or self.situation.chosen_server
-        return [spec for spec in ACTIONS if name in spec.context.split()
-                and (server or spec.id not in _OF_SERVERS)]  # fmt: skip
+        others = [*(() if server else _OF_SERVERS)]
+        others += () if self.situation.place_is_bundle else _OF_BUNDLES
+        return [spec for spec in ACTIONS if name in spec.context.split() and spec.id not in others]
 
     def toolbar(self) -> list[Spec]:
         """The actions on the toolbar, the main job first."""
-        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh")
+        order = ("warm", "verify", "export", "import", "purge", "clean-up", "refresh", "inspector")
         return sorted((s for s in ACTIONS if s.short), key=lambda s: order.index(s.id))

@@ -238,12 +238,14 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         context = self._context
-        return self._open(WarmDialog(
+        dialog = WarmDialog(
             context.window, context.engines, context.environments,
             context.places.places, into or context.place,
             self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
-        ))  # fmt: skip
+        )  # fmt: skip
+        dialog.then.publish_to(into or context.place)
+        return self._open(dialog)
 
     def verify(self, recipes: Sequence[str] = ()) -> VerifyDialog | None:
         """Ask how the place that is shown is to be measured, and with which recipes, then do."""

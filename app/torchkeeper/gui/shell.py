@@ -282,11 +282,13 @@ class Shell(QMainWindow):
     def open_menu(self, name: str, over: QWidget, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
         self.actions_.fill(menu, self.actions_.context(name))
-        if name == "entries":
-            inner, words = actions.GROUP_MENU
+        if name in actions.INNER:
+            inner, words = actions.INNER[name]
             menu.addSeparator()
-            self.actions_.fill(menu.addMenu(actions.tr(words)), self.actions_.menu(inner))
+            specs = self.actions_.menu(inner) or self.actions_.context(inner)
+            self.actions_.fill(menu.addMenu(actions.tr(words)), specs)
         menu.popup(over.mapToGlobal(at))
 
     @cached_property

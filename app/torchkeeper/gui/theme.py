@@ -245,6 +245,7 @@ def _faded(shades: Shades) -> QColor:
 
 
 def _style_sheet(s: Shades) -> str:
+    """Red is what cannot be undone, and code of strangers; what is wrong has another colour."""
     tone = "dark" if s.dark else "light"
     chevron = address(f"chevron-{tone}")
     # The other theme's: it stands on the ground of a menu, not on the accent.
@@ -291,11 +292,12 @@ QPushButton#crumb[link="true"] {{ padding: 2px 3px; }}
 QPushButton[link="true"]:hover {{ background: {s.hover}; }}
 QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
 QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
+QPushButton[danger="true"]:enabled:focus {{ border: 2px solid {s.error}; padding: 5px 15px; }}
 QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.line};
     border-radius: 6px; padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
     selection-color: {s.on_accent}; }}
 QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{ border: 1px solid {s.accent}; }}
-QLineEdit[wrong="true"] {{ border: 1px solid {s.error}; }}
+QLineEdit[wrong="true"] {{ border: 1px solid {s.warning}; }}
 QCheckBox {{ spacing: 8px; }}
 QTreeView::indicator:unchecked {{ border: 1px solid {s.muted}; border-radius: 3px; }}
 QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
@@ -386,14 +388,13 @@ QProgressBar::chunk {{ background: {s.accent}; border-radius: 3px; }}
 QFrame#pane {{ background: {s.base}; border: none; }}
 QFrame#drawer {{ background: {s.base}; border: none; border-top: 2px solid {s.accent}; }}
 QFrame#side {{ background: {s.window}; border: none; }}
-QFrame#errorBar {{ background: {s.error_ground}; border: none;
-    border-bottom: 1px solid {s.error}; }}
-QFrame#ownersBar {{ background: {s.raised}; border: none;
+QFrame#errorBar, QFrame#ownersBar {{ background: {s.raised}; border: none;
     border-bottom: 1px solid {s.warning}; }}
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
 QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
+QFrame#problem {{ background: {s.raised}; border: 1px solid {s.warning}; border-radius: 6px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
@@ -401,8 +402,8 @@ QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}
 QLabel[role="heading"] {{ font-weight: 600; }}
 QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
 QLabel[role="muted"] {{ color: {s.muted}; }}
-QLabel[role="error"] {{ color: {s.error}; }}
-QLabel[role="warning"] {{ color: {s.warning}; }}
+QLabel[role="danger"] {{ color: {s.error}; }}
+QLabel[role="error"], QLabel[role="warning"] {{ color: {s.warning}; }}
 QLabel[role="good"] {{ color: {s.good}; }}
 """
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QEvent, QSettings, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QSettings, Qt, QTimer, Signal
 from PySide6.QtWidgets import QWhatsThis, QWidget
 
 from torchkeeper.artifacts.entry import VERDICTS
@@ -30,7 +30,7 @@ from torchkeeper.gui.places.discovery import Discovery, Opening
 from torchkeeper.gui.places.listing import Listing, Watch
 from torchkeeper.gui.shell import Shell
 from torchkeeper.gui.table.grouping import GROUPINGS
-from torchkeeper.gui.table.rows import SERVERS
+from torchkeeper.gui.table.rows import MTIME, SERVERS
 from torchkeeper.gui.widgets.notice import Host, Remedy
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import TIMES, Query
@@ -103,7 +103,7 @@ class Window(Shell):
         self.later.add(lambda: self.notifier, self._explain, self.guide.begin)
         if (geometry := self.settings.value("window/geometry")) is not None:
             self.restoreGeometry(geometry)
-        self.inspector_frame.restore(self.width())
+        self.inspector_frame.restore()
         self.show_place(self._first)
         if first is None:
             # With a place, somebody wants to see what it holds.
@@ -185,7 +185,7 @@ class Window(Shell):
             "about": lambda: self.show_about,
             **{f"only-{one or 'any'}": partial(partial, late(lambda: self.here.show_only), one)
                for one in (*VERDICTS, "")},
-            **{f"group-{by}": partial(partial, self.group_by.group, by) for by in GROUPINGS},
+            **{f"group-{by}": partial(partial, self._group, by) for by in GROUPINGS},
         }  # fmt: skip
 
     def _connect(self) -> None:
@@ -378,6 +378,12 @@ class Window(Shell):
             drawer=self.following.open is not None,
             back=self.pages.can_go_back, forward=self.pages.can_go_forward,
         )  # fmt: skip
+
+    def _group(self, by: str) -> None:
+        self.group_by.group(by)
+        if by == "age":
+            # Also under the headings the newest comes first.
+            self.table.sortByColumn(MTIME, Qt.SortOrder.DescendingOrder)
 
     def show_title(self, path: str) -> None:
         """Say over the table what place it is."""

@@ -339,7 +339,7 @@ def _graph_phrase(found: ComparisonTold) -> str:
     if graph["cut"] and not own and not other:
         said = tr("the graph is another, and too long to say in what")
     elif graph["same_ops"]:
-        changed = [f"`{printable(line[2:], _LINE)}`" for line in graph["diff"] if line[:2] == "+ "]
+        changed = [f"`{printable(line[2:], _LINE)}`" for line in graph["diff"] if line[:2] == "- "]
         said = tr(
             "the graph has the same operations with other values, as in {line}"
             if changed
@@ -386,7 +386,7 @@ def _listed(ops: Sequence[str]) -> str:
 
 
 def graph_lines(found: ComparisonTold) -> list[str]:
-    """The lines of the graphs that differ: ``+`` of the first, ``-`` of the second."""
+    """The lines of the graphs that differ: ``-`` of the first, ``+`` of the second."""
     graph = found.get("graph")
     return [printable(line, 300) for line in graph["diff"]] if graph else []
 

@@ -66,7 +66,7 @@ class ErrorBar(_Bar):
         """What stands in it, made for the first error: most windows never show one."""
         self.what, self.why, self.remedy = labels = error_labels()
         self.remedies = RemedyButtons()
-        mark = forms.picture("error", 20, "error")
+        mark = forms.picture("error", 20, "warning")
         texts = forms.column(*labels, self.remedies, gap=4)
         parts = (mark, forms.TOP), (texts, 1), (self.closer(self.clear), forms.TOP)
         self.setLayout(forms.row(*parts, gap=12, margin=(16, 8, 8, 8)))

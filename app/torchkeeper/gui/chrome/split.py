@@ -8,8 +8,6 @@ from PySide6.QtWidgets import QFrame, QSplitter, QWidget
 
 from torchkeeper.gui.widgets import forms
 
-#: The window is wide enough for an inspector from here on, if nobody said otherwise.
-WIDE = 1500
 #: Pixels that it is wide at least, and high.
 NARROWEST, LOWEST = 380, 180
 #: Pixels that it is high below the page while it says no more than that nothing is selected.
@@ -52,10 +50,9 @@ class InspectorFrame(QFrame):
             self.setMinimumHeight(EMPTY if empty else LOWEST)
             self.turned.emit()
 
-    def restore(self, width: int) -> None:
-        """As it was left; where it never was, shown if the window is wide enough."""
-        kept = str(self._settings.value(SHOWN) or "")
-        self._wanted = kept == "true" if kept else width >= WIDE
+    def restore(self) -> None:
+        """As it was left; at first it is shown."""
+        self._wanted = str(self._settings.value(SHOWN) or "") != "false"
         self._show(self._wanted and self._here)
 
     def toggle(self) -> None:

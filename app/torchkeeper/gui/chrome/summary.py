@@ -124,9 +124,10 @@ def empty_state(
         return "folder", _tr("Reading the place…"), text, "", ""
     if not listing.scheme.local:
         return ("server", _tr("No entry of torch.compile on this server"),
-                _tr("PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
+                _tr("Warm fills a folder and publishes it here; “Copy to…” brings what a folder "
+                    "has. PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
                     "TORCHINDUCTOR_REDIS_URL names it. Keys of other programs are not shown."),
-                _tr("Refresh"), "refresh")  # fmt: skip
+                _tr("Warm…"), "warm")  # fmt: skip
     return ("box", _tr("This cache is empty"),
             _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
                 "You can also drop a bundle here to import it."), _tr("Warm…"),

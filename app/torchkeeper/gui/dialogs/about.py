@@ -93,4 +93,4 @@ class BugDialog(Dialog):
         copy = forms.button(self.tr("Copy"), lambda: QGuiApplication.clipboard().setText(text))
         close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
-        self.buttons(copy, close)
+        self.buttons(close, copy)

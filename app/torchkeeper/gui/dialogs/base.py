@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QDialog, QFileDialog, QLayout, QLineEdit, QWhatsThis, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QWhatsThis, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
@@ -20,7 +20,7 @@ from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import ideas as asking
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled
+from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled, Yielding
 from torchkeeper.gui.widgets.notice import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
@@ -39,10 +39,9 @@ _TYPING_MS = 250
 
 
 class Dialog(QDialog):
-    """A dialog that belongs to the window, is not waited for, and is gone when it closes."""
-
-    #: Whether it grows when a text takes more lines than before.
-    grows = True
+    """A dialog that belongs to the window, is not waited for, and is gone when it closes. It keeps
+    the size that it opens with, and its buttons stay where they are, whatever arrives.
+    """
 
     def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
         """ideas: what its What's This explains, by their names."""
@@ -86,13 +85,11 @@ class Dialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self._scrolled is not None:
-            self._grow()
-        elif self.grows and not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
-            # Be no higher than all that it says: Qt takes wrapped texts for higher than they are.
-            needed = self.body.totalHeightForWidth(self.width())
-            if 0 < needed < self.height():
-                self.resize(self.width(), needed)
+        if (inside := self._scrolled) and not self.testAttribute(Qt.WidgetAttribute.WA_Resized):
+            # Be as high as all that it says: Qt takes wrapped texts for higher than they are.
+            self._whole.activate()
+            more = inside.needed(inside.width()) - inside.height()
+            self.resize_within(self.width(), self.height() + more)
         at, stops = self.focusWidget(), taborder.stops(self)
         if (at is None or not at.isEnabled()) and (first := next(stops, None)) is not None:
             first.setFocus()
@@ -100,55 +97,35 @@ class Dialog(QDialog):
         if not self.acceptDrops() and above is not None and (host := host_of(above.window())):
             host.dialog_shown.emit(self)
 
-    def event(self, event: QEvent) -> bool:
-        done = super().event(event)
-        # A text that takes one line more would push the rest out of the dialog.
-        if event.type() == QEvent.Type.LayoutRequest and self.grows and self.isVisible():
-            self._grow()
-        return done
-
-    def _grow(self) -> None:
-        needed = self.body.minimumHeightForWidth(self.width())
-        if self._scrolled is not None:
-            # What is scrolled says itself how high it is at its width, and when that is another: a
-            # layout that is told to ask again would ask for the next event of this kind.
-            needed = self.body.totalSizeHint().height()
-        self.grow_to(needed)
-
-    def be_low(self) -> None:
-        """Be as low as all that it says now."""
-        self.body.activate()
-        self.resize(self.width(), self.body.totalHeightForWidth(self.width()))
-
     def resize_within(self, width: int, height: int) -> None:
         """Be as large as this, as far as the screen is."""
         room = self.screen().availableSize()
         self.resize(min(width, room.width() - 40), min(height, room.height() - 80))
 
     def grow_to(self, height: int) -> None:
-        """Be at least as high as this, as far as the screen is."""
+        """Be at least as high as this once it opens, as far as the screen is."""
         height = min(height, self.screen().availableSize().height() - 80)
-        if height > self.height():
+        if height > self.height() and not self.isVisible():
             self.resize(self.width(), height)
 
-    def add_scrolled(self, layout: QLayout) -> None:
-        """Put into the body what is scrolled where the screen has no room for all of it."""
-        self._scrolled = Scrolled(forms.page(layout))
-        self.body.addWidget(self._scrolled, 1)
-
-    def show_part(self, part: QWidget) -> None:
-        """Scroll to a part of what is scrolled."""
-        if self._scrolled is not None and part.isVisible():
-            self._scrolled.ensureWidgetVisible(part, 0, 0)
-
-    def buttons(self, *widgets: QWidget) -> None:
-        """The row of buttons at the bottom; the last is the one that goes on."""
-        self._button_row = forms.row(forms.REST, *widgets)
-        forms.add(self.body, forms.GAP, self._button_row)
+    def buttons(
+        self, *ways: QWidget, before: Sequence[QWidget] = (), pinned: Sequence[QWidget] = ()
+    ) -> None:
+        """The row of buttons at the bottom: first the way out, last what goes on. before: at its
+        left, what ends nothing. The body is scrolled where there is no room for all of it; what is
+        ``pinned`` is always in sight.
+        """
+        edges = self.body.contentsMargins()
+        self.body.setContentsMargins(0, 0, 0, 0)
+        self._scrolled = Scrolled(Yielding(self.body), 0)
+        self._button_row = forms.row(*before, forms.REST, *ways)
+        self._whole = forms.column((self._scrolled, 1), *pinned, forms.GAP, self._button_row)
+        self._whole.setContentsMargins(edges)
+        self.setLayout(self._whole)
 
     def add_way(self, button: QWidget) -> None:
-        """A button more, before the others."""
-        self._button_row.insertWidget(1, button)
+        """A button more, behind the way out."""
+        self._button_row.insertWidget(2, button)
 
 
 class ConfirmDialog(Dialog):
@@ -176,7 +153,7 @@ class ConfirmDialog(Dialog):
         # Enter presses what has the focus, and Cancel has it first.
         self.go.setAutoDefault(True)
         self.cancel.setAutoDefault(True)
-        self.buttons(self.go, self.cancel)
+        self.buttons(self.cancel, self.go)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
         if typed:
@@ -192,11 +169,14 @@ def _digits(text: str) -> str:
 
 
 def confirm(
-    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Then, typed: int = 0
-) -> ConfirmDialog:
-    """Ask, and call ``then`` if the answer is yes."""
+    parent: QWidget, title: str, question: str, detail: str, verb: str, then: Then, typed: int = 0,
+    way: tuple[str, Then] | None = None,
+) -> ConfirmDialog:  # fmt: skip
+    """Ask, and call ``then`` if the answer is yes. way: another, which closes it itself."""
     dialog = ConfirmDialog(parent, title, question, detail, verb, typed)
     dialog.accepted.connect(then)
+    if way is not None:
+        dialog.add_way(forms.button(*way))
     dialog.open()
     return dialog
 
@@ -320,9 +300,8 @@ def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog
     """Ask what becomes of what is not saved. names: a part of the question."""
     title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
     lost = _tr("What was changed since it was last saved is lost.")
-    dialog = confirm(parent, title, question, lost, _tr("Close without saving"), without)
-    dialog.add_way(forms.button(_tr("&Save"), save))
-    return dialog
+    way = _tr("&Save"), save
+    return confirm(parent, title, question, lost, _tr("Close without saving"), without, way=way)
 
 
 class UnsavedDialog(Dialog):
@@ -409,10 +388,10 @@ class LeaveDialog(Dialog):
         self.body.addLayout(line)
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.cancel.setAccessibleDescription(self.tr("The window stays open, and jobs go on"))
-        self.stop = forms.button(self.tr("&Stop and quit"), lambda: self._answer(stop), danger=True)
+        self.stop = forms.button(self.tr("&Stop and quit"), lambda: self._answer(stop))
         self.background = forms.button(self.tr("Go on in the &background"))
         self.background.clicked.connect(lambda: self._answer(background))
-        self.buttons(self.background, self.stop, self.cancel)
+        self.buttons(self.cancel, self.stop, self.background)
         for button in (self.background, self.stop, self.cancel):
             button.setAutoDefault(True)
         self.cancel.setDefault(True)

@@ -161,7 +161,6 @@ class CleanDialog(Dialog):
     #: The plans are to be carried out: each a place, the ticket of its engine and its number; and
     #: whether at once.
     decided = Signal(list, bool)
-    grows = False
 
     def __init__(
         self,
@@ -187,9 +186,7 @@ class CleanDialog(Dialog):
         self.preview: PurgeDialog | None = None
         self.said = forms.label("", "muted")
         self.bar = forms.progress_bar(self.tr("How far the looking is"))
-        policy = self.bar.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)
-        self.bar.setSizePolicy(policy)
+        forms.keep_room(self.bar)
         self.lines = _Lines({place: titles[place] for place in able})
         for reason in reasons:
             self.lines.heads[reason].setExpanded(1 < len(able) <= _FEW)
@@ -223,8 +220,9 @@ class CleanDialog(Dialog):
             forms.REST,
         )  # fmt: skip
         forms.add(self.body, self.said, self.bar, (self.lines, 1), limits, self.sick)
-        forms.add(self.body, self.total, self.about, boxes)
-        self.buttons(self.shows, self.cancel, self.go)
+        self.body.addLayout(boxes)
+        self.go.hold(self.tr("Move to trash…"), self.tr("Remove at once…"))
+        self.buttons(self.cancel, self.go, before=(self.shows,), pinned=(self.total, self.about))
         self.lines.itemChanged.connect(self._ticked)
         self.lines.currentItemChanged.connect(lambda *_: self._say())
         self.lines.itemActivated.connect(lambda *_: self._preview())

@@ -18,7 +18,7 @@ from torchkeeper.gui.dialogs import base
 from torchkeeper.gui.dialogs.base import Latest, PlaceChoice
 from torchkeeper.gui.dialogs.exporting import maker_of, needed_text
 from torchkeeper.gui.dialogs.leaving import SecretChoice
-from torchkeeper.gui.dialogs.pages import KindTable, trust_notice
+from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
 from torchkeeper.gui.jobs.model import Job
@@ -121,7 +121,7 @@ class CopyDialog(WorkDialog):
         # With everything goes what it needs.
         self.needed.setVisible(bool(self._chosen.selection.select))
         self.needed.toggled.connect(lambda *_: self._ask(soon=False))
-        self.trust = trust_notice(
+        self.trust = TrustNotice(
             self.tr("What is copied is code that PyTorch will run."),
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
                     "Copy only from bundles of people you trust."),
@@ -129,11 +129,14 @@ class CopyDialog(WorkDialog):
         self.go = forms.button(self.tr("Copy"), self._go, primary=True)
         body = forms.column(self.title, forms.label(source, "muted", wrap=True), 4)
         forms.field(body, self.tr("Copy &to"), self.target)
-        forms.add(body, self.needed, 4, (self.table, 1), self.news, self.out, self.secrets)
-        forms.add(body, self.room, self.replace, 4, self.trust)
+        forms.add(body, self.needed, 4, (self.table, 1), self.news, self.room, self.out)
+        for label in (self.news, self.room):
+            forms.keep_room(label, 1)
+        self.go.hold(self._counted(99_999))
         # What others have made is copied on purpose, as it is imported.
         self.go.setAutoDefault(not self._chosen.bundle)
         self._page = self.add_choice(body, self.go, enter=not self._chosen.bundle)
+        self._page.pin(self.secrets, self.replace, self.trust)
 
     def _ask(self, soon: bool = True) -> None:
         self.plan, self.error = None, None
@@ -218,8 +221,10 @@ class CopyDialog(WorkDialog):
             self.go.setAutoDefault(not self._chosen.bundle)
         forms.tell(self._page.why, why if plan is not None else "")
         going = plan["entries"] if plan else 0
-        count = self.tr("Copy {}").format(say.count(going, "entry", "entries"))
-        self.go.setText(count if going else self.tr("Copy"))
+        self.go.setText(self._counted(going) if going else self.tr("Copy"))
+
+    def _counted(self, count: int) -> str:
+        return self.tr("Copy {}").format(say.count(count, "entry", "entries"))
 
     def _say_how_many(self) -> None:
         chosen = self._chosen

@@ -26,6 +26,7 @@ class EnvironmentChoice(Compound):
         self._touched = False
         self.combo = Choice(40)
         self.about = forms.label("", "muted", wrap=True)
+        forms.keep_room(self.about, 2)
         self.setLayout(forms.column(self.combo, self.about, gap=4))
         self.setFocusProxy(self.combo)
         self.combo.activated.connect(self._touch)

@@ -34,8 +34,6 @@ _PYTHON = Qt.ItemDataRole.UserRole
 class EnvironmentsDialog(Dialog):
     """Lists interpreters, asks them, adds and removes some, and chooses whom verdicts are about."""
 
-    grows = False
-
     #: An environment is to be prepared: its interpreter.
     preparing = Signal(str)
 
@@ -105,7 +103,7 @@ class EnvironmentsDialog(Dialog):
         self.close_ = forms.button(self.tr("Close"), self.accept)
         self.close_.setDefault(True)
         line = forms.row(self.add, self.remove, forms.REST, margin=(0, forms.GAP, 0, 0))
-        forms.add(line, self.copy, self.again, self.prepare, self.use, self.close_)
+        forms.add(line, self.close_, self.copy, self.again, self.prepare, self.use)
         self.body.addLayout(line)
         self.resize_within(1020, 640)
 

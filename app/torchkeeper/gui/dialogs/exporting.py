@@ -108,10 +108,13 @@ class ExportDialog(WorkDialog):
         self.replace.toggled.connect(self._say)
         self.go = forms.button(self.tr("Export"), self._go, primary=True)
         layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
-        forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, self.secrets, 4)
-        forms.add(layout, name, line, self.check, self.replace, 4)
+        forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, 4)
+        forms.add(layout, name, line, self.check, 4)
         forms.field(layout, self.tr("S&ign with"), self.key)
-        self.add_choice(layout, self.go)
+        for label in (self.origin, self.objects, self.check):
+            forms.keep_room(label, 1)
+        self.go.hold(self._counted(99_999))
+        self.add_choice(layout, self.go).pin(self.secrets, self.replace)
 
     @property
     def _selection(self) -> Selection:
@@ -220,11 +223,13 @@ class ExportDialog(WorkDialog):
         forms.tell(self.out, "\n".join(out))
         self._say_target()
         left = count - self.secrets.left_out if not self.error else 0
-        goes = self.tr("Export {}").format(say.count(left, "entry", "entries"))
-        self.go.setText(goes if left > 0 else self.tr("Export"))
+        self.go.setText(self._counted(left) if left > 0 else self.tr("Export"))
         forms.allow(self.go, self._why_not())
         # What is written over is gone.
         forms.weigh(self.go, danger=self.replace.isVisibleTo(self) and self.replace.isChecked())
+
+    def _counted(self, count: int) -> str:
+        return self.tr("Export {}").format(say.count(count, "entry", "entries"))
 
     def _lacking(self) -> str:
         count = self.plan["lacking"] if self.plan else 0

@@ -24,7 +24,7 @@ from torchkeeper.gui.dialogs.copying import Outcome
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.inspected import Inspected, Prospects
 from torchkeeper.gui.dialogs.leaving import Stays
-from torchkeeper.gui.dialogs.pages import KindTable, trust_notice
+from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
 from torchkeeper.gui.dialogs.signers import UnknownSigner
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import About, Names, Naming
@@ -126,22 +126,24 @@ class ImportDialog(WorkDialog):
         forms.add(body, self.verdicts, (self._detail, 1), 4)
         forms.field(body, self.tr("Import &into"), self.target)
         forms.field(body, self.tr("For the &environment"), self.environment)
-        forms.add(body, 4, self.news, self.left, self.room)
+        forms.add(body, self.news, self.left, self.room)
         self._warned = forms.label("", "warning", wrap=True)
         line = forms.row((forms.picture("warning", 16, "warning"), forms.TOP), (self._warned, 1))
         self.warning = forms.page(line)
         self.warning.hide()
-        forms.add(body, self.warning, 4)
-        self.trust = forms.label("", wrap=True)
-        what = self.tr("What is imported is code that PyTorch will run.")
-        self.strange = forms.label("", "error", wrap=True)
+        self.notice = TrustNotice(self.tr("What is imported is code that PyTorch will run."))
+        self.trust = self.notice.advice
+        self.strange = forms.label("", "danger", wrap=True)
         self.anyway = QCheckBox(self.tr("I know what this is: import it all the same"))
         self.anyway.toggled.connect(self._allow)
-        forms.add(body, trust_notice(what, self.trust), self.strange, self.anyway)
-        self._say_trust()
         # Never the default: to import is to be pressed on purpose.
         self.go = forms.button(self.tr("Import"), self._go, primary=True, enter=False)
+        self.go.hold(self._counted(99_999))
         self._page = self.add_choice(body, self.go, enter=False)
+        self._page.pin(self.warning, self.notice, self.strange, self.anyway)
+        self._say_trust()
+        for label in (self.verdicts, self.news, self.room):
+            forms.keep_room(label, 1)
         # On a small or magnified screen the page is scrolled, never the buttons.
         self.resize_within(740, 796 + self._tree.height())
         # What is to be decided first is where it goes.
@@ -238,7 +240,9 @@ class ImportDialog(WorkDialog):
         known = sorted(filter(None, signers))
         trust = self.tr("Torchkeeper runs none of it, but a program that uses this cache will. "
                         "Import only files from people you trust.")  # fmt: skip
-        if known and None not in signers:
+        vouched = bool(known) and None not in signers
+        self.notice.weigh(mild=vouched)
+        if vouched:
             trust = self.tr("It was signed by {}, whom you trust, and is as it was signed.")
             trust = trust.format(say.together(known, 5))
         runs = filter(None, (file.runs() for file in self.chosen))
@@ -374,8 +378,10 @@ class ImportDialog(WorkDialog):
         # While it is being looked at there is no telling.
         waits = not self.ready or bool(self.chosen and self.target.path and not self.known)
         forms.tell(self._page.why, "" if waits else why)
-        counted = self.tr("Import {}").format(say.count(count, "entry", "entries"))
-        self.go.setText(counted if count else self.tr("Import"))
+        self.go.setText(self._counted(count) if count else self.tr("Import"))
+
+    def _counted(self, count: int) -> str:
+        return self.tr("Import {}").format(say.count(count, "entry", "entries"))
 
     def _why_not(self) -> str:
         if not self.ready:

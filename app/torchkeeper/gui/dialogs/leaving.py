@@ -54,6 +54,7 @@ class KeyChoice(Compound):
         self.file = forms.button(self.tr("Other &key…"), self._browse, enter=False)
         self.file.setToolTip(self.tr("Choose the file of a key, private or public"))
         self.said = forms.label("", "muted", wrap=True)
+        forms.keep_room(self.said, 2)
         self.setLayout(forms.column(forms.row((self.combo, 1), self.file), self.said, gap=4))
         self.setFocusProxy(self.combo)
         self._look("")
@@ -269,13 +270,6 @@ class SecretChoice(QWidget):
         """How many entries would be left out as they cannot be redacted."""
         return self._told["fixed"] if self._told and self.choice.currentData() == "redact" else 0
 
-    def _make_room(self, secrets: int) -> None:
-        dialog = self.window()
-        if dialog is not self:
-            wanted = dialog.height() + (self.list.height() + 150 if secrets else 40)
-            room = dialog.screen().availableSize().height() - 80
-            dialog.resize(dialog.width(), max(dialog.height(), min(wanted, room)))
-
     def _say(self) -> None:
         told, count = self._told, self.secrets
         entries = say.count(told["entries"] if told else 0, "entry", "entries")
@@ -294,10 +288,7 @@ class SecretChoice(QWidget):
         private = self.tr("Also in it: {}").format("; ".join(facts))
         forms.tell(self.private, private if facts else "")
         self._notice.setVisible(count > 0)
-        shown = bool(count or facts)
-        if shown and self.isHidden():
-            self._make_room(count)
-        self.setVisible(shown)
+        self.setVisible(bool(count or facts))
         self.changed.emit()
 
 

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QWidget
 
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms, lists
-from torchkeeper.gui.widgets.forms import Scrolled
+from torchkeeper.gui.widgets.forms import Scrolled, Yielding
+
+#: Pixels of what is scrolled that are seen at least.
+_LEAST = 96
 
 
 class ChoicePage(QWidget):
@@ -19,7 +22,7 @@ class ChoicePage(QWidget):
 
     def __init__(self, body: QLayout, *buttons: QWidget) -> None:
         super().__init__()
-        self.inside = Scrolled(forms.page(body))
+        self.inside = Scrolled(Yielding(body), _LEAST)
         #: The last of them is the one that goes on.
         self._row = forms.row(forms.REST, *buttons, margin=(0, forms.GAP, 0, 0))
         #: Why the last button is off, over the buttons, as what says it otherwise may be below the
@@ -27,23 +30,40 @@ class ChoicePage(QWidget):
         self.why = forms.label("", "muted", wrap=True)
         self.why.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.why.hide()
-        self.setLayout(forms.column((self.inside, 1), self.why, self._row))
+        self._pinned = forms.column()
+        self.setLayout(forms.column((self.inside, 1), self._pinned, self.why, self._row))
+
+    def pin(self, *parts: QWidget) -> None:
+        """Have parts always in sight, above the buttons."""
+        forms.add(self._pinned, *parts)
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
         high = self.inside.needed(width) + forms.GAP + self._row.totalSizeHint().height()
+        high += forms.GAP + max(0, self._pinned.totalHeightForWidth(width))
         if not self.why.isHidden():
             high += forms.GAP + self.why.heightForWidth(width)
         return high
 
 
-def trust_notice(what: str, advice: str | QWidget, mild: bool = False) -> QWidget:
-    """A notice that cannot be overlooked, with advice. mild: about what is the user's own."""
-    texts = forms.column(forms.label(what, "heading"), gap=2)
-    forms.add(texts, advice if isinstance(advice, QWidget) else forms.label(advice, wrap=True))
-    shield = forms.picture("shield", 28, "muted" if mild else "error")
-    line = forms.row((shield, forms.TOP), (texts, 1), gap=12, margin=(12, 10, 12, 10))
-    return forms.frame("hint" if mild else "notice", line)
+class TrustNotice(QFrame):
+    """What cannot be overlooked, with advice: red where it is about code of strangers."""
+
+    def __init__(self, what: str, advice: str = "", mild: bool = False) -> None:
+        """mild: it is about what is the user's own, or vouched for by whom the user trusts."""
+        super().__init__()
+        self.advice = forms.label(advice, wrap=True)
+        texts = forms.column(forms.label(what, "heading"), self.advice, gap=2)
+        self._marks = [forms.picture("shield", 28, colour) for colour in ("error", "muted")]
+        marks = forms.row(*self._marks), (texts, 1)
+        self.setLayout(forms.row(*marks, gap=12, margin=(12, 10, 12, 10)))
+        self.weigh(mild)
+
+    def weigh(self, mild: bool) -> None:
+        self.setObjectName("hint" if mild else "notice")
+        forms.repolish(self)
+        for mark, shown in zip(self._marks, (not mild, mild), strict=True):
+            mark.setVisible(shown)
 
 
 class KindTable(lists.Table):

@@ -202,6 +202,7 @@ class RecipeChoice(Compound):
         explain(self, "recipe")
         self.combo = Choice(24)
         self.said = forms.label("", "muted", wrap=True)
+        forms.keep_room(self.said, 1)
         self.notice = Notice()
         self.cells = QListWidget()
         self.cells.setAccessibleName(self.tr("Variants that will be compiled"))

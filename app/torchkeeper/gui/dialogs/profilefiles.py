@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QDir, QSize
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtCore import QDir
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from torchkeeper.client.profiles.profile import Profile, name_fault, ordered, with_password
@@ -26,16 +25,10 @@ from torchkeeper.gui.widgets.notice import Notice
 
 #: Lines of what is left.
 _MOST = 500
-#: How high an import is with what there is to list.
-_HIGH = 640
-#: Pixels that an export is wide, and lines of the text that it has room for at least.
-_WIDE, _FEW = 880, 4
 
 
 class ProfileImport(Dialog):
     """Reads the file in the worker, and shows it; ``take`` is called with what is to be kept."""
-
-    grows = False
 
     def __init__(
         self,
@@ -84,7 +77,7 @@ class ProfileImport(Dialog):
         self.go.setEnabled(False)
         self.go.setDefault(True)
         self.name.textChanged.connect(self._say)
-        self.resize(1000, _HIGH)
+        self.resize_within(1000, 640)
         self.format.currentIndexChanged.connect(self._read)
         self.container.activated.connect(self._read)
         self.finished.connect(lambda: engines.forget(self._ticket))
@@ -112,12 +105,10 @@ class ProfileImport(Dialog):
             self.container.setFocus()
             error = UserError(error.what, error.why, self.tr("Choose the one to take."))
         self.notice.tell(error)
-        self.be_low()
 
     def _show(self, offered: Offered) -> None:
         self.offered = offered
         self.notice.tell(None)
-        self.resize(self.width(), max(self.height(), _HIGH))
         self.taken.clear()
         self.left.clear()
         self.taken_title.show()
@@ -169,22 +160,8 @@ def _tree(name: str, headings: list[str]) -> Table:
     return made
 
 
-class _Text(QPlainTextEdit):
-    """Asks for as many lines as there are."""
-
-    def sizeHint(self) -> QSize:
-        lines, margin = max(self.blockCount(), _FEW), self.document().documentMargin()
-        line = self.blockBoundingRect(self.firstVisibleBlock()).height()
-        # Its frame, and what scrolls it sideways where that is there.
-        around = self.height() - self.viewport().height()
-        # A last line that touches the edge would be scrolled to.
-        return QSize(super().sizeHint().width(), math.ceil(lines * line + 2 * margin + around + 1))
-
-
 class ProfileExport(Dialog):
     """A password is not shown; what is copied or saved has it, which is said before."""
-
-    grows = False
 
     def __init__(self, parent: QWidget | None, engines: Engines, profile: Profile) -> None:
         super().__init__(parent, 640, "profile")
@@ -195,7 +172,7 @@ class ProfileExport(Dialog):
         self.format = Choice()
         self.format.offer(words.formats())
         self.secret = forms.line_edit(self.tr("NAME/KEY"))
-        self.text = _Text()
+        self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -216,15 +193,14 @@ class ProfileExport(Dialog):
         forms.add(self.body, self._of_cluster, forms.GAP)
         forms.field(self.body, self.tr("&What is written"), self.text)
         self.body.setStretchFactor(self.text, 1)
-        forms.add(self.body, self.warning, self.notice, self.said)
-        self.buttons(self.copy, self.save, self.close_button)
+        forms.keep_room(self.said, 1)
+        told = self.warning, self.notice, self.said
+        self.buttons(self.close_button, self.copy, self.save, pinned=told)
         self.format.currentIndexChanged.connect(self._write)
         self.secret.textChanged.connect(self._write)
         self.notice.again.connect(self._write)
         theme.follow(self, lambda: self.text.setFont(theme.monospace()))
-        self.resize(_WIDE, self.sizeHint().height())
-        #: How high it was made for what is written.
-        self._fitted = self.height()
+        self.resize_within(880, 620)
         self._write()
         self.format.setFocus()
 
@@ -232,28 +208,6 @@ class ProfileExport(Dialog):
     def form(self) -> str:
         """The format that is chosen (client.profiles.formats)."""
         return str(self.format.currentData())
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """Be as high as what is written, as far as the screen is, and as somebody has made it."""
-        if not self.isVisible():
-            return
-        self.text.updateGeometry()
-        self.body.activate()
-        needed = self.body.totalSizeHint().height()
-        if self.body.hasHeightForWidth():
-            needed = self.body.totalHeightForWidth(self.width())
-        needed = min(needed, self.screen().availableSize().height() - 80)
-        if needed > self.height() or self.height() == self._fitted:
-            self.resize(self.width(), needed)
-            self._fitted = self.height()
-
-    def _say(self, text: str) -> None:
-        forms.tell(self.said, text)
-        self._fit()
 
     def _write(self, *_: object) -> None:
         self._engines.forget(self._ticket)
@@ -280,13 +234,11 @@ class ProfileExport(Dialog):
             ) if written.secret else None
         )  # fmt: skip
         self._able()
-        self._fit()
 
     def _failed(self, error: UserError) -> None:
         self.text.setPlainText("")
         self.warning.tell(None)
         self.notice.tell(error)
-        self._fit()
 
     def _able(self) -> None:
         for button in (self.copy, self.save):
@@ -295,7 +247,7 @@ class ProfileExport(Dialog):
     def _copy(self) -> None:
         if self.written is not None:
             QGuiApplication.clipboard().setText(self.written.text)
-            self._say(self.tr("Copied."))
+            forms.tell(self.said, self.tr("Copied."))
 
     def _save(self) -> None:
         name = self._profile.name
@@ -311,7 +263,7 @@ class ProfileExport(Dialog):
 
         def done(path: str) -> None:
             self.notice.tell(None)
-            self._say(self.tr("Saved as {}").format(printable(path, 400)))
+            forms.tell(self.said, self.tr("Saved as {}").format(printable(path, 400)))
 
         listener = Listener(result=done, failed=self.notice.tell)
         put, what = known_profiles.put, self.written

@@ -72,8 +72,6 @@ class PurgeDialog(Dialog):
         super().__init__(parent, 720, "trash")
         self.setWindowTitle(self.tr("Purge"))
         self.resize_within(760, 520)
-        self._height = self.height()
-        self._plan_shown = True
         self._engines, self._place = engines, place
         self._has_trash = scheme_of(place).has_trash
         self._select, self._hold, self._engine_of = select, hold, engine_of
@@ -104,6 +102,7 @@ class PurgeDialog(Dialog):
         self.go.setEnabled(False)
         forms.add(self.body, self.title, self.text, self.users, self.strange, (self.table, 1))
         forms.add(self.body, self.at_once, self.hint, self.unseen)
+        self.go.hold(self.tr("Remove at once…"))
         self.buttons(self.cancel, self.go)
         if not self._has_trash:
             self.table.setColumnHidden(MTIME, True)
@@ -157,13 +156,12 @@ class PurgeDialog(Dialog):
             strange = self.tr("No known writer wrote any of this")
             self.title.setText(self.tr("All of this is in use") if in_use["left"] else strange)
             self.text.setText(printable(self._place))
-            self._show_plan(False)
+            self.waiting.setText(self.tr("Nothing goes"))
             self.cancel.setDefault(True)
             self.cancel.setFocus()
             return
-        self._show_plan(True)
-        self.waiting.hide()
         files, place = plan["files"], printable(self._place)
+        forms.tell(self.waiting, "" if files else self.tr("Nothing goes"))
         if not files:
             self.title.setText(self.tr("There is nothing to purge"))
             self.text.setText(self.tr("What was selected is not in {} any more.").format(place))
@@ -188,30 +186,15 @@ class PurgeDialog(Dialog):
         self.text.setText("\n".join(filter(None, (error.why, error.remedy))))
         self._end()
 
-    def _show_plan(self, shown: bool) -> None:
-        """What goes, and how; without it the dialog is as low as what it says."""
-        if shown == self._plan_shown:
-            return
-        self._plan_shown = shown
-        for widget in (self.table, self.at_once, self.hint):
-            widget.setVisible(shown and not (widget is self.at_once and not self._has_trash))
-        self.body.setStretchFactor(self.table, int(shown))
-        if shown:
-            self.resize(self.width(), self._height)
-        else:
-            self.be_low()
-
     def _end(self) -> None:
         """There is nothing to decide: only what is said is left, and a way out."""
-        over = self.users, self.strange, self.unseen, self.table, self.at_once, self.hint, self.go
-        for widget in over:
+        for widget in (self.users, self.strange, self.unseen, self.at_once, self.hint):
             widget.hide()
-        self.body.setStretchFactor(self.table, 0)
+        self.waiting.setText(self.tr("Nothing goes"))
         self.cancel.setText(self.tr("Close"))
         self.cancel.setAccessibleName(self.tr("Close"))
         self.cancel.setDefault(True)
         self.cancel.setFocus()
-        self.be_low()
 
     def _way_out_or_on(self) -> QPushButton:
         """What Enter presses: what can be undone, else the way out."""

@@ -41,8 +41,6 @@ _DYNAMIC = (None, False, True)
 class RecipeEditor(UnsavedDialog):
     """One recipe. The text is the truth: nothing is written into it but by who edits it."""
 
-    grows = False
-
     #: The recipe was written; it is to be warmed: its path.
     saved = Signal(str)
     warm = Signal(str)
@@ -113,7 +111,7 @@ class RecipeEditor(UnsavedDialog):
         self.split = forms.split(forms.page(left), self.makes, sizes=[640, 392])
         self.split.setStretchFactor(0, 1)
         forms.add(self.body, self.where, self.notice, (self.split, 1))
-        line = forms.row(self.go, self.form, forms.REST, self.save_as, self.save, self.close_button)
+        line = forms.row(self.go, self.form, forms.REST, self.close_button, self.save_as, self.save)
         forms.add(self.body, forms.GAP, line)
 
     @property
@@ -269,10 +267,13 @@ class RecipeEditor(UnsavedDialog):
             # Another program has written into the file: one of the two is to be lost.
             title, why = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
             over = partial(self._write, path, then)
-            dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), over)
-            again = forms.button(self.tr("&Read it again"), dialog.reject)
-            again.clicked.connect(self._read)
-            dialog.add_way(again)
+
+            def again() -> None:
+                dialog.reject()
+                self._read()
+
+            way = self.tr("&Read it again"), again
+            dialog = confirm(self, title, error.what, why, self.tr("&Overwrite"), over, way=way)
 
         listener = Listener(result=written, failed=failed)
         self._tickets.append(self._engines.background(listener, known.save, path, whole, before))
@@ -474,8 +475,9 @@ class RecipeForm(UnsavedDialog):
         hint = self.tr("“module:name” or “path/file.py:name”, looked for beside the recipe")
         self.reference.setToolTip(tip(hint))
         self.reference.setAccessibleDescription(hint)
-        forms.add(self.body, self.about, 4, lines, self.wrong, forms.REST)
-        self.buttons(self.cancel, self.go)
+        forms.add(self.body, self.about, 4, lines, forms.REST)
+        forms.keep_room(self.wrong, 1)
+        self.buttons(self.cancel, self.go, pinned=(self.wrong,))
 
     @property
     def form(self) -> forming.Form:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from PySide6.QtCore import QCoreApplication, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
 
 from torchkeeper.artifacts.entry import Problem
@@ -286,9 +286,12 @@ class ServerDialog(Dialog):
         hint = self.tr("Nothing is removed from it or copied into it, and no expiry is changed.")
         self.read_only.setAccessibleDescription(hint)
         forms.add(asked, forms.GAP, self.read_only, forms.label(hint, "muted", wrap=True))
-        forms.add(asked, self.trial, forms.REST)
-        self.add_scrolled(asked)
-        self.buttons(self.test, self.cancel, self.go)
+        asked.addStretch(1)
+        self.body.addLayout(asked)
+        self.forget.hold(self.tr("Forgotten"))
+        self.buttons(self.cancel, self.go, before=(self.test,), pinned=(self.trial,))
+        # What a server says has its room from the start.
+        self.resize_within(620, 600)
 
     def done(self, result: int) -> None:
         self.trial.clear()
@@ -348,8 +351,6 @@ class ServerDialog(Dialog):
         name = next((name for start, name in _AT_FAULT if error.code.startswith(start)), None)
         if name and fields[name].isVisible() and fields[name].isEnabled():
             fields[name].setFocus()
-        # What is wrong is told below all fields, where not all may be in sight.
-        QTimer.singleShot(0, self.trial, lambda: self.show_part(self.trial))
 
     def _named(self) -> str | None:
         try:

@@ -51,6 +51,8 @@ class ServerPage(Dialog):
         forms.add(self.body, self.notice, self.meaning, forms.REST)
         self.close_button = forms.button(self.tr("Close"), self.reject)
         self.buttons(self.close_button)
+        # What the server says has its room from the start.
+        self.resize_within(600, 560)
         self._place = place
         self._ticket: int | None = None
         self.finished.connect(lambda: engines.forget(self._ticket))

@@ -21,7 +21,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog, Latest, choose_file, confirm
 from torchkeeper.gui.dialogs.inspected import signed
 from torchkeeper.gui.dialogs.leaving import KeyChoice
-from torchkeeper.gui.dialogs.pages import trust_notice
+from torchkeeper.gui.dialogs.pages import TrustNotice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.table.mimedata import files_of
@@ -75,15 +75,14 @@ class TrustDialog(Dialog):
             self.body, self.tr("&Name"), self.name,
             self.tr("Such as team@example.org: what bundles are said to be signed by."),
         )  # fmt: skip
-        notice = trust_notice(
+        notice = TrustNotice(
             self.tr("What this key signs is imported unasked, and PyTorch will run it."),
             self.tr(
                 "Compare the fingerprint with what its owner tells you, by another way "
                 "than the bundle came: anybody can sign with a key of any name."
             ),
         )
-        forms.add(self.body, 4, notice, self.wrong)
-        self.buttons(self.cancel, self.go)
+        self.buttons(self.cancel, self.go, pinned=(notice, self.wrong))
         self.key.textChanged.connect(self._read)
         self.name.textChanged.connect(lambda *_: self._read())
         self.finished.connect(lambda: engines.forget(self._ticket))
@@ -239,6 +238,8 @@ class SignersDialog(Dialog):
         forms.add(self.body, what, (self.list, 1), line, forms.GAP)
         forms.add(self.body, self.required, self.what_then, self.problem, self.kept_in)
         self.buttons(self.close_)
+        for label in (self.what_then, self.kept_in):
+            forms.keep_room(label, 1)
         self._ask(None)
         self.add.setFocus()
 

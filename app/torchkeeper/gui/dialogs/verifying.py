@@ -11,7 +11,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
-from torchkeeper.gui.dialogs.pages import trust_notice
+from torchkeeper.gui.dialogs.pages import TrustNotice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
@@ -103,17 +103,17 @@ class VerifyDialog(WorkDialog):
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)
         self.runs["warm"].setToolTip(self.tr("Always run: the others are compared with it"))
-        notice = trust_notice(
+        self.notice = TrustNotice(
             self.tr("Verifying runs the code in here."),
             self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
                     "people you trust."),
             mild=own,
         )  # fmt: skip
-        forms.add(body, 4, forms.row((left, 1), (right, 1), gap=24), forms.REST, 4, notice)
+        forms.add(body, 4, forms.row((left, 1), (right, 1), gap=24), forms.REST)
         # The default for what is the user's own: what comes from others is run on purpose only.
         self.go = forms.button(self.tr("Verify"), self._go, primary=True)
         self.go.setAutoDefault(own)
-        self.add_choice(body, self.go, enter=own)
+        self.add_choice(body, self.go, enter=own).pin(self.notice)
 
     def begin_with(self, python: str, options: Asked) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""

@@ -102,6 +102,12 @@ class ThenChoice(QWidget):
         kept = self._there["what"] == "file" and not self.replace.isChecked()
         return None if kept else Then(self._path, server)
 
+    def publish_to(self, server: str | None) -> None:
+        """Begin with this server, where it is one."""
+        if (row := self.server.findData(server)) >= 0:
+            self.server.setCurrentIndex(row)
+            self.publish.setChecked(True)
+
     def let_go(self) -> None:
         """Hear no more: the dialog closes."""
         self._look.forget()

@@ -309,7 +309,7 @@ def far(job: Job) -> list[str]:
         parts += bytes_parts(job)
     elif job.laps and job.state is State.RUNNING:
         parts.append(lap_text(job))
-    elif len(job.cells.rows) > 1:
+    elif len(job.cells.rows) > 1 or job.cells.loading:
         parts.append(cells_text(job))
     elif job.total and job.total > 1:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
@@ -332,6 +332,8 @@ def lap_text(job: Job) -> str:
 
 def cells_text(job: Job) -> str:
     """How far a warm-up is: 3 of 12 cells · 1 failed · step 2 of 8."""
+    if job.cells.loading:
+        return _tr("Loading PyTorch, which takes a while…")
     whole = say.count(len(job.cells.rows), "variant", "variants")
     parts = [_tr("{} of {}").format(f"{job.cells.over:,}", whole)]
     if failed := job.cells.counts.get("failed", 0):

@@ -142,4 +142,7 @@ class Results(QObject):
             return
         (place, identities), self._wanted = self._wanted, None
         if context.place == place and context.show_entries(identities):
+            if len(identities) == context.entries.count > 1:
+                # To select all tells nothing apart, and has the next key be about all.
+                context.table.select_rows([context.table.currentIndex().row()])
             context.table.setFocus()

@@ -227,6 +227,11 @@ class Cells:
         return sum(self.counts.get(state, 0) for state in ENDED)
 
     @property
+    def loading(self) -> bool:
+        """Whether none has begun to compile: processes start, and import torch."""
+        return bool(self.rows) and all(x in (QUEUED, STARTING) for x, n in self.counts.items() if n)
+
+    @property
     def bad(self) -> list[CellState]:
         """The cells that have ended and are not warm."""
         return [cell for cell in self.rows if cell.ended and not cell.good]

@@ -22,14 +22,19 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
 def ground(
-    painter: QPainter, view: QWidget, item: QStyleOptionViewItem, box: QRect, on: bool, frame: int
-) -> None:
-    """What is behind an item. frame: pixels; two where a drop aims, one at the keyboard."""
+    painter: QPainter, view: QWidget, item: QStyleOptionViewItem, box: QRect, on: bool, frame: int,
+    quiet: bool = False,
+) -> None:  # fmt: skip
+    """What is behind an item. frame: pixels; two where a drop aims, one at the keyboard. quiet: the
+    page that is shown has the highlight, and this is only chosen for it.
+    """
     shades = theme.shades()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
     if on or (view.underMouse() and hovered(item)):
-        painter.setBrush(QColor(shades.selected if on else shades.hover))
+        painter.setBrush(
+            QColor(shades.hover if not on else shades.selected_quiet if quiet else shades.selected)
+        )
         painter.drawRoundedRect(box, _ROUND, _ROUND)
     if frame:
         aimed = frame > 1

@@ -49,14 +49,14 @@ class PlaceDelegate(EditingDelegate):
             return
         shades, metrics = theme.shades(), option.fontMetrics
         painter.save()
-        box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
+        box = _box(option, index)
         if heading := index.data(PlacesModel.HeadingRole):
-            line = QRect(box.left() + 8, box.top() + _HEADING - 6, box.width() - 16,
+            line = QRect(box.left() + 8, option.rect.top() + _HEADING - 5, box.width() - 16,
                          metrics.height())  # fmt: skip
             drawing.words(painter, line, str(heading), shades.muted, Qt.TextElideMode.ElideRight)
-            box.setTop(box.top() + metrics.height() + _HEADING)
         chosen = self._view.selectionModel().isSelected(index)
-        drawing.ground(painter, self._view, option, box, chosen, self._view.frame_of(index))
+        frame = self._view.frame_of(index)
+        drawing.ground(painter, self._view, option, box, chosen, frame, quiet=True)
         at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
         drawing.mark(painter, self._view, at, place.icon, "text" if place.exists else "muted")
         inner = box.adjusted(38, 6, -8, -6)
@@ -113,10 +113,20 @@ class PlaceDelegate(EditingDelegate):
         made.setAccessibleName(self.tr("Name of the server"))
         return made
 
-    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _: Index) -> None:
-        box = option.rect.adjusted(drawing.EDGE + 34, 0, -drawing.EDGE, 0)
-        high = editor.sizeHint().height()
-        editor.setGeometry(box.left(), box.bottom() - (box.height() + high) // 2, box.width(), high)
+    def updateEditorGeometry(
+        self, editor: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> None:
+        box = _box(option, index).adjusted(34, 0, 0, 0)
+        high = min(editor.sizeHint().height(), box.height())
+        editor.setGeometry(box.left(), box.center().y() - high // 2, box.width(), high)
+
+
+def _box(option: QStyleOptionViewItem, index: Index) -> QRect:
+    """Where a place is drawn, below its heading."""
+    box = option.rect.adjusted(drawing.EDGE, 1, -drawing.EDGE, -1)
+    if index.data(PlacesModel.HeadingRole):
+        box.setTop(box.top() + option.fontMetrics.height() + _HEADING)
+    return box
 
 
 class PlaceList(SideList):

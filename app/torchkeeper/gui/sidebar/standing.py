@@ -54,7 +54,8 @@ class Standing(NamedTuple):
             return _tr("filling") if self.done is None else f"{self.done:.0%}"
         if self.trouble or self.silent:
             return _tr("no answer") if self.silent else _tr("unreadable")
-        return "" if self.free is None else _tr("{} free").format(say.size(self.free))
+        # Places share a disk: what is free is said of each only where it is little.
+        return _tr("{} free").format(say.size(self.free or 0)) if self.low else ""
 
     @property
     def lines(self) -> list[str]:

@@ -90,6 +90,14 @@ def tell(made: QLabel, text: str) -> None:
     made.setVisible(bool(text))
 
 
+def keep_room(made: QWidget, lines: int = 0) -> None:
+    """Have what comes and goes its room from the start, which is of so many lines at least."""
+    policy = made.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    made.setSizePolicy(policy)
+    made.setMinimumHeight(lines * made.fontMetrics().lineSpacing())
+
+
 def selectable(made: QLabel, *, keys: bool = False) -> None:
     """Have the text of a label be selected by the mouse, and by keys."""
     by = Qt.TextInteractionFlag
@@ -154,8 +162,32 @@ def field_height() -> int:
     return QtWidgets.QComboBox().sizeHint().height()
 
 
+#: The pixels of a button beside its text, as the style sheet has them.
+_BESIDE = 36
+
+
 class Button(QPushButton):
     """Enter presses it while it has the focus; Qt does that in dialogs only, and not with all."""
+
+    _held: tuple[str, ...] = ()
+
+    def hold(self, *texts: str) -> None:
+        """Have room for each of these from the start, so that no button beside it moves."""
+        self._held = texts
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        size = super().sizeHint()
+        if self._held:
+            font = QtGui.QFont(self.font())
+            font.setWeight(font.Weight.DemiBold)  # as the one that goes on has it
+            metrics = QtGui.QFontMetrics(font)
+            wide = max(metrics.horizontalAdvance(one) for one in (*self._held, self.text()))
+            size.setWidth(max(size.width(), wide + _BESIDE))
+        return size
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
 
     def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -172,7 +204,7 @@ def button(
     primary: bool = False,
     danger: bool = False,
     enter: bool = True,
-) -> QPushButton:
+) -> Button:
     """A push button. primary: it goes on; danger: it cannot be undone; enter: Enter presses it."""
     made = Button(text)
     if then is not None:
@@ -524,6 +556,18 @@ class Area(QtWidgets.QScrollArea):
         self.setWidget(inside)
 
 
+class Yielding(QWidget):
+    """What a layout holds, whose lists give way before it is scrolled."""
+
+    def __init__(self, layout: QLayout) -> None:
+        super().__init__()
+        self.setLayout(layout)
+
+    def heightForWidth(self, width: int, /) -> int:
+        layout = self.layout()
+        return layout.minimumHeightForWidth(width) if layout is not None else -1
+
+
 class Scrolled(Area):
     """Scrolled where there is no room for all, to the focus; ``least`` pixels of it are seen."""
 
@@ -555,12 +599,16 @@ class Scrolled(Area):
         super().resizeEvent(event)
         if event.oldSize().width() != event.size().width():
             self.updateGeometry()
+        self._show_focus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest and watched is self._inside:
+        done = super().eventFilter(watched, event)
+        if watched is self._inside and event.type() == QEvent.Type.LayoutRequest:
             # Whoever shows it may have room for what it says now.
             self.updateGeometry()
-        return super().eventFilter(watched, event)
+        elif watched is self._inside and event.type() == QEvent.Type.Resize:
+            self._show_focus()  # more is said above it by now
+        return done
 
     def _show_focus(self) -> None:
         # Not what the signal hands over: that may be a widget of Qt's own that is being destroyed,

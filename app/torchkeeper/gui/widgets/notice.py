@@ -98,7 +98,7 @@ class Notice(QFrame):
     def __init__(self, *, mild: bool = False) -> None:
         """mild: for what does no harm."""
         super().__init__()
-        self.setObjectName("hint" if mild else "notice")
+        self.setObjectName("hint" if mild else "problem")
         self.error: UserError | None = None
         self.what, self.why, self.remedy = self._labels = error_labels()
         self.button = forms.button(self.tr("Try again"))
@@ -107,7 +107,7 @@ class Notice(QFrame):
         self.shows_log.clicked.connect(self.log)
         self.remedies = RemedyButtons()
         ways = forms.row(self.button, self.shows_log, self.remedies, forms.REST)
-        picture = ("info", 20, "muted") if mild else ("warning", 20, "error")
+        picture = ("info", 20, "muted") if mild else ("warning", 20, "warning")
         parts = (forms.picture(*picture), forms.TOP), (forms.column(*self._labels, ways, gap=4), 1)
         self.setLayout(forms.row(*parts, gap=12, margin=12))
         self.hide()

@@ -226,7 +226,7 @@ class DifferenceView(QtWidgets.QPlainTextEdit):
         lines: list[str] = []
         graph = explaining.graph_lines(found)
         if row is not None and row["factor"] == "gm" and not row["follows"] and graph:
-            lines = [self.tr("Lines of the graph, + of A and − of B:"), "", *graph]
+            lines = [self.tr("Lines of the graph, − of A and + of B:"), "", *graph]
             changed = [(at, x) for at, x in enumerate(lines) if x.startswith(("+ ", "- "))]
             self._marked = [(at, line.startswith("+")) for at, line in changed]
         elif row is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -22,6 +23,9 @@ from torchkeeper.settings.known import BY_NAME
 
 _tr = partial(QCoreApplication.translate, "Doctor")
 
+#: Commands that do what the button does, and those that are no news where there are buttons.
+_FIX = re.compile("“torchkeeper (?:doctor --fix|prepare)”")
+_ASIDE = re.compile(", and so does “[^”]*”| “torchkeeper check” says [^.]*[.]")
 #: A check that could not be made: its name, the place, and why.
 Left = tuple[str, str, UserError]
 
@@ -46,8 +50,9 @@ def finding_card(one: Told, to: Cards) -> PressCard:
     by = _tr("Check: {}").format(check) + (f" · {place}" if place not in told.what else "")
     mends = diagnosing.mends(finding)
     # What the command line calls so is the button beside it.
-    remedy = told.remedy.replace("“torchkeeper doctor --fix”", _tr("“Fix…”")) if mends else ""
-    texts = [(told.why, ""), (remedy or told.remedy, "muted"), (by, "muted")]
+    fixed = _FIX.sub(_tr("“Fix…”"), told.remedy) if mends else told.remedy
+    why, remedy = (_ASIDE.sub("", text) for text in (told.why, fixed))
+    texts = [(why, ""), (remedy, "muted"), (by, "muted")]
     card, title = PressCard(MARKS[finding.severity], told.what, texts), told.what
     if mends:
         hint = _tr("Show what would be done, and do it once you agree")

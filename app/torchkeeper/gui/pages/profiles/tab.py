@@ -364,14 +364,13 @@ class ProfilesTab(QWidget):
         def surely() -> None:
             self._save(draft, then, surely=True)
 
-        dialog = confirm(self, title, error.what, text, self.tr("&Overwrite"), surely)
-
         def read() -> None:
             dialog.reject()
             draft.revert()
             self.read_again()
 
-        dialog.add_way(forms.button(self.tr("&Read it again"), read))
+        way, over = (self.tr("&Read it again"), read), self.tr("&Overwrite")
+        dialog = confirm(self, title, error.what, text, over, surely, way=way)
 
     def let_go(self) -> None:
         """Hear no more of what was asked for; what is being written is written."""

@@ -1,0 +1,101 @@
+"""What people stumbled over in the window, each a small thing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import OpenWindow, settle
+from tests.shots import sample_doctor, samples
+from tests.shots.sample_engines import SampleEngines
+from torchkeeper.client.diagnosing import Told
+from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui.jobs.model import Job, state_text
+from torchkeeper.gui.pages.doctor.cards import Cards, finding_card
+from torchkeeper.gui.sidebar.standing import Standing
+from torchkeeper.gui.widgets.plain import Label
+from torchkeeper.gui.window import Window
+from torchkeeper.settings.finding import Finding
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.verdict.comparing import difference
+
+
+def test_free_space_is_said_of_a_place_only_where_it_is_little() -> None:
+    assert Standing(free=400 * 10**9, total=10**12).beside == ""
+    assert Standing(free=10**8, total=10**12).beside == "100 MB free"
+
+
+def test_why_a_server_is_not_verified_is_said(qtbot: QtBot) -> None:
+    from PySide6.QtCore import QObject
+
+    owner = QObject()
+    made = Actions(owner, {}, lambda _: None)
+    verify = made["verify"]
+    for place, said in ((samples.SERVER, True), (samples.PLACE, False)):
+        folder = not said
+        made.update(Situation(place=True, place_is_folder=folder, scheme=scheme_of(place)))
+        assert verify.isEnabled() is folder
+        assert ("“Copy to…”" in verify.toolTip()) is said
+    del qtbot
+
+
+def test_the_entries_of_an_age_begin_with_the_newest(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.actions_["group-age"].trigger()
+    settle(qtbot)
+    times = [row.entry.mtime or 0 for row in window.entries.groups[0].rows]
+    assert len(times) > 3 and times == sorted(times, reverse=True)
+
+
+def test_a_difference_goes_from_a_to_b() -> None:
+    graph = "def forward(self, x):\n    {} = torch.ops.aten.{}.default(x);\n    return {}"
+    a, b = (graph.format(op, op, op) for op in ("relu", "gelu"))
+    marks = {line[0]: line for line in difference(a, b).diff if "aten" in line}
+    assert "relu" in marks["-"] and "gelu" in marks["+"]
+
+
+def test_the_doctor_names_the_button_beside_it_and_no_command(qtbot: QtBot) -> None:
+    to = Cards("Findings")
+    qtbot.addWidget(to)
+    for one in sample_doctor.FOUND:
+        finding = Finding.from_json(one["found"])
+        card = finding_card(Told(finding, one["check"]), to)
+        qtbot.addWidget(card)
+        if card.button is not None:
+            texts = " ".join(label.text() for label in card.findChildren(Label))
+            assert "torchkeeper" not in texts and "so does" not in texts
+            assert "“Fix…”" in texts
+
+
+def test_a_warm_up_says_that_it_loads_pytorch() -> None:
+    job = Job(1, "Warm", "warm", samples.PLACE)
+    job.cells.hear({"cells": [{"index": 0, "state": "queued"}]})
+    job.state = type(job.state).RUNNING
+    assert "Loading PyTorch" in state_text(job)
+    job.cells.hear({"cell": {"index": 0, "state": "compiling"}})
+    assert "Loading PyTorch" not in state_text(job)
+
+
+def test_a_name_is_typed_within_the_row_of_its_server(qtbot: QtBot, settings: QSettings) -> None:
+    window = Window(settings, SampleEngines())
+    window.show()
+    for place in (samples.SERVER, samples.KERNELS, "/srv/caches/llama", "/srv/caches/vision"):
+        window.places.add(place)
+    settle(qtbot)
+    window.places_pane.choose(samples.SERVER)
+    shown = window.places_pane.list
+    window.places_pane.rename()
+    (editor,) = shown.findChildren(QLineEdit)
+    index = shown.currentIndex()
+    at = editor.mapTo(shown.viewport(), QPoint(0, 0))
+    box = shown.visualRect(index)
+    assert box.contains(editor.rect().translated(at))
+    assert shown.under(at) == index, "the heading over it is not covered"
+    qtbot.keyClick(editor, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
+    window.close_surely()
+    window.deleteLater()
