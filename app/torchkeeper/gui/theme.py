@@ -244,8 +244,8 @@ def _faded(shades: Shades) -> QColor:
     return made
 
 
+# Red is what cannot be undone, and code of strangers; what is wrong has the colour of warnings.
 def _style_sheet(s: Shades) -> str:
-    """Red is what cannot be undone, and code of strangers; what is wrong has another colour."""
     tone = "dark" if s.dark else "light"
     chevron = address(f"chevron-{tone}")
     # The other theme's: it stands on the ground of a menu, not on the accent.
