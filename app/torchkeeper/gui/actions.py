@@ -336,6 +336,8 @@ ACTIONS = (
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,
          _n("Jobs: how far they are, what they say, what came of them, and those of before"),
          on=_shown("activity"), also="Ctrl+8"),
+    Spec("palette", _n("Co&mmand palette…"), "keyboard", "Ctrl+K", "go", 1,
+         _n("Find an action, page, place, environment, recipe or setting by its name")),
     Spec("next-part", _n("Next &part of the window"), "next", "F6", "go", 1,
          _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs")),
     Spec("back", _n("&Back"), "back", "Alt+Left", "go", 1,
@@ -362,12 +364,17 @@ _OF_SERVERS = ("edit-server", "enter-password", "forget-password", "rename-serve
 
 _BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
-_HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 
 
 def spec(ident: str) -> Spec:
     """An action of the table by its id. Raises KeyError where there is none."""
     return _BY_ID[ident]
+
+
+def known(ident: str) -> Spec | None:
+    """The same; None where there is none."""
+    return _BY_ID.get(ident)
 
 
 #: The translation of a text of the table.
@@ -383,7 +390,7 @@ class Actions(QObject):
     def __init__(self, window: QObject, does: Does, go: Callable[[str], object]) -> None:
         """does: what does each action that goes to no page. go: goes to a page."""
         super().__init__(window)
-        self._window, self._does, self._go = window, does, go
+        self._window, self._does, self.go = window, does, go
         self._made: dict[str, QAction] = {}
         #: Those that are off for no other reason than that the place is read-only.
         self._held: set[str] = set()
@@ -417,7 +424,7 @@ class Actions(QObject):
         if spec.id in PAGES:
             # It has switched itself, which says nothing of the page.
             action.setChecked(self.situation.page == spec.id)
-            self._go(spec.id)
+            self.go(spec.id)
         else:
             self._does[spec.id]()()
 
@@ -436,7 +443,7 @@ class Actions(QObject):
 
     def held(self, ident: str) -> str:
         """What to do about an action that is off because the place is read-only; else nothing."""
-        return tr(_HELD) if ident in self._held else ""
+        return tr(HELD) if ident in self._held else ""
 
     def update(self, situation: Situation) -> None:
         """Switch each action on or off."""
@@ -456,7 +463,7 @@ class Actions(QObject):
     def _hint(self, spec: Spec, action: QAction, held: bool) -> None:
         """Say what an action does; where it is ``held``, why it cannot."""
         self._held = self._held | {spec.id} if held else self._held - {spec.id}
-        text = tr(_HELD if held else spec.hint)
+        text = tr(HELD if held else spec.hint)
         if not held and action.text() != tr(spec.text):
             text = f"{action.iconText()}: {text}"
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)

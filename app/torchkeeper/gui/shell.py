@@ -39,6 +39,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.chrome.palette import Palette
     from torchkeeper.gui.closing import Closing
     from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.desktop.dropping import Drops
@@ -340,6 +341,14 @@ class Shell(QMainWindow):
             made.preparing.connect(late(lambda: self.flows.prepare))
             self.fit_tools()
         return self._here
+
+    @cached_property
+    def palette_(self) -> Palette:
+        """The command palette; made when it is first asked for."""
+        from torchkeeper.gui.chrome.palette import Palette
+
+        self.later.finish()  # the menus are filled
+        return Palette(self.context, self.menuBar(), self.actions_.go, self.focus_page)
 
     @cached_property
     def recent(self) -> Recent:

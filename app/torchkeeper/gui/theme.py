@@ -319,8 +319,8 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
 QTableView#entries, QListView#places, QListView#goto, QListView#environments,
-QListView#jobs, QPlainTextEdit#log, QPlainTextEdit#code, QTableView#rows {{ border: none;
-    border-radius: 0; }}
+QListView#jobs, QListView#picks, QPlainTextEdit#log, QPlainTextEdit#code,
+QTableView#rows {{ border: none; border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
 QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}
 QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
@@ -393,6 +393,7 @@ QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid
 QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
+QFrame#palette {{ background: {s.base}; border: 1px solid {s.muted}; border-radius: 8px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}

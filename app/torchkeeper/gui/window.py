@@ -174,6 +174,7 @@ class Window(Shell):
             "notify": lambda: self.notifier.toggle_notify,
             "expand-all": lambda: partial(self.group_by.fold, False),
             "collapse-all": lambda: partial(self.group_by.fold, True),
+            "palette": lambda: self.palette_.open,
             "next-part": lambda: self.navigator.go_to_next_part,
             "back": lambda: self.pages.back, "forward": lambda: self.pages.forward,
             "first-steps": lambda: self.guide.show_first_steps,
