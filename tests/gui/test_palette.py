@@ -94,8 +94,8 @@ def test_it_has_everything_and_shows_keys(qtbot: QtBot, window: Window) -> None:
     assert {one.name for one in SETTINGS} <= set(every)
     assert {place.title for place in window.places.places} <= set(every)
     abouts = [pick.about for pick in shown.list.picks]
-    for one in window.here.environments.every:
-        assert f"Environment · {one.python}" in abouts
+    for env in window.here.environments.every:
+        assert f"Environment · {env.python}" in abouts
     keys = {pick.name: pick.right for pick in shown.list.picks}
     assert keys["Export…"] == "Ctrl+E" and keys["Quit"] == "Ctrl+Q"
     key(qtbot, shown.field, Qt.Key.Key_Escape)
@@ -176,7 +176,7 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
     window.update_now()
     shown = opened(qtbot, window, "purge selected")
     [pick] = [one for one in shown.list.picks if one.name == "Purge selected…"]
-    assert pick.off and pick.about == "Cache · Select entries first"
+    assert pick.off and pick.about == "Cache · Select the entries for it first"
     assert shown.list.current is pick
     key(qtbot, shown.field, Qt.Key.Key_Return)
     assert shown.isVisible(), "nothing happens"
@@ -192,11 +192,11 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
     ("ident", "now", "why"),
     [
         ("purge", Situation(page="doctor"), "Go to the entries first"),
-        ("purge", Situation(place=True, place_is_folder=True), "Select entries first"),
+        ("purge", Situation(place=True, place_is_folder=True), "Select the entries for it first"),
         ("purge", Situation(place=True, place_is_bundle=True, selected=1),
          "Not for the place that is shown"),
         ("purge", Situation(place=True, place_is_folder=True, selected=1, read_only=True), HELD),
-        ("compare-two", Situation(selected=1), "Select two entries first"),
+        ("compare-two", Situation(selected=1), "Select the entries for it first"),
         ("export", Situation(place=True), "No entries are shown"),
         ("server", Situation(place=True, place_is_folder=True), "Not for the place that is shown"),
         ("undo", Situation(place=True, place_is_folder=True), "The trash of this place is empty"),
@@ -204,8 +204,8 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
         ("only-stale", Situation(), "Choose a place first"),
         ("place-folder", Situation(place=True, scheme=scheme_of("redis://h")),
          "Not for the place that is shown"),
-        ("back", Situation(), "This is the first page"),
-        ("show-log", Situation(), "Choose a job first"),
+        ("back", Situation(), "There is no such page"),
+        ("show-log", Situation(), "Not for the chosen job"),
     ],
 )  # fmt: skip
 def test_why_an_action_is_off(ident: str, now: Situation, why: str) -> None:

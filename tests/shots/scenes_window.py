@@ -299,7 +299,18 @@ def _drag(stage: Stage) -> None:
     label.deleteLater()
 
 
+def _palette(stage: Stage) -> None:
+    for size, typed in (((1360, 800), ""), ((1360, 800), "purge"), ((700, 480), "cache")):
+        window = stage.window(size=size)
+        window.actions_["palette"].trigger()
+        window.palette_.field.setText(typed)
+        turn(0.3)
+        stage.take(f"palette-{typed or 'all'}", window)
+        stage.close(window)
+
+
 SCENES = {
+    "palette": _palette,
     "table": _table,
     "groups": _groups,
     "bars": _bars,

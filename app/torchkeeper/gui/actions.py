@@ -362,19 +362,14 @@ ACTIONS = (
 _OF_SERVERS = ("edit-server", "enter-password", "forget-password", "rename-server", "server",
                "expiry")  # fmt: skip
 
-_BY_ID = {spec.id: spec for spec in ACTIONS}
+BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
 HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 
 
 def spec(ident: str) -> Spec:
     """An action of the table by its id. Raises KeyError where there is none."""
-    return _BY_ID[ident]
-
-
-def known(ident: str) -> Spec | None:
-    """The same; None where there is none."""
-    return _BY_ID.get(ident)
+    return BY_ID[ident]
 
 
 #: The translation of a text of the table.
@@ -401,7 +396,7 @@ class Actions(QObject):
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""
         if ident not in self._made:
-            self._made[ident] = self._make(_BY_ID[ident])
+            self._made[ident] = self._make(BY_ID[ident])
         return self._made[ident]
 
     def _make(self, spec: Spec) -> QAction:
@@ -450,7 +445,7 @@ class Actions(QObject):
         if situation != self.situation:
             self.situation = situation
             for ident, action in self._made.items():
-                self._suit(_BY_ID[ident], action)
+                self._suit(BY_ID[ident], action)
 
     def _name(self, spec: Spec, action: QAction, held: bool) -> None:
         text, what = spec.about or ("", lambda _: "")
@@ -472,7 +467,7 @@ class Actions(QObject):
 
     def _paint(self) -> None:
         for ident, action in self._made.items():
-            if icon := _BY_ID[ident].icon:
+            if icon := BY_ID[ident].icon:
                 action.setIcon(theme.icon(icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:

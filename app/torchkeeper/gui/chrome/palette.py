@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QObject, Qt, QTimer
@@ -52,46 +53,33 @@ _FOLDER = Situation(
 _SERVER = _FOLDER._replace(scheme=scheme_of("redis://host"), place_is_folder=False)
 #: Why an action cannot be used: what the window knows that is to be otherwise, the first first.
 _WHY = {
-    ("place",): _n("Choose a place first"),
-    ("read_only",): HELD,
-    ("place_is_folder", "scheme", "place_is_bundle"): _n("Not for the place that is shown"),
-    ("shown",): _n("No entries are shown"),
-    ("filter_valid",): _n("The filter is not valid"),
-    ("selected",): _n("Select entries first"),
-    ("selected", "shown"): _n("No entries are shown"),
-    ("selected", "filter_valid"): _n("The filter is not valid"),
-    ("comparable",): _n("Select one entry that has key factors first"),
-    ("chosen_server",): _n("Choose a server in the sidebar first"),
-    ("place_added",): _n("Only for places that you added"),
-    ("place_up",): _n("No place that you added is above it"),
-    ("place_down",): _n("No place that you added is below it"),
-    ("environment",): _n("Go to an environment in the sidebar first"),
-    ("environment_has_torch",): _n("The environment has no torch"),
-    ("environment_added",): _n("Only for interpreters that you added"),
-    ("environment_used",): _n("It is in use already"),
-    ("trash",): _n("The trash of this place is empty"),
-    ("put_off",): _n("All entries are read"),
-    ("job",): _n("Choose a job first"),
-    ("job_active",): _n("The chosen job does not run"),
-    ("job_dialog",): _n("Only for an export, an import or a copy"),
-    ("job_fruit",): _n("The chosen job wrote nothing"),
-    ("grouping",): _n("The entries are not grouped"),
-    ("back",): _n("This is the first page"),
-    ("forward",): _n("This is the last page"),
-}
+    "place": _n("Choose a place first"),
+    "read_only": HELD,
+    "place_is_folder scheme place_is_bundle": _n("Not for the place that is shown"),
+    "shown": _n("No entries are shown"),
+    "filter_valid": _n("The filter is not valid"),
+    "selected comparable": _n("Select the entries for it first"),
+    "shown selected": _n("No entries are shown"),
+    "filter_valid selected": _n("The filter is not valid"),
+    "chosen_server place_added place_up place_down": _n("Not for the place in the sidebar"),
+    "environment environment_has_torch environment_added environment_used":
+        _n("Not for the environment in the sidebar"),
+    "trash": _n("The trash of this place is empty"),
+    "put_off": _n("All entries are read"),
+    "job job_active job_dialog job_fruit": _n("Not for the chosen job"),
+    "grouping": _n("The entries are not grouped"),
+    "back forward": _n("There is no such page"),
+}  # fmt: skip
 
 
 def why_off(spec: Spec, now: Situation) -> str:
     """Why an action cannot be used at a moment, in a few words; empty where that is not known."""
     if spec.context == "entries" and now.page != ENTRIES:
         return _tr("Go to the entries first")
-    if spec.id == "compare-two" and now.selected != _FOLDER.selected:
-        return _tr("Select two entries first")
     good = _FOLDER if spec.when(_FOLDER) else _SERVER
     for fields, why in _WHY.items():
-        as_now = {name: getattr(now, name) for name in fields}
-        other = any(getattr(good, name) != value for name, value in as_now.items())
-        if other and not spec.when(good._replace(**as_now)):
+        as_now = {name: getattr(now, name) for name in fields.split()}
+        if not spec.when(good._replace(**as_now)):
             return actions.tr(why) if why is HELD else _tr(why)
     return ""
 
@@ -100,20 +88,13 @@ def rank(words: Sequence[str], name: str, about: str) -> int | None:
     """How well words, in any order, say a name: the less, the better; None where one is in neither
     the name nor what is said beside it. A word begins the name, or a word of it, or is inside one.
     """
-    name, total = name.casefold(), 0
+    name, about = name.casefold(), about.casefold()
     apart = re.sub(r"[\W_]+", " ", f" {name}")
-    for word in words:
-        if name.startswith(word):
-            continue
-        if f" {word}" in apart:
-            total += 1
-        elif word in name:
-            total += 10
-        elif word in about.casefold():
-            total += 100
-        else:
-            return None
-    return total
+    marks = [
+        0 if name.startswith(x) else 1 if f" {x}" in apart else 10 if x in name else 100
+        for x in words if x in name or x in about
+    ]  # fmt: skip
+    return sum(marks) if len(marks) == len(words) else None
 
 
 class Palette(QWidget):
@@ -129,7 +110,7 @@ class Palette(QWidget):
         self._before: QWidget | None = None
         #: What there is, and of that what takes a disk: it is looked up anew each time.
         self._every: list[Pick] = []
-        self._looked_up: dict[str, list[Pick]] = {}
+        self._kept: dict[str, list[Pick]] = {}
         self.field = forms.line_edit(_tr("Find an action, page, place, recipe or setting"))
         self.field.setAccessibleName(_tr("Command palette"))
         about = _tr("Type words of a name; arrows choose, Enter does it, Escape leaves")
@@ -137,7 +118,7 @@ class Palette(QWidget):
         self.list = PickList(self.field, _tr("What was found"), first=True)
         self.none = forms.label("", "muted", wrap=True)
         self.none.setContentsMargins(8, 4, 8, 4)
-        parts = self.field, (self.list, 1), self.none
+        parts = self.field, (self.list, 1), (self.none, forms.TOP)
         self.box = forms.frame("palette", forms.column(*parts, margin=8))
         self.box.setParent(self)
         self.hide()
@@ -151,17 +132,15 @@ class Palette(QWidget):
         context = self._context
         self._before = context.window.focusWidget()
         context.update_now()  # what can be done is about this moment
-        self._every = [*self._actions(), *self._places(), *self._environments(), *self._settings()]
+        self._every = [*self._in_menu(self._menus, ""), *self._others()]
         self.field.clear()
         self._find()
         self._fit()
         self.show()
         self.raise_()
         self.field.setFocus()
-        for what, look in (("recipes", self._recipes), ("profiles", self._profiles)):
-            work = known.listed if what == "recipes" else drafts.listed
-            listener = Listener(result=partial(self._take, what, look))
-            context.engines.background(listener, work)
+        context.engines.background(Listener(result=self._take_recipes), known.listed)
+        context.engines.background(Listener(result=self._take_profiles), drafts.listed)
 
     def _left(self, why: Qt.FocusReason | None) -> None:
         if why is Qt.FocusReason.OtherFocusReason:
@@ -192,7 +171,7 @@ class Palette(QWidget):
 
     def _find(self, *_: object, keep: bool = False) -> None:
         words = self.field.text().casefold().split()
-        every = [*self._every, *(one for some in self._looked_up.values() for one in some)]
+        every = chain(self._every, *self._kept.values())
         found = [(rank(words, pick.name, pick.about), pick) for pick in every]
         fit = [(at, len(pick.name) if words else 0, pick) for at, pick in found if at is not None]
         fit.sort(key=lambda one: one[:2])
@@ -200,67 +179,53 @@ class Palette(QWidget):
         self.list.setVisible(bool(fit))
         forms.tell(self.none, "" if fit else _tr("Nothing has a name with these words."))
 
-    def _take(self, what: str, look: Callable[..., Iterator[Pick]], found: object) -> None:
-        self._looked_up[what] = list(look(found))
+    def _take_recipes(self, listed: Sequence[known.Listed]) -> None:
+        recipes = (one for some in listed for one in some.recipes)
+        names = [(one.path, known.name_of(one.path, one.name)) for one in recipes]
+        self._take("recipes", names, _tr("Recipe"))
+
+    def _take_profiles(self, kept: Sequence[drafts.Kept]) -> None:
+        names = [(one.name, printable(one.name)) for one in kept]
+        self._take("settings", names, _tr("Profile"))
+
+    def _take(self, page: str, names: Sequence[tuple[str, str]], about: str) -> None:
+        self._kept[page] = [self._sought(page, ident, name, about) for ident, name in names]
         if self.isVisible():
             self._find(keep=True)
 
-    def _actions(self) -> Iterator[Pick]:
+    def _in_menu(self, menu: QMenu | QMenuBar, where: str) -> Iterator[Pick]:
         """Everything in the menus, and in the menus in them. What is off is shown, and says why:
         who looks for it learns that it is there, and what to do first.
         """
-        for action in self._menus.actions():
-            if isinstance(menu := action.menu(), QMenu):
-                yield from self._in_menu(menu, _plain(action.text()))
-
-    def _in_menu(self, menu: QMenu, where: str) -> Iterator[Pick]:
-        made, native = self._context.actions, QKeySequence.SequenceFormat.NativeText
+        now, native = self._context.actions.situation, QKeySequence.SequenceFormat.NativeText
         for action in menu.actions():
+            name, ident, off = _plain(action.text()), action.objectName(), not action.isEnabled()
             if isinstance(inner := action.menu(), QMenu):
-                yield from self._in_menu(inner, f"{where} › {_plain(action.text())}")
-            elif (
-                action.isVisible() and not action.isSeparator() and action.objectName() != "palette"
-            ):
-                about, off = where, not action.isEnabled()
-                if action.isCheckable() and action.isChecked():
-                    about = _tr("{} · on").format(where)
-                if off and (spec := actions.known(action.objectName())) is not None:
-                    about = " · ".join(filter(None, (where, why_off(spec, made.situation))))
-                keys = action.shortcut().toString(native)
-                yield Pick(_plain(action.text()), action.trigger, about, keys,
-                           icon=action.icon(), off=off)  # fmt: skip
+                yield from self._in_menu(inner, f"{where} › {name}" if where else name)
+            elif action.isVisible() and name and ident != "palette":
+                why = why_off(actions.BY_ID[ident], now) if off and ident in actions.BY_ID else ""
+                on = _tr("on") if action.isCheckable() and action.isChecked() else ""
+                about, keys = " · ".join(filter(None, (where, on, why))), action.shortcut()
+                yield Pick(name, action.trigger, about, keys.toString(native), action.icon(), off)
 
-    def _places(self) -> Iterator[Pick]:
-        for place in self._context.places.places:
+    def _others(self) -> Iterator[Pick]:
+        places, here = self._context.places.places, self._context.environments
+        for place in places:
             icon, about = theme.icon(place.icon), _tr("Place · {}").format(place.about)
             yield Pick(place.title, partial(self._show_place, place.path), about, icon=icon)
-
-    def _show_place(self, path: str) -> None:
-        self._context.places_pane.choose(path)
-        self._go(ENTRIES)
-
-    def _environments(self) -> Iterator[Pick]:
-        here = self._context.environments
         for one in here.every:
             about = _tr("Environment · {}").format(printable(one.python))
             use = partial(here.choose, one.python)
             yield Pick(state_text(one), use, about, icon=theme.icon("machine"))
+        for each in SETTINGS:
+            yield self._sought("settings", each.name, each.name, _tr("Setting"))
 
-    def _settings(self) -> Iterator[Pick]:
-        for one in SETTINGS:
-            seek = partial(self._seek, "settings", one.name)
-            yield Pick(one.name, seek, _tr("Setting"), icon=theme.icon("settings"))
+    def _sought(self, page: str, ident: str, name: str, about: str) -> Pick:
+        return Pick(name, partial(self._seek, page, ident), about, icon=theme.icon(page))
 
-    def _recipes(self, listed: Sequence[known.Listed]) -> Iterator[Pick]:
-        for one in (recipe for some in listed for recipe in some.recipes):
-            name, seek = known.name_of(one.path, one.name), partial(self._seek, "recipes", one.path)
-            about = _tr("Recipe") if one.path == known.BUILTIN else _tr("Recipe · {}")
-            yield Pick(name, seek, about.format(printable(one.path)), icon=theme.icon("recipes"))
-
-    def _profiles(self, kept: Sequence[drafts.Kept]) -> Iterator[Pick]:
-        for one in kept:
-            seek = partial(self._seek, "settings", one.name)
-            yield Pick(printable(one.name), seek, _tr("Profile"), icon=theme.icon("settings"))
+    def _show_place(self, path: str) -> None:
+        self._context.places_pane.choose(path)
+        self._go(ENTRIES)
 
     def _seek(self, ident: str, name: str) -> None:
         self._go(ident)
@@ -271,7 +236,8 @@ class Palette(QWidget):
         over = self._context.window.rect()
         self.setGeometry(over)
         wide = min(_WIDE, over.width() - 2 * _EDGE)
-        high = self.field.sizeHint().height() + self.list.height_of(_LINES) + 3 * forms.GAP
+        lines = _LINES * max(24, self.list.sizeHintForRow(0))
+        high = self.field.sizeHint().height() + lines + 4 * forms.GAP
         top = min(_TOP, over.height() // 12)
         high = min(high, over.height() - 2 * top)
         self.box.setGeometry((over.width() - wide) // 2, top, wide, high)
