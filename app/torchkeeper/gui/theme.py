@@ -319,7 +319,7 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
 QTableView#entries, QListView#places, QListView#goto, QListView#environments,
-QListView#jobs, QTreeView#picks, QPlainTextEdit#log, QPlainTextEdit#code,
+QListView#jobs, QListView#picks, QPlainTextEdit#log, QPlainTextEdit#code,
 QTableView#rows {{ border: none; border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
 QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
-    QColor,
-    QFocusEvent,
-    QIcon,
-    QKeyEvent,
+from PySide6 import QtGui
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QAccessible, QFocusEvent, QIcon, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
 )
-from PySide6.QtWidgets import QHeaderView, QLineEdit
 
 from torchkeeper.gui import theme
+from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.widgets import lists
-from torchkeeper.gui.widgets.plain import shown
+from torchkeeper.gui.widgets.plain import shown, tip
 
+_PICK = Qt.ItemDataRole.UserRole
+#: Pixels beside the parts of a line, and above and below it.
+_BESIDE, _ROOM = 8, 5
 #: Who goes to another window, or into a menu, has not left the field.
 _STAYS = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 _STEPS = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 10, Qt.Key.Key_PageUp: -10}
@@ -43,7 +47,30 @@ class Pick(NamedTuple):
         return shown(", ".join(filter(None, (self.name, self.about, self.right))))
 
 
-class PickList(lists.Table):
+class _Drawn(QStyledItemDelegate):
+    def sizeHint(self, option: QStyleOptionViewItem, _: lists.Index) -> QSize:
+        return QSize(120, option.fontMetrics.height() + 2 * _ROOM)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: lists.Index) -> None:
+        view, pick, shades = self.parent(), index.data(_PICK), theme.shades()
+        assert isinstance(view, QListWidget) and isinstance(pick, Pick)
+        painter.save()
+        drawing.ground(painter, view, option, option.rect, index == view.currentIndex(), 0)
+        line, cut = option.rect.adjusted(_BESIDE, 0, -_BESIDE, 0), Qt.TextElideMode.ElideRight
+        if pick.icon is not None:
+            at = QRect(line.left(), line.center().y() - 8, drawing.MARK, drawing.MARK)
+            mode = QIcon.Mode.Disabled if pick.off else QIcon.Mode.Normal
+            pick.icon.paint(painter, at, Qt.AlignmentFlag.AlignCenter, mode)
+            line.setLeft(at.right() + _BESIDE)
+        line = drawing.at_right(painter, line, pick.right, shades.muted)
+        drawing.words(painter, line, pick.name, shades.muted if pick.off else shades.text, cut)
+        line.adjust(painter.fontMetrics().horizontalAdvance(pick.name) + 2 * _BESIDE, 0, 0, 0)
+        if line.width() > 0:
+            drawing.words(painter, line, pick.about, shades.muted, cut)
+        painter.restore()
+
+
+class PickList(QListWidget):
     """Takes from its field the keys that choose. first: whether one is chosen at once, and Tab goes
     to the next; else Down chooses, and until then Enter and Tab are the field's.
     """
@@ -53,50 +80,45 @@ class PickList(lists.Table):
     left = Signal(object)
 
     def __init__(self, field: QLineEdit, name: str, *, first: bool) -> None:
-        super().__init__(name, ("", "", ""))
+        super().__init__()
         self._field, self._first = field, first
         self.picks: Sequence[Pick] = ()
         self.setObjectName("picks")
-        self.setHeaderHidden(True)
+        self.setAccessibleName(name)
+        self.setItemDelegate(_Drawn(self))
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMouseTracking(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        lists.columns(self, (0, 0, 0), 1)
-        for column in (0, 2):
-            mode = QHeaderView.ResizeMode.ResizeToContents
-            self.header().setSectionResizeMode(column, mode)
         self.clicked.connect(lambda index: self._take(index.row()))
         field.installEventFilter(self)
 
     @property
     def current(self) -> Pick | None:
         """The one that is chosen."""
-        row = self.currentIndex().row()
+        row = self.currentRow()
         return self.picks[row] if row >= 0 else None
 
     def offer(self, picks: Sequence[Pick], *, keep: bool = False) -> None:
         """Show these lines. keep: the one that was chosen stays so, where it is still there."""
         before = self.current if keep else None
         self.clear()
-        self.picks, muted = picks, QColor(theme.shades().muted)
+        self.picks = picks
         for pick in picks:
-            item = lists.line([pick.name, pick.about, pick.right], numbers=(2,), tips=(0, 1))
-            item.setData(0, Qt.ItemDataRole.AccessibleTextRole, pick.spoken)
-            for column in range(0 if pick.off else 1, 3):
-                item.setForeground(column, muted)
-            if pick.icon is not None:
-                item.setIcon(0, pick.icon)
-            self.addTopLevelItem(item)
+            item = QListWidgetItem(pick.name, self)
+            item.setData(_PICK, pick)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, pick.spoken)
+            item.setToolTip(tip("\n".join(filter(None, (pick.name, pick.about)))))
         values = [pick.value for pick in picks]
         if before is not None and before.value in values:
-            self.setCurrentIndex(self.model().index(values.index(before.value), 0))
+            self.setCurrentRow(values.index(before.value))
         elif self._first and picks:
             self._go(0)
 
     def _go(self, row: int) -> None:
-        self.setCurrentIndex(self.model().index(row, 0))
+        self.setCurrentRow(row)
         # The keyboard is elsewhere: a screen reader would hear nothing of it.
         if QAccessible.isActive() and (pick := self.current) is not None:
-            said = QAccessibleAnnouncementEvent(self._field, pick.spoken)
+            said = QtGui.QAccessibleAnnouncementEvent(self._field, pick.spoken)
             QAccessible.updateAccessibility(said)
 
     def _take(self, row: int) -> None:
@@ -117,7 +139,7 @@ class PickList(lists.Table):
 
     def _key(self, key: Qt.Key) -> bool:
         """What a key does to the list; False where it is the field's."""
-        row, last = self.currentIndex().row(), len(self.picks) - 1
+        row, last = self.currentRow(), len(self.picks) - 1
         step = (_STEPS | _TABS if self._first else _STEPS).get(key)
         if key == Qt.Key.Key_Escape:
             self.left.emit(None)
