@@ -374,6 +374,9 @@ QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}
 QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
 QToolButton#count:checked {{ background: {s.selected}; }}
+QToolButton#chip {{ padding: 2px 8px; border-color: {s.line}; border-radius: 10px; }}
+QToolButton#chip:focus {{ border-color: {s.accent}; }}
+QToolButton#chip:checked {{ background: {s.selected}; border-color: {s.accent}; }}
 QToolButton#environment {{ padding-right: 24px; }}
 QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
