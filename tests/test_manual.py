@@ -55,9 +55,9 @@ def test_every_kind_is_described() -> None:
 def test_every_word_of_a_filter_is_described_and_one() -> None:
     parsed = [query.parse(word) for word in query.FILTERS]
     fields = {field for one in parsed for field in one.fields}
-    assert fields == {*query._FIELDS, "", query.VERDICT} | {"is"}
+    assert fields == {*query.FIELDS, "", query.VERDICT} | {"is"}
     states = {word[3:] for word in query.FILTERS if word.startswith("is:")}
-    assert states == {*VERDICTS, *query._STATES}
+    assert states == {*VERDICTS, *query.STATES}
 
 
 def test_every_variable_that_is_read_is_described() -> None:

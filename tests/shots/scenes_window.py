@@ -299,7 +299,34 @@ def _drag(stage: Stage) -> None:
     label.deleteLater()
 
 
+def _palette(stage: Stage) -> None:
+    for size, typed in (((1360, 800), ""), ((1360, 800), "purge"), ((700, 480), "cache")):
+        window = stage.window(size=size)
+        window.actions_["palette"].trigger()
+        window.palette_.field.setText(typed)
+        turn(0.3)
+        stage.take(f"palette-{typed or 'all'}", window)
+        stage.close(window)
+
+
+def _completing(stage: Stage) -> None:
+    for size in ((1360, 800), (700, 480)):
+        window = stage.window(size=size)
+        box = window.head.box
+        turn(0.3)
+        for name, text in (("fields", "i"), ("kinds", "kind:"), ("states", "kind:fxgraph is:")):
+            box.setFocus()
+            box.setText(text)
+            box.setModified(True)
+            window.completing.complete()
+            turn(0.3)
+            stage.take(f"filter-{name}-{size[0]}", window)
+        stage.close(window)
+
+
 SCENES = {
+    "completing": _completing,
+    "palette": _palette,
     "table": _table,
     "groups": _groups,
     "bars": _bars,

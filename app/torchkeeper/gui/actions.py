@@ -337,6 +337,8 @@ ACTIONS = (
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,
          _n("Open or close the drawer of jobs: how far they are, what came of them, those before"),
          on=lambda s: s.drawer),
+    Spec("palette", _n("Co&mmand palette…"), "keyboard", "Ctrl+K", "go", 1,
+         _n("Find an action, page, place, environment, recipe or setting by its name")),
     Spec("next-part", _n("Next &part of the window"), "next", "F6", "go", 1,
          _n("Go from the sidebar to the bars, the page, the inspector, the toolbar, the jobs")),
     Spec("back", _n("&Back"), "back", "Alt+Left", "go", 1,
@@ -363,16 +365,16 @@ _OF_SERVERS = ("edit-server", "enter-password", "forget-password", "rename-serve
 
 #: Those for which a place has to be a file.
 _OF_BUNDLES = ("sign",)
-_BY_ID = {spec.id: spec for spec in ACTIONS}
+BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
-_HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 _ON_SERVER = _n("PyTorch is run on a copy of a folder. Copy this server’s entries to a folder with "
                 "“Copy to…”, and verify that")  # fmt: skip
 
 
 def spec(ident: str) -> Spec:
     """An action of the table by its id. Raises KeyError where there is none."""
-    return _BY_ID[ident]
+    return BY_ID[ident]
 
 
 #: The translation of a text of the table.
@@ -388,7 +390,7 @@ class Actions(QObject):
     def __init__(self, window: QObject, does: Does, go: Callable[[str], object]) -> None:
         """does: what does each action that goes to no page. go: goes to a page."""
         super().__init__(window)
-        self._window, self._does, self._go = window, does, go
+        self._window, self._does, self.go = window, does, go
         self._made: dict[str, QAction] = {}
         #: Why some are off where that can be helped, by their ids.
         self._held: dict[str, str] = {}
@@ -399,7 +401,7 @@ class Actions(QObject):
     def __getitem__(self, ident: str) -> QAction:
         """The action; made when it is first asked for, for most are only in menus."""
         if ident not in self._made:
-            self._made[ident] = self._make(_BY_ID[ident])
+            self._made[ident] = self._make(BY_ID[ident])
         return self._made[ident]
 
     def _make(self, spec: Spec) -> QAction:
@@ -422,7 +424,7 @@ class Actions(QObject):
         if spec.id in PAGES:
             # It has switched itself, which says nothing of the page.
             action.setChecked(self.situation.page == spec.id)
-            self._go(spec.id)
+            self.go(spec.id)
         else:
             self._does[spec.id]()()
 
@@ -432,7 +434,7 @@ class Actions(QObject):
         action.setEnabled(here and spec.when(self.situation))
         held = ""
         if not action.isEnabled() and spec.when(self.situation._replace(read_only=False)):
-            held = _HELD if self.situation.read_only else ""
+            held = HELD if self.situation.read_only else ""
         elif spec.id == "verify" and self.situation.scheme.remote_cache:
             held = _ON_SERVER
         if held != self._held.get(spec.id, ""):
@@ -451,7 +453,7 @@ class Actions(QObject):
         if situation != self.situation:
             self.situation = situation
             for ident, action in self._made.items():
-                self._suit(_BY_ID[ident], action)
+                self._suit(BY_ID[ident], action)
 
     def _name(self, spec: Spec, action: QAction, held: str) -> None:
         text, what = spec.about or ("", lambda _: "")
@@ -473,7 +475,7 @@ class Actions(QObject):
 
     def _paint(self) -> None:
         for ident, action in self._made.items():
-            if icon := _BY_ID[ident].icon:
+            if icon := BY_ID[ident].icon:
                 action.setIcon(theme.icon(icon))
 
     def fill(self, menu: QMenu, specs: Iterable[Spec]) -> None:

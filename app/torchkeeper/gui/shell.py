@@ -39,6 +39,8 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 
 if TYPE_CHECKING:
+    from torchkeeper.gui.chrome.completing import Completing
+    from torchkeeper.gui.chrome.palette import Palette
     from torchkeeper.gui.closing import Closing
     from torchkeeper.gui.desktop.dragging import DragOut
     from torchkeeper.gui.desktop.dropping import Drops
@@ -132,7 +134,7 @@ class Shell(QMainWindow):
             self.later.add(partial(importlib.import_module, f"torchkeeper.gui.{name}"))
         self.later.add(lambda: self.inspector, self.map_splitter.restore)
         # A tool button that Qt makes in the box takes two milliseconds.
-        self.later.add(lambda: forms.clearable(self.head.box))
+        self.later.add(lambda: forms.clearable(self.head.box), lambda: self.completing)
 
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
@@ -343,6 +345,21 @@ class Shell(QMainWindow):
             made.preparing.connect(late(lambda: self.flows.prepare))
             self.fit_tools()
         return self._here
+
+    @cached_property
+    def completing(self) -> Completing:
+        """What helps with the filter; made when the first rows are shown."""
+        from torchkeeper.gui.chrome.completing import Completing
+
+        return Completing(self.head, self.table)
+
+    @cached_property
+    def palette_(self) -> Palette:
+        """The command palette; made when it is first asked for."""
+        from torchkeeper.gui.chrome.palette import Palette
+
+        self.later.finish()  # the menus are filled
+        return Palette(self.context, self.menuBar(), self.actions_.go, self.focus_page)
 
     @cached_property
     def recent(self) -> Recent:

@@ -321,8 +321,8 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
 QTableView#entries, QListView#places, QListView#goto, QListView#environments,
-QListView#jobs, QPlainTextEdit#log, QPlainTextEdit#code, QTableView#rows {{ border: none;
-    border-radius: 0; }}
+QListView#jobs, QListView#picks, QPlainTextEdit#log, QPlainTextEdit#code,
+QTableView#rows {{ border: none; border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
 QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}
 QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
@@ -376,6 +376,9 @@ QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}
 QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
 QToolButton#count:checked {{ background: {s.selected}; }}
+QToolButton#chip {{ padding: 2px 8px; border-color: {s.line}; border-radius: 10px; }}
+QToolButton#chip:focus {{ border-color: {s.accent}; }}
+QToolButton#chip:checked {{ background: {s.selected}; border-color: {s.accent}; }}
 QToolButton#environment {{ padding-right: 24px; }}
 QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
@@ -395,6 +398,7 @@ QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px so
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
 QFrame#problem {{ background: {s.raised}; border: 1px solid {s.warning}; border-radius: 6px; }}
+QFrame#palette {{ background: {s.base}; border: 1px solid {s.muted}; border-radius: 8px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}

@@ -8,8 +8,10 @@ together and make anything a text to look for; all terms must hold. What is no e
 
 from __future__ import annotations
 
+import contextlib
 import operator as op
 import re
+import string
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -47,7 +49,8 @@ Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 
 _TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
-_FIELDS = ("kind", "torch", "device", "is", "owner", "size", "age", "files", "compile", "used",
+#: What is before the operator of a term.
+FIELDS = ("kind", "torch", "device", "is", "owner", "size", "age", "files", "compile", "used",
            "expires")  # fmt: skip
 #: What a filter is about that asks for the verdict in an environment, and the states that do.
 VERDICT = "verdict"
@@ -70,7 +73,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 _READ = frozenset({"", "torch", "device", "compile"})
 _ATTRIBUTES = {"age": "mtime", "compile": "compile_s"}
 #: States that are not only a verdict; what is broken may show only in what it needs.
-_STATES: dict[str, Mask] = {
+STATES: dict[str, Mask] = {
     "orphan": lambda entries: [e.orphan is not None for e in entries],
     "foreign": lambda entries: [e.owner is not None for e in entries],
     "broken": lambda entries: [
@@ -132,6 +135,19 @@ def parse(text: str, now: float | None = None) -> Query:
     return Query(text, tuple(tests), frozenset(fields), frozenset(kinds))
 
 
+def unfinished(text: str, at: int) -> bool:
+    """Whether what is no filter may become one, if somebody types on at a point of it."""
+    before, after = text[:at], text[at:]
+    part = before[len(before.rstrip(string.ascii_letters + "_")) :].lower()
+    known = *KINDS, *VERDICTS, *STATES, *_SIZES, *_AGES, "never"
+    ends = ["1", "x", '"', 'x"', *(word[len(part) :] for word in known if word.startswith(part))]
+    for end in ends:
+        with contextlib.suppress(Problem):
+            parse(f"{before}{end}{after}")
+            return True
+    return False
+
+
 def bytes_in(text: str) -> int:
     """Bytes of a size as filters have it: 10G, 1.5 GiB. Raises Problem("bad-size")."""
     return int(_measured("bad-size", text, _SIZES))
@@ -179,14 +195,12 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
             for e in entries
         ]
     field, operator, value = match[1].lower(), match[2], match[3].strip('"')
-    if field not in _FIELDS:
+    if field not in FIELDS:
         # Taken as a word, a negated slip of the pen would match everything.
         import difflib  # only here: few words are mistyped
 
-        near = "".join(
-            f"did you mean “{x}”? " for x in difflib.get_close_matches(field, _FIELDS, 1)
-        )
-        fields = ", ".join(_FIELDS)
+        near = "".join(f"did you mean “{x}”? " for x in difflib.get_close_matches(field, FIELDS, 1))
+        fields = ", ".join(FIELDS)
         why = f"{near}the fields are {fields}; quotes make it a text to look for"
         raise Problem("bad-filter", token=_without_value(token), why=why)
     if not value:
@@ -207,7 +221,7 @@ def _text_term(token: str, field: str, value: str) -> Mask:
             raise Problem("bad-filter", token=token, why=f"the kinds are {', '.join(KINDS)}")
         return lambda entries: [e.kind in kinds for e in entries]
     if field == "is":
-        if mask := _STATES.get(value):
+        if mask := STATES.get(value):
             return mask
         if value not in VERDICTS:
             states = ", ".join(f"is:{name}" for name in (*VERDICTS, "unread", "orphan", "foreign"))

@@ -14,10 +14,12 @@ from torchkeeper.gui.chrome.statusline import BesideLine
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.stores.query import parse
+from torchkeeper.stores.query import parse, unfinished
 
-#: Milliseconds after the last key before a filter is used.
-DEBOUNCE_MS = 80
+#: Milliseconds after the last key before a filter is used, and before it is called wrong.
+DEBOUNCE_MS, PAUSE_MS = 80, 800
+#: Pixels of what stands below the box.
+_CHIPS = 28
 #: Pixels that the mark of the filter box is wide, and that it takes with what is around the text;
 #: and that the box itself is wide, at most and at least.
 _MARK, _MARKED = 16, 44
@@ -64,6 +66,7 @@ class Head(QWidget):
         self._title, self._path, self._server = "", "", False
         #: What was typed that is no filter, and why; None where it is one.
         self.fault: tuple[str, str] | None = None
+        self._why = ""
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted", selectable=True)
         self.box = FilterBox()
@@ -78,12 +81,16 @@ class Head(QWidget):
         self.wrong.setFixedWidth(_BOX)
         self.wrong.hide()
         self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
+        #: Room for what is asked most, which is made later.
+        self.below = QWidget()
+        self.below.setFixedSize(_BOX, _CHIPS)
         self._timer = once(self, self._use, DEBOUNCE_MS)
+        self._pause = once(self, self._paused, PAUSE_MS)
         self.box.textChanged.connect(lambda *_: self._timer.start())
-        self.box.returnPressed.connect(self._use)
+        self.box.editingFinished.connect(self.use_now)
         self._beside: BesideLine | None = None
         names = forms.column(self.title, self.path, forms.REST, gap=2)
-        filters = forms.column(self.box, self.wrong, forms.REST, gap=2)
+        filters = forms.column(self.box, self.below, self.wrong, forms.REST, gap=2)
         line = forms.row((names, 1), filters, gap=16)
         self._whole = forms.column(line, gap=2, margin=(16, 12, 16, 8))
         self.setLayout(self._whole)
@@ -123,28 +130,43 @@ class Head(QWidget):
         self._use()
 
     def use_now(self) -> None:
-        """Do not wait for another key: what was typed is the filter."""
+        """Do not wait for another key: what was typed is the filter, or is wrong."""
         if self._timer.isActive():
             self._use()
+        self._tell_fault()
 
     def _use(self) -> None:
         self._timer.stop()
-        typed = self.box.text()
+        typed, fault, self._why = self.box.text(), None, ""
         try:
             query = parse(typed)
         except Problem as problem:
             # The last good filter stays in use.
             token, why = (printable(str(problem.params.get(x) or "?")) for x in ("token", "why"))
-            self._wrong(self.tr("“{}”: {}").format(token, why), (typed, why))
-            return
-        self._wrong("", None)
-        self.filtered.emit(query)
-
-    def _wrong(self, text: str, fault: tuple[str, str] | None) -> None:
-        forms.tell(self.wrong, text)
+            fault, self._why = (typed, why), self.tr("“{}”: {}").format(token, why)
         if self.fault != fault:
             self.fault = fault
             self.judged.emit()
+        if fault is None:
+            self._tell_fault()
+            self.filtered.emit(query)
+        elif self.box.hasFocus() and self.box.isModified():
+            # Who types is not told what will be right with the next key.
+            self._show_wrong("")
+            self._pause.start()
+        else:
+            self._tell_fault()
+
+    def _paused(self) -> None:
+        if not unfinished(self.box.text(), self.box.cursorPosition()):
+            self._tell_fault()
+
+    def _tell_fault(self) -> None:
+        self._pause.stop()
+        self._show_wrong(self._why)
+
+    def _show_wrong(self, text: str) -> None:
+        forms.tell(self.wrong, text)
         if bool(self.box.property("wrong")) != bool(text):
             self.box.setProperty("wrong", bool(text))
             forms.repolish(self.box)
@@ -169,6 +191,7 @@ class Head(QWidget):
         if wide != self.box.width():
             self.box.setFixedWidth(wide)
             self.wrong.setFixedWidth(wide)
+            self.below.setFixedWidth(wide)
             self._suggest()
         self._elide()
 

@@ -73,6 +73,9 @@ class Page(QFrame):
         """Go to its search field; False where it has none."""
         return False
 
+    def seek(self, name: str) -> None:
+        """Go to what is called so on it, by the name that the code has for it."""
+
     def offer(self, carried: Carried, at: QPoint | None) -> tuple[QWidget, Offer] | None:
         """What becomes of something that is dropped at a point of the page, and over which part of
         it; None where that is as anywhere in the window. Without a point it is pasted.

@@ -120,6 +120,11 @@ class EntriesModel(LinesModel):
         return counted(self._kinds)
 
     @property
+    def kinds(self) -> Counter[str]:
+        """How many there are of each kind, shown or not."""
+        return Counter(self._kinds)
+
+    @property
     def grouping(self) -> str:
         """By what rows are grouped, as they are shown: one of GROUPINGS."""
         return self._here.by

@@ -18,6 +18,7 @@ from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.idle import IdleTasks
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.widgets import forms
+from torchkeeper.settings.known import BY_NAME
 
 if TYPE_CHECKING:
     from torchkeeper.client.profiles.profile import Profile
@@ -191,6 +192,18 @@ class SettingsPage(Page):
         elif self.profiles.current is not None:
             self.tabs.setCurrentWidget(self.profiles)
             self.profiles.form.go_to(name)
+
+    def seek(self, name: str) -> None:
+        """Go to where the value of a setting comes from, or to the profile of that name."""
+        if not self._later.over:
+            self._later.add(partial(self.seek, name))
+        elif name not in BY_NAME:
+            self.tabs.setCurrentWidget(self.profiles)
+            self.profiles.wanted = name
+            self.profiles.read_again()
+        else:
+            self.tabs.setCurrentWidget(self.origins)
+            self.origins.show_setting(name)
 
     @property
     def unsaved(self) -> bool:

@@ -54,6 +54,8 @@ class ProfilesTab(QWidget):
         #: What the rules want to know of it, as far as its probe has told.
         self._known = About()
         self.read = False
+        #: The profile to choose, once they are read.
+        self.wanted = ""
         self.live = Live(engines, self)
         #: Of what is read and written in the background.
         self._tickets: list[int] = []
@@ -147,7 +149,8 @@ class ProfilesTab(QWidget):
     def _show(self, every: Sequence[Kept]) -> None:
         self.read = True
         self.notice.tell(None)
-        name = self.current.name if self.current else ""
+        name = self.wanted or (self.current.name if self.current else "")
+        self.wanted = ""
         self.list.show_drafts(merged(self.list.drafts, every), name)
 
     def add(self, profile: Profile, *, keep: bool = False) -> None:

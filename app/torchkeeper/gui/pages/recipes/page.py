@@ -198,6 +198,11 @@ class RecipesPage(Page):
     def refresh(self, *_: object) -> None:
         self._ask()
 
+    def seek(self, name: str) -> None:
+        """Choose the recipe in a file."""
+        self._wanted = name
+        self._ask()
+
     def add(self, paths: Sequence[str]) -> None:
         """Put files and folders on the list, and choose the last of them."""
         if paths:

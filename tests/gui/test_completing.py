@@ -1,0 +1,223 @@
+"""The filter helps whoever writes one: it completes, counts, waits with red, and has chips."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QEvent, QSettings, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import PATIENCE, click, everything, settle, type_in
+from tests.shots import samples
+from tests.shots.sample_engines import SampleEngines
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.gui.chrome.completing import Completing
+from torchkeeper.gui.idle import SLICE, STEP
+from torchkeeper.gui.verdicts.environments import KEY
+from torchkeeper.gui.window import Window
+from torchkeeper.stores.query import FILTERS, parse, unfinished
+
+WAIT = 30_000
+
+
+@pytest.fixture
+def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
+    """The window over the samples with verdicts, and the keyboard in the empty filter."""
+    engines = SampleEngines()
+    settings.setValue(KEY, samples.PYTHON)
+    made = Window(settings, engines)
+    made.resize(1300, 800)
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
+    made.later.start()
+    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
+    qtbot.waitUntil(made.here.bar.buttons["usable"].isVisible, timeout=PATIENCE)
+    made.head.box.setFocus()
+    settle(qtbot)
+    yield made
+    made.close_surely()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def key(qtbot: QtBot, at: QWidget, which: Qt.Key, *more: Any) -> None:
+    qtbot.keyClick(at, which, *more)  # type: ignore[no-untyped-call]
+
+
+def typed(qtbot: QtBot, window: Window, text: str) -> Completing:
+    """What is offered once a text is typed, with its counts."""
+    window.head.box.clear()
+    settle(qtbot)
+    type_in(qtbot, window.head.box, text)
+    qtbot.waitUntil(lambda: not window.completing._slices.busy, timeout=WAIT)
+    return window.completing
+
+
+def names(shown: Completing) -> list[str]:
+    return [pick.name for pick in shown.list.picks]
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_what_is_half_typed_may_become_a_filter(text: str) -> None:
+    for end in range(len(text)):
+        try:
+            parse(text[:end])
+        except Problem:
+            assert unfinished(text[:end], end), text[:end]
+
+
+@pytest.mark.parametrize(
+    "text", ["size:", "size>ten", "kind>", "kind:fx graph", "kind:zebra", "sizzle>1", "is:stail",
+             "size>1Q", "foo:bar kind:"],
+)  # fmt: skip
+def test_what_can_become_none_is_known(text: str) -> None:
+    assert unfinished(text, len(text)) == (text == "kind:fx graph") or " " in text
+    assert not unfinished("foo:bar kind:", 13) and not unfinished("size>ten", 8)
+
+
+def test_one_may_type_on_in_the_middle() -> None:
+    assert unfinished("kind: size>1", 5)
+    assert not unfinished("kind: size>1", 12)
+
+
+def test_fields_and_values_are_completed_by_keys(qtbot: QtBot, window: Window) -> None:
+    box = window.head.box
+    shown = typed(qtbot, window, "ki")
+    assert names(shown) == ["kind:"] and shown.frame.isVisible()
+    key(qtbot, box, Qt.Key.Key_Down)
+    key(qtbot, box, Qt.Key.Key_Return)
+    assert box.text() == "kind:"
+    real = Counter(entry.kind for entry in everything(window.entries))
+    got = {pick.name: pick.right for pick in shown.list.picks}
+    assert got == {kind: f"{number:,}" for kind, number in real.items()}
+    type_in(qtbot, box, "fx")
+    assert names(shown) == ["fxgraph"]
+    key(qtbot, box, Qt.Key.Key_Down)
+    key(qtbot, box, Qt.Key.Key_Tab)
+    assert box.text() == "kind:fxgraph " and box.hasFocus()
+    assert not shown.frame.isVisible()
+    settle(qtbot)
+    assert window.entries.count == real["fxgraph"]
+    key(qtbot, box, Qt.Key.Key_Down)
+    assert window.table.hasFocus(), "with nothing offered it goes to the table, as ever"
+
+
+def test_counts_are_of_what_the_rest_of_the_filter_leaves(qtbot: QtBot, window: Window) -> None:
+    shown = typed(qtbot, window, "kind:fxgraph torch:")
+    graphs = [entry for entry in everything(window.entries) if entry.kind == "fxgraph"]
+    real = Counter(entry.torch for entry in graphs if entry.torch)
+    assert {pick.name: pick.right for pick in shown.list.picks} == {
+        torch: f"{number:,}" for torch, number in real.items()
+    }
+    shown = typed(qtbot, window, "kind:fxgraph is:")
+    said = {pick.name: pick.right for pick in shown.list.picks}
+    for state, number in said.items():
+        found = parse(f"is:{state}")
+        assert number == str(sum(map(found.matches, graphs))), state
+    assert set(said) >= {"stale", "usable", "orphan", "unread", "foreign", "broken"}
+    shown = typed(qtbot, window, "size>")
+    assert {pick.name: pick.right for pick in shown.list.picks}["100k"] == str(
+        sum(entry.size > 100_000 and entry.kind != "lock" for entry in everything(window.entries))
+    )
+
+
+def test_a_click_takes_one_and_escape_hides_them(qtbot: QtBot, window: Window) -> None:
+    box = window.head.box
+    shown = typed(qtbot, window, "is:st")
+    item = shown.list.item(0)
+    click(qtbot, shown.list.viewport(), shown.list.visualItemRect(item).center())
+    assert box.text() == "is:stale "
+    shown = typed(qtbot, window, "s")
+    assert names(shown) == ["size>"]
+    key(qtbot, box, Qt.Key.Key_Escape)
+    assert not shown.frame.isVisible() and box.text() == "s"
+    key(qtbot, box, Qt.Key.Key_Escape)
+    assert box.text() == ""
+    shown = typed(qtbot, window, 'mm "ki')
+    assert not shown.frame.isVisible(), "a text to look for is no field"
+    shown = typed(qtbot, window, "ki")
+    window.table.setFocus()
+    assert not shown.frame.isVisible()
+
+
+def test_nothing_is_red_while_one_types(qtbot: QtBot, window: Window) -> None:
+    head = window.head
+    type_in(qtbot, head.box, "kind:")
+    settle(qtbot)
+    assert head.fault is not None, "and what is shown is not what it says"
+    qtbot.wait(1000)
+    assert not head.wrong.isVisible() and not head.box.property("wrong")
+    key(qtbot, head.box, Qt.Key.Key_Return)
+    assert head.wrong.isVisible() and head.box.property("wrong")
+    type_in(qtbot, head.box, "f")
+    qtbot.waitUntil(lambda: not head.wrong.isVisible(), timeout=WAIT)
+    head.box.clear()
+    type_in(qtbot, head.box, "size>ten")
+    settle(qtbot)
+    assert not head.wrong.isVisible(), "not before a pause"
+    qtbot.waitUntil(head.wrong.isVisible, timeout=WAIT)
+    assert "a number is expected" in head.wrong.text()
+    head.box.clear()
+    settle(qtbot)
+    assert not head.wrong.isVisible() and not head.box.property("wrong")
+
+
+def test_chips_are_put_in_and_out_by_a_click(qtbot: QtBot, window: Window) -> None:
+    shown, box = window.completing, window.head.box
+    click(qtbot, shown.stale)
+    assert box.text() == "is:stale" and shown.stale.isChecked()
+    settle(qtbot)
+    assert {entry.verdict for entry in window.entries.shown()} == {"stale"}
+    click(qtbot, shown.stale)
+    assert box.text() == "" and not shown.stale.isChecked()
+    type_in(qtbot, box, "is:stale")
+    assert shown.stale.isChecked(), "typed it is the same"
+    box.clear()
+    settle(qtbot)
+    every = [entry for entry in everything(window.entries) if entry.kind != "lock"]
+    click(qtbot, shown.largest)
+    qtbot.waitUntil(shown.largest.isChecked, timeout=WAIT)
+    settle(qtbot)
+    sizes = [entry.size for entry in window.entries.shown()]
+    assert 2 * sum(sizes) >= sum(entry.size for entry in every)
+    assert sizes == sorted(sizes, reverse=True) and 0 < len(sizes) < len(every)
+    click(qtbot, shown.largest)
+    assert box.text() == "" and not shown.largest.isChecked()
+
+
+def test_the_model_is_that_of_the_selected_entry(qtbot: QtBot, window: Window) -> None:
+    shown, box = window.completing, window.head.box
+    assert not shown.model.isEnabled(), "nothing is selected"
+    one = next(x for x in window.entries.shown() if (x.name or "").startswith("attention: "))
+    window.table.select({one.identity})
+    settle(qtbot)
+    assert shown.model.isEnabled()
+    click(qtbot, shown.model)
+    assert box.text() == '"attention:"'
+    settle(qtbot)
+    assert all((x.name or "").startswith("attention:") for x in window.entries.shown())
+    click(qtbot, shown.model)
+    assert box.text() == ""
+
+
+def test_counting_yields_between_short_steps(qtbot: QtBot, window: Window) -> None:
+    """No step looks at more rows than one of any sliced work does."""
+    rows = len(window.entries.every_row)
+    steps = sum(1 for _ in window.completing._counting("is", ":", parse("")))
+    assert steps == -(-rows // STEP) and SLICE < 0.016
+
+
+def test_help_is_reached_by_tab_and_named(qtbot: QtBot, window: Window) -> None:
+    key(qtbot, window.head.box, Qt.Key.Key_Tab)
+    at = QApplication.focusWidget()
+    assert at is window.completing.stale
+    for chip in (window.completing.stale, window.completing.largest, window.completing.model):
+        assert chip.text() and chip.toolTip()
+    key(qtbot, at, Qt.Key.Key_Space)
+    assert window.head.box.text() == "is:stale"
