@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
+    from torchkeeper.gui.dialogs.programs import ProgramDialog
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
     from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
     from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog
@@ -276,6 +277,26 @@ class Flows(QObject):
         )  # fmt: skip
         dialog.begin_with(python, options or {})
         return self._open(dialog)
+
+    def run_program(self, text: str = "") -> ProgramDialog:
+        """Ask for a program to run, with this command line at first, then run it."""
+        from torchkeeper.gui.dialogs.programs import ProgramDialog
+
+        context = self._context
+        dialog = ProgramDialog(
+            context.window, context.engines, context.environments, context.settings, text
+        )
+        dialog.decided.connect(self._run)
+        dialog.open()
+        return dialog
+
+    def _run(self, text: str, folder: str, python: str, profile: str) -> None:
+        self._context.operations.run(text, folder, python, profile)
+        self._context.pages.go("runs")
+
+    def compare_keys(self, place: str, *keys: str) -> None:
+        """Show what differs between two entries of a place, by their keys."""
+        self.results.with_keys(place, keys, self.comparing.compare_entries)
 
     def prepare(self, python: str = "") -> PrepareDialog:
         """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""
