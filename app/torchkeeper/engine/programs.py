@@ -27,34 +27,52 @@ _EVERY, _REST = 0.5, 10
 _LINGER = 1.0
 
 
-class _News(Report):
-    """Passes on what is told of a lookup only where that is another than what was told before."""
+class _Pass(Report):
+    """Collects what one look at the trace tells."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._told: dict[object, object] = {}
+        self.found: dict[object, dict[str, Any]] = {}
 
     def finding(self, **what: Any) -> None:
         for kind, one in what.items():
-            which = kind, one["process"], one["id"], one["key"]
-            if self._told.get(which) != one:
-                self._told[which] = one
-                self._report.finding(**what)
+            self.found[kind, one["process"], one["id"], one["key"]] = what
 
     def check(self) -> None:
         self._report.check()
 
 
+class _Told:
+    """Tells what a trace tells, and each time only what is another than before."""
+
+    def __init__(self, session: Session, params: msg.RunParams, report: Report) -> None:
+        self._session, self._report = session, report
+        self._asked: msg.ExplainTraceParams = {
+            "trace": params["trace"], "known": True, "remote": params["remote"],
+        }  # fmt: skip
+        self._before: dict[object, dict[str, Any]] = {}
+
+    def tell(self) -> msg.ExplainTraceResult:
+        now = _Pass(self._report)
+        result = running.explain_trace(self._session, self._asked, now)
+        if self._before.keys() - now.found.keys():
+            # A lookup of AOTAutograd's stands for graphs until those are there.
+            self._report.finding(run={"name": "anew"})
+            self._before = {}
+        for which, what in now.found.items():
+            if self._before.get(which) != what and "graph" in what:
+                running.tell(what["graph"], self._report)
+        self._before = now.found
+        return result
+
+
 def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResult:
-    """Findings ``log`` are lines of its output, ``graph`` and ``aot`` as of ``explain_trace``; one
-    of which more is known is told again. Cancelled, it ends the program with all that it started.
-    Raises Problem("command-missing" | "command-unusable").
+    """Findings ``log`` are lines of its output, and ``graph`` as of ``explain_trace``; one of which
+    more is known is told again, and after ``run`` each is. Cancelled, it ends the program with all
+    that it started. Raises Problem("command-missing" | "command-unusable").
     """
     running.held(session, {"place": params["place"], "trace": params["trace"]}, report)
-    asked: msg.ExplainTraceParams = {
-        "trace": params["trace"], "known": True, "remote": params["remote"],
-    }  # fmt: skip
-    news, size, rested = _News(report), 0, 0.0
+    told, size, rested = _Told(session, params, report), 0, 0.0
     began, clock = time.time(), time.monotonic()
     process = _started(params)
     output = _Output(process, report)
@@ -65,7 +83,7 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
             if time.monotonic() > rested and (now := _size(params["trace"])) != size:
                 size, looked = now, time.monotonic()
                 with contextlib.suppress(Problem):  # at its end it is said what is wrong
-                    running.explain_trace(session, asked, news)
+                    told.tell()
                 rested = time.monotonic() + max(_EVERY, _REST * (time.monotonic() - looked))
             time.sleep(following.TURN)
     except BaseException:
@@ -73,7 +91,7 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
         raise
     code, seconds = process.wait(), time.monotonic() - clock
     output.end()
-    result = running.explain_trace(session, asked, news)
+    result = told.tell()
     return {**result, "code": 128 - code if code < 0 else code, "began": began, "seconds": seconds}
 
 

@@ -47,7 +47,7 @@ _tr = partial(QCoreApplication.translate, "Operations")
 def heard(job: Job, one: Finding) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     of, line = job.traits, words.logged(one)
-    if job.kind == protocol.RUN and "aot" not in one:
+    if job.kind == protocol.RUN:
         return _of_program(job, one, line)
     if words.alike(one) or "removed" in one:
         if "taken_back" in one or "removed" in one:
@@ -86,13 +86,14 @@ def _of_cells(job: Job, one: Finding, line: str) -> str:
 
 
 def _of_program(job: Job, one: Finding, line: str) -> str:
-    if "graph" not in one:
+    if "graph" in one:
+        graph = one["graph"]
+        which = graph.get("process"), graph["id"], graph.get("key")
+        job.graphs[which] = {**graph, "why": causes.cause(graph)}
+    elif "run" in one:
+        job.graphs.clear()
+    else:
         return line
-    graph = one["graph"]
-    which = graph.get("process"), graph["id"]
-    if graph.get("key"):
-        job.graphs.pop((*which, None), None)
-    job.graphs[(*which, graph.get("key"))] = {**graph, "why": causes.cause(graph)}
     return ""
 
 

@@ -157,6 +157,8 @@ class History(QWidget):
 
 
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
+#: Pixels of the list, of the graphs and of the page: for a few rows, and with room for everything.
+_FEW, _SOME, _TALL = 84, 104, 860
 #: Milliseconds between two looks at what a running program has looked up.
 _LIVE_MS = 200
 
@@ -230,9 +232,11 @@ class RunsPage(Page):
         ways = forms.row(self.nearest, self.entry, forms.REST, self.rerun, self.cancel)
         parts = self.head, (self.graphs, 1), self.why, ways
         below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
+        self.list.setMinimumHeight(_FEW)
+        self.graphs.setMinimumHeight(_SOME)
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
-        bars = forms.row(self.rate, self.saved, gap=32)
-        page = forms.page(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
+        self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))
+        page = forms.page(forms.column(self.bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
         self.stack = forms.stack(self.blank, page)
         forms.add(self.body, self.totals, self.notice, (self.stack, 1))
         forms.add(self.tools, self.forget, self.again, self.start)
@@ -283,7 +287,6 @@ class RunsPage(Page):
             self.wanted = next(filter(None, now), self.wanted)
             self._ask([])
         if programs.keys() != self._live.keys():
-            self.wanted = next(iter(programs.keys() - self._live.keys()), self.wanted)
             self._fill()
             return
         for row, (ident, job) in enumerate(programs.items()):
@@ -294,8 +297,11 @@ class RunsPage(Page):
                 self._show(run)
 
     def _fill(self) -> None:
-        chosen = {self.wanted} if self.wanted else {run.id for run in self.selected()}
-        self._live = self._programs()
+        live = self._programs()
+        # Who has just started a program looks at that.
+        new = next(iter(live.keys() - self._live.keys()), self.wanted)
+        chosen = {new} if new else {run.id for run in self.selected()}
+        self._live = live
         self._runs = [*map(ran.run_of, self._live.values()), *self._kept_runs.runs]
         if self._runs and not self.stack.currentIndex() and self.isVisible():
             self.list.setFocus()
@@ -378,9 +384,12 @@ class RunsPage(Page):
             made.edit.setPlaceholderText(self.tr("The program has printed nothing."))
             made.save.hide()
             self.split.addWidget(made)
+            self.split.setSizes([140, 260, 160])
             self._of: Job | None = None
         if self._output is not None:
             self._output.setVisible(job is not None)
+            # The graphs and what it prints need the room more.
+            self.bars.setVisible(job is None or self.height() > _TALL)
             if job is not None and job is not self._of:
                 self._output.show_lines(job.log)
             self._of = job
