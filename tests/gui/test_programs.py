@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from tests.cli.test_run import TRACING
@@ -239,6 +240,16 @@ def test_why_it_compiled_again_takes_three_clicks(
     (graph,) = cells(page.graphs)
     assert graph[0] == "miss" and graph[4].startswith("Same graph; ")
     assert "16 instead of 8" in graph[4]
+    saved = tmp_path / "run.toml"
+    click(qtbot, page.save)
+    (asks,) = window.findChildren(QFileDialog)
+    asks.fileSelected.emit(str(saved))
+    asks.close()
+    qtbot.waitUntil(lambda: window.pages.current == "recipes", timeout=PATIENCE)
+    (item,) = tomllib.loads(saved.read_text())["callable"]
+    assert item["inputs"][0]["shape"] == [16], "the inputs that it had"
+    window.show_page("runs")
+    settle(qtbot)
     click(qtbot, page.nearest)
     qtbot.waitUntil(lambda: window.pages.current == "compare", timeout=PATIENCE)
     compare = window.pages.page

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.client import paths
-from torchkeeper.client.kept import runs
+from torchkeeper.client.kept import runs, whole
 from torchkeeper.client.profiles import keeping
-from torchkeeper.client.recipes import recording
+from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.words import causes
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.settings.masks import applied
@@ -117,3 +117,15 @@ def ended(
     run = runs.keep(words, params["place"], *took, result, graphs)
     notes = recording.notes_in(params["env"][recording.FOLDER])
     return Ended(run, "", params, words, notes)
+
+
+def save_recipe(file: str, one: Ended) -> str:
+    """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
+    proof, folder = recording.Proof(unproved="it was not asked for"), one.params["folder"]
+    env = one.params["env"]
+    made = recorded.recipe_of(one.notes, one.words, file, env, proof.said, folder=folder)
+    try:
+        whole.write_text(file, toml.text_of(made.data, made.comment))
+    except OSError as e:
+        raise user_error("recipe-unwritable", {"file": file, "why": e.strerror or str(e)}) from e
+    return file

@@ -19,6 +19,7 @@ from torchkeeper.warm.following import State
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
+    from torchkeeper.verdict.probed import GraphTold
 
 #: Seconds between two looks at the trace, and how much longer it is left alone than a look takes:
 #: the program has the processor.
@@ -28,15 +29,15 @@ _LINGER = 1.0
 
 
 class _Pass(Report):
-    """Collects what one look at the trace tells."""
+    """Collects the graphs of one look at the trace."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self.found: dict[object, dict[str, Any]] = {}
+        self.graphs: dict[object, GraphTold] = {}
 
     def finding(self, **what: Any) -> None:
-        for kind, one in what.items():
-            self.found[kind, one["process"], one["id"], one["key"]] = what
+        if graph := what.get("graph"):
+            self.graphs[graph["process"], graph["id"], graph["key"]] = graph
 
     def check(self) -> None:
         self._report.check()
@@ -50,19 +51,19 @@ class _Told:
         self._asked: msg.ExplainTraceParams = {
             "trace": params["trace"], "known": True, "remote": params["remote"],
         }  # fmt: skip
-        self._before: dict[object, dict[str, Any]] = {}
+        self._before: dict[object, GraphTold] = {}
 
     def tell(self) -> msg.ExplainTraceResult:
         now = _Pass(self._report)
         result = running.explain_trace(self._session, self._asked, now)
-        if self._before.keys() - now.found.keys():
+        if self._before.keys() - now.graphs.keys():
             # A lookup of AOTAutograd's stands for graphs until those are there.
             self._report.finding(run={"name": "anew"})
             self._before = {}
-        for which, what in now.found.items():
-            if self._before.get(which) != what and "graph" in what:
-                running.tell(what["graph"], self._report)
-        self._before = now.found
+        for which, graph in now.graphs.items():
+            if self._before.get(which) != graph:
+                running.tell(graph, self._report)
+        self._before = now.graphs
         return result
 
 

@@ -26,6 +26,7 @@ from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
+    from torchkeeper.client.programs import Ended
     from torchkeeper.engine.messages.bundles import Builders
     from torchkeeper.gui.background.keygens import Said
     from torchkeeper.gui.chrome.bars import NoteBar
@@ -145,6 +146,25 @@ class RecipeFlows(QObject):
         else:
             listener = Listener(failed=context.tell)
             context.engines.background(listener, known_recipes.listed, [path], unless=True)
+
+    def save_run(self, run: Ended, then: Callable[[list[str]], object]) -> None:
+        """Ask for a file, and write what a program compiled into it as a recipe."""
+        from torchkeeper.client import programs
+        from torchkeeper.gui.dialogs.base import choose_target
+
+        context = self._context
+
+        def write(file: str) -> None:
+            context.settings.setValue(_RECIPES_IN, os.path.dirname(file))
+            listener = Listener(result=written, failed=context.tell)
+            context.engines.background(listener, programs.save_recipe, file, run)
+
+        def written(file: str) -> None:
+            then([file])
+
+        first = os.path.join(_folder(context, _RECIPES_IN), "run.toml")
+        title, kinds = self.tr("Save as recipe"), self.tr("Recipes (*.toml)")
+        choose_target(context.window, title, first, kinds, write, "toml")
 
     def open_recipes(self, paths: Sequence[str]) -> None:
         """Put recipes on the list, and show it."""

@@ -64,6 +64,9 @@ class Making(NamedTuple):
         page.running.connect(late(lambda: self.flows().run_program))
         page.cancelled.connect(late(lambda: self.context.operations.cancel))
         page.going.connect(late(lambda: self.flows().results.go_to_key))
+        recipes = late(lambda: self.flows().recipes.save_run)
+        page.saving.connect(lambda run: recipes(run, self.flows().recipes.open_recipes))
+        page.warming.connect(lambda run: recipes(run, self.flows().warm))
         page.comparing.connect(late(lambda: self.flows().compare_keys))
         return page
 

@@ -43,6 +43,7 @@ from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
+    from torchkeeper.client.programs import Ended
     from torchkeeper.gui.pages.activity.detail import LogView
 
 #: How many bars there is room for, and how wide one and its share of the row are at most.
@@ -174,6 +175,9 @@ class RunsPage(Page):
     #: An entry is to be shown: its place and key; or compared with another: the place, both keys.
     going = Signal(str, str)
     comparing = Signal(str, str, str)
+    #: What a program compiled is to be a recipe; and to be warmed by that.
+    saving = Signal(object)
+    warming = Signal(object)
 
     def __init__(self, engines: Engines, jobs: JobsModel) -> None:
         super().__init__(QCoreApplication.translate("RunsPage", "Runs"))
@@ -186,6 +190,7 @@ class RunsPage(Page):
         self._live: dict[str, Job] = {}
         self._shown: tuple[str, Sequence[Mapping[str, object]]] = "", []
         self._output: LogView | None = None
+        self._ended: Ended | None = None
         #: The id of the run that is to be chosen once the runs are read.
         self.wanted = ""
         self.totals = forms.label("", "muted", wrap=True)
@@ -206,6 +211,8 @@ class RunsPage(Page):
         self.blank = EmptyState("runs")
         self.blank.asked.connect(lambda _: self.running.emit(""))
         self.start = forms.button(self.tr("Run a program…"), lambda: self.running.emit(""))
+        self.save = forms.button(self.tr("&Save as recipe…"), lambda: self.saving.emit(self._ended))
+        self.warm = forms.button(self.tr("&Warm this…"), lambda: self.warming.emit(self._ended))
         self.rerun = forms.button(self.tr("Run again…"), self._again)
         self.cancel = forms.button(self.tr("Cancel"), self._cancel)
         hint = self.tr("Show what differs from the entry that is most like this graph")
@@ -229,8 +236,10 @@ class RunsPage(Page):
         self._follow()
 
     def _lay_out(self) -> None:
-        ways = forms.row(self.nearest, self.entry, forms.REST, self.rerun, self.cancel)
-        parts = self.head, (self.graphs, 1), self.why, ways
+        ways = forms.row(self.save, self.rerun, self.cancel)
+        about = forms.row((self.head, 1), ways, gap=12)
+        asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
+        parts = about, (self.graphs, 1), self.why, asks
         below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
         self.list.setMinimumHeight(_FEW)
         self.graphs.setMinimumHeight(_SOME)
@@ -350,6 +359,11 @@ class RunsPage(Page):
         self.cancel.setVisible(job is not None and job.active)
         self.rerun.setEnabled(run is not None and not (job and job.active))
         self._show_output(job)
+        self._ended = job.run if job is not None else None
+        noted = self._ended is not None and bool(self._ended.notes)
+        why = self.tr("What it compiled was not noted: run it again from here, then save it")
+        for button in (self.save, self.warm):
+            forms.allow(button, "" if noted else why)
         if run is not None:
             about = ran.about(job) if job is not None and run.id in self._live else ""
             self.head.setText(" · ".join(filter(None, (ran.head(run), about))))
