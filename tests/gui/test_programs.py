@@ -194,9 +194,11 @@ def test_the_command_is_remembered_but_for_secrets(
 #: A program of torch's, which is compiled anew for each size.
 PROGRAM = """
 import sys, torch
-def layer(x): return torch.relu(x) * 2
-torch.compile(layer, dynamic=False)(torch.ones(int(sys.argv[1])))
-print("done")
+def layer(x):
+    return torch.relu(x) * 2
+if __name__ == "__main__":
+    torch.compile(layer, dynamic=False)(torch.ones(int(sys.argv[1])))
+    print("done")
 """
 
 
@@ -247,7 +249,7 @@ def test_why_it_compiled_again_takes_three_clicks(
     asks.close()
     qtbot.waitUntil(lambda: window.pages.current == "recipes", timeout=PATIENCE)
     (item,) = tomllib.loads(saved.read_text())["callable"]
-    assert item["inputs"][0]["shape"] == [16], "the inputs that it had"
+    assert (item["name"], item["inputs"][0]["shape"]) == ("train.py:layer", [16])
     window.show_page("runs")
     settle(qtbot)
     click(qtbot, page.nearest)

@@ -65,7 +65,7 @@ class ProgramDialog(Dialog):
         forms.add(self.body, forms.GAP, name, where, forms.GAP)
         forms.field(self.body, self.tr("&Environment"), self.environment)
         forms.add(self.body, forms.GAP)
-        forms.field(self.body, self.tr("&Settings"), self.profile)
+        forms.field(self.body, self.tr("&Profile"), self.profile)
         forms.add(self.body, forms.GAP, self.said, forms.REST)
         # Room for two lines from the start: the buttons stay where they are.
         self.said.setMinimumHeight(2 * self.said.fontMetrics().lineSpacing())
