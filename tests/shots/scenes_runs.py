@@ -29,7 +29,9 @@ def _runs(stage: Stage) -> None:
     assert isinstance(page, RunsPage)
     stage.take("runs", window)
     _program(stage, window, page)
-    page.list.setCurrentItem(page.list.topLevelItem(1))
+    page.wanted = sample_runs.runs()[0].id
+    page.refresh()
+    turn()
     page.forget.click()
     stage.opened("runs-forget", window)
     engines.failing["runs"] = user_error(
