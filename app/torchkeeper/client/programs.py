@@ -15,7 +15,7 @@ from torchkeeper.client.kept import runs, whole
 from torchkeeper.client.profiles import keeping
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.words import causes
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.settings.masks import applied
 from torchkeeper.stores import places
 
@@ -82,9 +82,10 @@ def prepared(text: str, folder: str, python: str, profile: str, scratch: str) ->
     if not env.get(_TRACE):
         env[_TRACE] = os.path.join(scratch, "trace")
     trace = os.path.join(folder, env[_TRACE])
-    os.makedirs(trace, exist_ok=True)
     place, told = place_of(env, folder), remote(env)
-    recording.hear(env, scratch)
+    with failing_as("command-unusable", command=line.words[0]):
+        os.makedirs(trace, exist_ok=True)
+        recording.hear(env, scratch)
     return {
         "command": recording.under(python, line.words) if python else line.words,
         "folder": folder,

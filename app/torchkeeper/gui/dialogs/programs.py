@@ -95,11 +95,10 @@ class ProgramDialog(Dialog):
 
     def _told(self) -> tuple[str, str]:
         try:
-            words = programs.parsed(self.line.text()).words
+            programs.parsed(self.line.text())
         except UserError as error:
             return f"{error.what} {error.why}", "error"
-        chosen = self.environment.python
-        if words and chosen and not self.python:
+        if self._words() and self.environment.python and not self.python:
             said = self.tr("The environment is not used: only “python …”, “-m …” and “FILE.py …” "
                            "run in it. This command finds its programs itself.")  # fmt: skip
             return said, "muted"
