@@ -71,5 +71,7 @@ def _graph(
         "outcome": outcome,
         "where": ("remote" if remote else "local") if outcome == "hit" else None,
         "seconds": seconds,
+        "key": f"f{number:051}",
+        "nearest": f"f{number + 1:051}" if outcome == "miss" else None,
         "why": "" if outcome == "hit" else why,
     }

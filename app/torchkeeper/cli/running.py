@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import applying, looking, output, recording, screen
 from torchkeeper.cli.asking import Asker
-from torchkeeper.client import paths, temporary
+from torchkeeper.client import paths, programs, temporary
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, runs, whole
@@ -22,7 +22,6 @@ from torchkeeper.client.recipes import recording as program
 from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.stores import places
 from torchkeeper.stores.folders import owners
 from torchkeeper.warm import supervise
 
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         why = "Its folder cannot be written"
         raise user_error("output-unwritable", {"file": args.report, "why": why})
     recording.check(args, command)
-    place = os.path.abspath(env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder())
+    place = programs.place_of(env)
     own = dict(env)
     output.warn_of_owners(owners.of_program(place))
     # While the program runs: where it notes what it compiles, if somebody asked.
@@ -152,9 +151,8 @@ def explained(asker: Asker, **params: Any) -> Found:
 
 
 def _explained(asker: Asker, folder: str, env: Mapping[str, str]) -> Found:
-    remote = env.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
     if os.path.isdir(folder):
-        return explained(asker, trace=folder, known=True, remote=remote)
+        return explained(asker, trace=folder, known=True, remote=programs.remote(env))
     # PyTorch makes the user's own when it first writes there; we do not.
     with tempfile.TemporaryDirectory(prefix="torchkeeper-trace-") as nothing:
         return explained(asker, trace=nothing, known=True)

@@ -130,7 +130,7 @@ DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
 CELLS = "cells"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
-TTL, WARM, VERIFY, PREPARE = "ttl", "warm", "verify", "prepare"
+TTL, WARM, VERIFY, PREPARE, RUN = "ttl", "warm", "verify", "prepare", "run"
 
 #: The operations, by the module of engine.messages that has their types.
 _OPERATIONS: dict[str, tuple[Operation, ...]] = {
@@ -195,6 +195,8 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(JUDGE, "checking.judge"),
         Operation(EXPLAIN, "explaining.explain"),
         Operation(EXPLAIN_TRACE, "running.explain_trace"),
+        Operation(RUN, "programs.run", Ends.APART, repeats=True,
+                  owned=(Owned("place", runs=True),)),
     ),
     "doctor": (
         Operation(DIAGNOSE, "diagnosing.diagnose"),

@@ -112,7 +112,7 @@ def explain_trace(
             saved += graph.seconds or 0
         else:
             spent += graph.seconds or 0
-        _tell({**told(graph), "where": where, "cause": near.cause(graph)}, report)
+        tell({**told(graph), "where": where, "cause": near.cause(graph)}, report)
     for aot in trace.aot:
         report.finding(aot=_aot(aot, trace, before))
     return {
@@ -137,7 +137,7 @@ def explain_trace(
     }
 
 
-def _tell(graph: GraphTold, report: Report) -> None:
+def tell(graph: GraphTold, report: Report) -> None:
     try:
         report.finding(graph=graph)
     except protocol.WireError:

@@ -208,6 +208,9 @@ ACTIONS = (
          when=lambda s: s.place_is_folder or s.place_is_bundle, short=_n("Verify…")),
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P", "cache", 0,
          _n("Build the header that the first compile of an environment builds otherwise")),
+    Spec("run-program", _n("Ru&n a program…"), "runs", "Ctrl+Shift+X", "cache", 0,
+         _n("Run a program as it is, and see which graphs were in the cache, and why others were "
+            "not")),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T", "cache", 0,
          _n("Copy the selected entries, or all that are shown, to another place or a new bundle"),
          "entries places", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid)),

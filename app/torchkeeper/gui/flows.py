@@ -26,6 +26,7 @@ from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Sized
+    from torchkeeper.client.programs import Ended
     from torchkeeper.engine.messages.bundles import Builders
     from torchkeeper.gui.background.keygens import Said
     from torchkeeper.gui.chrome.bars import NoteBar
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.exporting import ExportDialog
     from torchkeeper.gui.dialogs.importing import ImportDialog
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
+    from torchkeeper.gui.dialogs.programs import ProgramDialog
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
     from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
     from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog
@@ -144,6 +146,25 @@ class RecipeFlows(QObject):
         else:
             listener = Listener(failed=context.tell)
             context.engines.background(listener, known_recipes.listed, [path], unless=True)
+
+    def save_run(self, run: Ended, then: Callable[[list[str]], object]) -> None:
+        """Ask for a file, and write what a program compiled into it as a recipe."""
+        from torchkeeper.client import programs
+        from torchkeeper.gui.dialogs.base import choose_target
+
+        context = self._context
+
+        def write(file: str) -> None:
+            context.settings.setValue(_RECIPES_IN, os.path.dirname(file))
+            listener = Listener(result=written, failed=context.tell)
+            context.engines.background(listener, programs.save_recipe, file, run)
+
+        def written(file: str) -> None:
+            then([file])
+
+        first = os.path.join(_folder(context, _RECIPES_IN), "run.toml")
+        title, kinds = self.tr("Save as recipe"), self.tr("Recipes (*.toml)")
+        choose_target(context.window, title, first, kinds, write, "toml")
 
     def open_recipes(self, paths: Sequence[str]) -> None:
         """Put recipes on the list, and show it."""
@@ -274,6 +295,26 @@ class Flows(QObject):
         )  # fmt: skip
         dialog.begin_with(python, options or {})
         return self._open(dialog)
+
+    def run_program(self, text: str = "") -> ProgramDialog:
+        """Ask for a program to run, with this command line at first, then run it."""
+        from torchkeeper.gui.dialogs.programs import ProgramDialog
+
+        context = self._context
+        dialog = ProgramDialog(
+            context.window, context.engines, context.environments, context.settings, text
+        )
+        dialog.decided.connect(self._run)
+        dialog.open()
+        return dialog
+
+    def _run(self, text: str, folder: str, python: str, profile: str) -> None:
+        self._context.operations.run(text, folder, python, profile)
+        self._context.pages.go("runs")
+
+    def compare_keys(self, place: str, *keys: str) -> None:
+        """Show what differs between two entries of a place, by their keys."""
+        self.results.with_keys(place, keys, self.comparing.compare_entries)
 
     def prepare(self, python: str = "") -> PrepareDialog:
         """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""

@@ -153,6 +153,7 @@ class Window(Shell):
             "compare-as-b": lambda: partial(self.flows.comparing.compare_as, "B"),
             "warm": lambda: self.flows.warm, "verify": lambda: self.flows.verify,
             "prepare": lambda: self.flows.prepare, "copy-to": lambda: self.flows.copy,
+            "run-program": lambda: self.flows.run_program,
             "purge": lambda: self.flows.purge_selected,
             "purge-shown": lambda: self.flows.purge_shown, "clean-up": lambda: self.flows.clean_up,
             "undo": lambda: self.flows.undo, "empty-trash": lambda: self.flows.empty_trash,

@@ -211,14 +211,18 @@ def log(line: bytes, state: State[R], say: Callable[[str], None]) -> None:
         say(text)
 
 
+def untold(state: State[R]) -> list[str]:
+    """The last lines of a log that was too long to be told."""
+    more = min(state.lines - LOG_LINES, _TAIL)
+    return list(state.tail)[-more:] if more > 0 else []
+
+
 def why_not(state: State[R], status: int, say: Callable[[str], None], codes: Codes) -> Problem:
     """The problem of a job without a result; its last words go to the log."""
     if state.problem:
         return state.problem
-    unsent = min(state.lines - LOG_LINES, _TAIL)
-    if unsent > 0:
-        for text in list(state.tail)[-unsent:]:
-            say(text)
+    for text in untold(state):
+        say(text)
     why = state.failed or last_words(list(state.tail))
     if status < 0:
         signal = processes.signal_name(-status)

@@ -414,10 +414,11 @@ def recipe_of(
     env: Mapping[str, str],
     proof: str = "",
     refuted: Sequence[str] = (),
+    folder: str = "",
 ) -> Recorded:
     """The recipe for the file ``out``, of what processes noted (``warm.traces.recorder``). command:
-    the user's, in this folder, with ``env``. proof: what is said of trying what is named; refuted:
-    why that failed, so that it is the command. Nothing is imported.
+    the user's, in its ``folder``, else this one, with ``env``. proof: what is said of trying what
+    is named; refuted: why that failed, so that it is the command. Nothing is imported.
     """
     shown = hidden(command)
     secret = shown != [*command]
@@ -435,7 +436,8 @@ def recipe_of(
         found = Recorded(data, "", "callable")
     except Unnamed as e:
         why = e.args[0]
-        found = Recorded(_script(shown, out, notes, env), "", "script", why, secret)
+        script = _script(shown, out, notes, env, folder or os.getcwd())
+        found = Recorded(script, "", "script", why, secret)
         head.append("It runs the command again, because what was compiled cannot be named:")
         head += [f"  {line}" for line in why]
         if found.hidden:
@@ -552,10 +554,12 @@ def _matrix(items: list[Mapping[str, Any]]) -> dict[str, object]:
     return {"matrix": {name: values}}
 
 
-def _script(argv: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str]) -> Tables:
+def _script(
+    argv: Sequence[str], out: str, notes: Sequence[Note], env: Mapping[str, str], folder: str
+) -> Tables:
     item: Told = {"command": [*argv]}
-    if (folder := os.path.relpath(os.getcwd(), os.path.dirname(out))) != ".":
-        item["folder"] = folder
+    if (above := os.path.relpath(folder, os.path.dirname(out))) != ".":
+        item["folder"] = above
     data: Tables = {"script": [item]}
     settings: Settings = {}
     for note in [{"environment": dict(env)}, *notes]:

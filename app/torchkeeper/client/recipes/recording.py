@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from torchkeeper.warm.recipes.tables import Settings
 
 
+#: The variable that names the folder for what is noted.
+FOLDER = recorder.FOLDER
 #: What a program noted of its compiles.
 Note = Mapping[str, Any]
 
@@ -137,18 +139,24 @@ _FILES, _BYTES = 200, 32 << 20
 
 @contextlib.contextmanager
 def heard(env: dict[str, str]) -> Iterator[str]:
-    """The folder that the programs started with ``env``, which is changed, write their notes to.
-    Python runs ``sitecustomize`` from the first folder of its path that has it, at its start.
-    """
+    """As ``hear``, in a folder for meanwhile."""
     with temporary.folder("record") as folder:
-        site, notes = os.path.join(folder, "site"), os.path.join(folder, "notes")
-        os.mkdir(site)
-        os.mkdir(notes)
-        source = resources.files("torchkeeper.warm.traces") / "recorder.py"
-        Path(site, "sitecustomize.py").write_bytes(source.read_bytes())
-        env[recorder.FOLDER], env[recorder.HERE] = notes, site
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, [site, env.get("PYTHONPATH")]))
-        yield notes
+        yield hear(env, folder)
+
+
+def hear(env: dict[str, str], folder: str) -> str:
+    """The folder, in this one, that the programs started with ``env``, which is changed, write
+    their notes to. Python runs ``sitecustomize`` from the first folder of its path that has it, at
+    its start.
+    """
+    site, notes = os.path.join(folder, "site"), os.path.join(folder, "notes")
+    os.mkdir(site)
+    os.mkdir(notes)
+    source = resources.files("torchkeeper.warm.traces") / "recorder.py"
+    Path(site, "sitecustomize.py").write_bytes(source.read_bytes())
+    env[recorder.FOLDER], env[recorder.HERE] = notes, site
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [site, env.get("PYTHONPATH")]))
+    return notes
 
 
 def notes_in(folder: str) -> list[Note]:

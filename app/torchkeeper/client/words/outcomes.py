@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torchkeeper.artifacts.entry import COUNTS
 from torchkeeper.artifacts.sshsig import short_key
-from torchkeeper.client.words import preparing, say, verifying
+from torchkeeper.client.words import causes, preparing, say, verifying
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.tongue import Text, several, tr
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.dead import RecoverResult
     from torchkeeper.engine.messages.doctor import MendResult
     from torchkeeper.engine.messages.findings import LeftFinding
+    from torchkeeper.engine.messages.verdicts import RunResult
 
 #: Reasons that lie in what a bundle, a folder or a server is; they are no failures.
 _BY_NATURE = frozenset({
@@ -444,6 +445,12 @@ def _prepared(one: Ended) -> Outcome:
     return Outcome(*look, tr("Prepared"), [*lines, *more, *_took(one)])
 
 
+def _run_note(result: RunResult) -> str:
+    said = causes.summary(result) if result["graphs"] else ""
+    ended = tr("the program ended with {code}", code=result["code"]) if result["code"] else ""
+    return " · ".join(filter(None, (said, ended)))
+
+
 def _mend_note(result: MendResult) -> str:
     done, bad = say.count(result.get("files", 0), "file", "files"), result.get("failed", 0)
     return tr("{files} changed", files=done) + (tr(", {n} could not be", n=bad) if bad else "")
@@ -501,6 +508,7 @@ _OPERATIONS = {
     protocol.VERIFY: _Told(_verify_note, _verified, lambda one: verifying.outcome(one.result),
                            lambda one: not one.result["good"], lambda _: False),
     protocol.PREPARE: _Told(_prepare_note, _prepared, lambda one: preparing.said(one.result)),
+    protocol.RUN: _Told(_run_note),
     protocol.PURGE: _Told(say.held_of, None, lambda one: tr(
         "{some} removed." if one.asked.get("now") else
         "{some} moved to the trash; “undo” puts it back.", some=say.held_of(one.result)),

@@ -1,5 +1,6 @@
 """Operations about environments and processes, verdicts there, and why something was compiled."""
 
+from collections.abc import Mapping
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import EntryRow
@@ -129,6 +130,26 @@ class ExplainTraceResult(TypedDict):
     elsewhere: bool | None
     looked_at: int
     there: int | None
+
+
+class RunParams(OfPlace):
+    """A program, the folder it starts in and its whole environment; trace: the folder that this
+    has for PyTorch's trace. place: its cache folder. remote: as of ``explain_trace``.
+    """
+
+    command: list[str]
+    folder: str
+    env: Mapping[str, str]
+    trace: str
+    remote: bool
+
+
+class RunResult(ExplainTraceResult):
+    """code: its exit status, or 128 + the signal. began: seconds since the epoch."""
+
+    code: int
+    began: float
+    seconds: float
 
 
 class ProbeParams(TypedDict, total=False):

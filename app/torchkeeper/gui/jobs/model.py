@@ -20,6 +20,8 @@ from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
+    from torchkeeper.client import programs
+    from torchkeeper.client.kept.runs import ExplainedGraph
     from torchkeeper.client.words.outcomes import Outcome
     from torchkeeper.gui.jobs.laps import Lap
     from torchkeeper.gui.matrix.cells import Cells
@@ -41,7 +43,8 @@ class Asked(TypedDict, total=False):
     have to wait for a header. mark: what a place was like before it was verified. made_threads: how
     many threads a bundle was made with. warm: cells that are left out, each as its recipe and its
     name. paths: of the recipes, as they were read; before: for each what it is called, and how many
-    of its cells are left out. also: those of the purges begun with it that are done.
+    of its cells are left out. also: those of the purges begun with it that are done. command: of a
+    program.
     """
 
     device: str | None
@@ -64,6 +67,7 @@ class Asked(TypedDict, total=False):
     paths: list[str]
     before: Sequence[tuple[str, int]] | None
     also: list[Job]
+    command: Sequence[str]
 
 
 #: Seconds before anything is said: the first pieces say little.
@@ -158,7 +162,7 @@ class Job:
     good, where it ended early. laps: the runs of a verification; cells: what a warm-up compiles.
     scratch: a folder that goes with it. flawed: whether some of its cells are not warm. kept_as:
     its id in the history, once it is there. result: of the operation's type; empty until it is
-    done.
+    done. graphs: what a program looked up until now; run: what is kept of it.
     """
 
     id: int
@@ -188,6 +192,8 @@ class Job:
     error: UserError | None = None
     flawed: bool = False
     kept_as: str = ""
+    graphs: dict[object, ExplainedGraph] = field(default_factory=dict)
+    run: programs.Ended | None = None
 
     @property
     def traits(self) -> Operation:

@@ -11,8 +11,10 @@ from weakref import WeakKeyDictionary
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
+from torchkeeper.client import programs
+from torchkeeper.client.kept import runs
+from torchkeeper.client.words import causes, outcomes, preparing, say
 from torchkeeper.client.words import found as words
-from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
+    from torchkeeper.engine.messages.verdicts import RunParams
 
 _tr = partial(QCoreApplication.translate, "Operations")
 
@@ -44,6 +47,8 @@ _tr = partial(QCoreApplication.translate, "Operations")
 def heard(job: Job, one: Finding) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     of, line = job.traits, words.logged(one)
+    if job.kind == protocol.RUN:
+        return _of_program(job, one, line)
     if words.alike(one) or "removed" in one:
         if "taken_back" in one or "removed" in one:
             job.partly = line
@@ -78,6 +83,18 @@ def _of_cells(job: Job, one: Finding, line: str) -> str:
     if job.cells.hear(one):
         return _cell(job, one, line)
     return line if {"built", "graph", "log"} & one.keys() else ""
+
+
+def _of_program(job: Job, one: Finding, line: str) -> str:
+    if "graph" in one:
+        graph = one["graph"]
+        which = graph.get("process"), graph["id"], graph.get("key")
+        job.graphs[which] = {**graph, "why": causes.cause(graph)}
+    elif "run" in one:
+        job.graphs.clear()
+    else:
+        return line
+    return ""
 
 
 def _cell(job: Job, one: Finding, line: str) -> str:
@@ -214,6 +231,38 @@ class Operations(QObject):
             self._look(job, read, known_profiles.settings, profile)
 
         return both
+
+    def run(self, text: str, folder: str, python: str, profile: str) -> Job:
+        """Run a program, and hear what it prints and looks up. text: its command line. python: the
+        interpreter that runs it, where that is not as its line says.
+        """
+        line = programs.parsed(text).words
+        # Not what it was asked for: the environment may hold a password.
+        started: dict[Job, RunParams] = {}
+
+        def first(job: Job, then: GoOn) -> None:
+            def made(scratch: str) -> None:
+                job.scratch = scratch
+                self._look(job, ready, programs.prepared, text, folder, python, profile, scratch)
+
+            def ready(params: RunParams) -> None:
+                job.place, started[job] = params["place"], params
+                then({**params})
+
+            self._step(job, self._engines.scratch("run", self._listener(job, made)))
+
+        def follow(job: Job, result: Values, go_on: GoOn) -> None:
+            def kept(ended: programs.Ended) -> None:
+                job.run = ended
+                go_on(result)
+
+            graphs = list(job.graphs.values())
+            self._look(job, kept, programs.ended, started.pop(job), line, result, graphs)
+
+        said = runs.discreet(line)
+        title = self.tr("Run {}").format(printable(" ".join(said), 200))
+        start = _Start(protocol.RUN, {}, first=first, then=follow)
+        return self._begin(title, None, start, {"command": said})
 
     def prepare(self, python: str, into: str | None) -> Job:
         """Build the header of an interpreter's torch; into: a temporary folder, None: the usual."""

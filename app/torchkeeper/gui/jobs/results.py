@@ -17,6 +17,9 @@ from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torchkeeper.artifacts.entry import Entry
     from torchkeeper.gui.background.lookups import Revealed
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.dialogs.working import WorkDialog
@@ -34,6 +37,8 @@ class Results(QObject):
         #: Those that may ask once more, by the jobs that they have begun.
         self._dialogs: dict[Job, WorkDialog] = {}
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
+        #: Keys of a place that is being read, and who takes their entries.
+        self._keyed: tuple[str, Sequence[str], Callable[[list[Entry]], object]] | None = None
         #: What was put back into the place that is shown.
         self._back: tuple[str, set[tuple[str, str]]] | None = None
         context.listing.over.connect(lambda *_: self._select_soon())
@@ -120,6 +125,41 @@ class Results(QObject):
         self._wanted = (place, {(kind, path)})
         self._select_soon()
 
+    def go_to_key(self, place: str, key: str) -> None:
+        """Show the entry of a key, which may be what AOTAutograd made of a graph."""
+
+        def show(found: list[Entry]) -> None:
+            if self._context.show_entries({entry.identity for entry in found}):
+                self._context.table.setFocus()
+
+        self._context.pages.go(ENTRIES)
+        self.with_keys(place, [key], show)
+
+    def with_keys(
+        self, place: str, keys: Sequence[str], then: Callable[[list[Entry]], object]
+    ) -> None:
+        """Show a place, and hand on the entries of keys once it is read; says where none is."""
+        if place != self._context.place:
+            self._context.places.add(place)
+            self._context.places_pane.choose(place)
+        self._keyed = place, keys, then
+        self._select_soon()
+
+    def _hand_on(self) -> None:
+        if self._keyed is None:
+            return
+        (place, keys, then), self._keyed = self._keyed, None
+        if place != self._context.place:
+            return
+        wanted = [(kind, key) for key in keys for kind in ("fxgraph", "aotautograd")]
+        found = self._context.entries.of_keys(set(wanted))
+        entries = [one for which in wanted for one in found.get(which, [])[:1]]
+        if len(entries) == len(keys):
+            then(entries)
+        else:
+            gone = self.tr("There is no such entry in {} any more.").format(printable(place))
+            self._context.tell(UserError(gone, self.tr("It was removed since."), code="missing"))
+
     def select_back(self, job: Job) -> None:
         """Select what an undo has put back, once the place that is shown lists it."""
         if job.placed and job.place is not None and job.place == self._context.place:
@@ -134,6 +174,7 @@ class Results(QObject):
         context = self._context
         if context.listing.loading:
             return
+        self._hand_on()
         if self._back is not None:
             (place, identities), self._back = self._back, None
             if context.place == place:

@@ -63,8 +63,14 @@ class Making(NamedTuple):
     def _runs(self) -> Page:
         from torchkeeper.gui.pages.runs import RunsPage
 
-        page = RunsPage(self.context.engines)
-        page.said.connect(self.context.say)
+        page = RunsPage(self.context.engines, self.context.jobs)
+        page.running.connect(late(lambda: self.flows().run_program))
+        page.cancelled.connect(late(lambda: self.context.operations.cancel))
+        page.going.connect(late(lambda: self.flows().results.go_to_key))
+        recipes = late(lambda: self.flows().recipes.save_run)
+        page.saving.connect(lambda run: recipes(run, self.flows().recipes.open_recipes))
+        page.warming.connect(lambda run: recipes(run, self.flows().warm))
+        page.comparing.connect(late(lambda: self.flows().compare_keys))
         return page
 
     def _recipes(self) -> Page:

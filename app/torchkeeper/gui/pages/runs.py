@@ -1,31 +1,50 @@
-"""The runs that are kept: a list with totals and a small history, and each run's graphs."""
+"""The runs that are kept: a list with totals and a small history, and each run's graphs; and the
+programs that the window runs, while they do.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QKeySequence, QPainter, QPen
+from PySide6.QtGui import QColor, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QToolTip, QTreeWidgetItem, QWidget
 
-from torchkeeper.client.kept.runs import TOTALS, Kept, Run
-from torchkeeper.client.words import causes, say
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.kept.runs import Kept, Run
+from torchkeeper.client.words import say
+from torchkeeper.engine.protocol import RUN
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
-from torchkeeper.gui.matrix.cells import outcome_words
+from torchkeeper.gui.idle import once
+from torchkeeper.gui.jobs.model import Job, JobsModel
+from torchkeeper.gui.pages import ran
 from torchkeeper.gui.pages.page import Page
+from torchkeeper.gui.pages.ran import (
+    BYPASSES,
+    COMMAND,
+    EXIT,
+    GRAPH,
+    HITS,
+    OUTCOME,
+    SAVED,
+    SPENT,
+    TIME,
+    WHY,
+)  # fmt: skip
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
-_tr = partial(QCoreApplication.translate, "RunsPage")
+if TYPE_CHECKING:
+    from torchkeeper.client.programs import Ended
+    from torchkeeper.gui.activity.detail import LogView
 
 #: How many bars there is room for, and how wide one and its share of the row are at most.
 MOST = 40
@@ -139,25 +158,39 @@ class History(QWidget):
 
 
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
-#: What is shown where nothing was run yet.
-COMMAND = "torchkeeper run -- python train.py"
-
-#: Milliseconds for which it is said what was copied.
-_SAID_MS = 8_000
-_WHEN, _COMMAND, _HITS, _MISSES, _BYPASSES, _SPENT, _SAVED, _EXIT = range(8)
-_OUTCOME, _GRAPH, _FUNCTION, _TIME, _WHY = range(5)
+#: Pixels of the list, of the graphs and of the page: for a few rows, and with room for everything.
+_FEW, _SOME, _TALL = 84, 104, 860
+#: Milliseconds between two looks at what a running program has looked up.
+_LIVE_MS = 200
 
 
 class RunsPage(Page):
-    """Reads the runs in the worker's thread whenever it comes to be shown."""
+    """Reads the runs in the worker's thread whenever it comes to be shown. Over them are programs
+    that the window runs, and those of which nothing was kept.
+    """
 
-    said = Signal(str, int)
+    #: A program is to be run: the command line to begin with; a job is to be stopped.
+    running = Signal(str)
+    cancelled = Signal(object)
+    #: An entry is to be shown: its place and key; or compared with another: the place, both keys.
+    going = Signal(str, str)
+    comparing = Signal(str, str, str)
+    #: What a program compiled is to be a recipe; and to be warmed by that.
+    saving = Signal(object)
+    warming = Signal(object)
 
-    def __init__(self, engines: Engines) -> None:
+    def __init__(self, engines: Engines, jobs: JobsModel) -> None:
         super().__init__(QCoreApplication.translate("RunsPage", "Runs"))
-        self._engines = engines
+        self._engines, self._jobs = engines, jobs
         self._ticket: int | None = None
         self._runs: list[Run] = []
+        self._kept_runs = Kept([], 0)
+        #: Ids of all kept runs that were ever listed; and the programs that are none of those.
+        self._known: set[str] = set()
+        self._live: dict[str, Job] = {}
+        self._shown: tuple[str, Sequence[Mapping[str, object]]] = "", []
+        self._output: LogView | None = None
+        self._ended: Ended | None = None
         #: The id of the run that is to be chosen once the runs are read.
         self.wanted = ""
         self.totals = forms.label("", "muted", wrap=True)
@@ -167,38 +200,55 @@ class RunsPage(Page):
         self.saved = History(self.tr("Time saved"), say.seconds, "accent")
         heads = [self.tr("When"), self.tr("Command"), self.tr("Hits"), self.tr("Misses")]
         heads += [self.tr("Not cacheable"), self.tr("Spent"), self.tr("Saved"), self.tr("Exit")]
-        leaves, right = (_BYPASSES, _SPENT, _SAVED, _EXIT), frozenset(range(_HITS, _EXIT + 1))
-        self.list = _tree(self.tr("Runs, the latest first"), heads, _COMMAND, right, leaves)
+        leaves, right = (BYPASSES, SPENT, SAVED, EXIT), frozenset(range(HITS, EXIT + 1))
+        self.list = ran.tree(self.tr("Runs, the latest first"), heads, COMMAND, right, leaves)
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         heads = [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time")]
         name = self.tr("Graphs of the chosen run")
-        self.graphs = _tree(name, [*heads, self.tr("Why")], _WHY, frozenset(), (_TIME, _GRAPH))
+        self.graphs = ran.tree(name, [*heads, self.tr("Why")], WHY, frozenset(), (TIME, GRAPH))
         self.head = forms.label("", "muted", wrap=True, selectable=True)
         self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
-        self.command = forms.label(COMMAND, selectable=True)
-        theme.follow(self.command, lambda: self.command.setFont(theme.monospace()))
-        self.blank.beside(self.command)
-        self.blank.asked.connect(self._copy_command)
+        self.blank.asked.connect(lambda _: self.running.emit(""))
+        self.start = forms.button(self.tr("Run a program…"), lambda: self.running.emit(""))
+        self.save = forms.button(self.tr("&Save as recipe…"), lambda: self.saving.emit(self._ended))
+        self.warm = forms.button(self.tr("&Warm this…"), lambda: self.warming.emit(self._ended))
+        self.rerun = forms.button(self.tr("Run again…"), self._again)
+        self.cancel = forms.button(self.tr("Cancel"), self._cancel)
+        hint = self.tr("Show what differs from the entry that is most like this graph")
+        self.nearest = forms.button(self.tr("Compare with &nearest"), self._compare, hint)
+        self.entry = forms.button(self.tr("Show &entry"), self._go, self.tr("Or double-click it"))
         self.forget = forms.button(self.tr("Forget…"), self._forget, danger=True)
         self.again = forms.button(self.tr("Refresh"), self.refresh)
         self._lay_out()
         self.list.itemSelectionChanged.connect(self._chosen)
         self.graphs.currentItemChanged.connect(lambda *_: self._explain())
+        self.graphs.itemActivated.connect(lambda *_: self._go())
         for history in (self.rate, self.saved):
             history.chosen.connect(self._choose_bar)
         forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
         theme.follow(self, self._paint, now=False)
-        self._kept(Kept([], 0), known=False)
+        self._soon = once(self, self._follow, _LIVE_MS)
+        for change in (jobs.dataChanged, jobs.rowsInserted, jobs.rowsRemoved):
+            change.connect(lambda *_: self._soon.isActive() or self._soon.start())
+        jobs.logged.connect(self._said)
+        self._kept(self._kept_runs, known=False)
+        self._follow()
 
     def _lay_out(self) -> None:
-        below = forms.page(forms.column(self.head, (self.graphs, 1), self.why, margin=(0, 4, 0, 0)))
+        ways = forms.row(self.save, self.rerun, self.cancel)
+        about = forms.row((self.head, 1), ways, gap=12)
+        asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
+        parts = about, (self.graphs, 1), self.why, asks
+        below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
+        self.list.setMinimumHeight(_FEW)
+        self.graphs.setMinimumHeight(_SOME)
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
-        bars = forms.row(self.rate, self.saved, gap=32)
-        page = forms.page(forms.column(bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
+        self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))
+        page = forms.page(forms.column(self.bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
         self.stack = forms.stack(self.blank, page)
         forms.add(self.body, self.totals, self.notice, (self.stack, 1))
-        forms.add(self.tools, self.forget, self.again)
+        forms.add(self.tools, self.forget, self.again, self.start)
 
     def refresh(self) -> None:
         self._ask([])
@@ -208,43 +258,77 @@ class RunsPage(Page):
 
     def _kept(self, kept: Kept, *, known: bool = True) -> None:
         self.notice.tell(None)
-        chosen = {self.wanted} if self.wanted else {run.id for run in self.selected()}
-        if known:
-            self.wanted = ""
-        self._runs = kept.runs
-        self.command.setVisible(known)
-        self.blank.offer(self.tr("Copy command") if known else "")
+        self._kept_runs = kept
+        self._known |= {run.id for run in kept.runs}
+        self.blank.offer(self.tr("Run a program…") if known else "")
         if known and not kept.runs:
-            text = self.tr("This runs a program as it is, and then tells which graphs were in the "
-                           "cache, and of each that was not, what differs. Every run that asked "
-                           "the cache for something is listed here.")  # fmt: skip
+            text = self.tr("A program runs as it is. Then you see which of its graphs were in the "
+                           "cache, and of each that was not, what differs. “torchkeeper run -- "
+                           "python train.py” does the same in a terminal. Every run that asked the "
+                           "cache for something is listed here.")  # fmt: skip
             self.blank.say(self.tr("No run yet"), text)
         elif not known:
             self.blank.say("", self.tr("Reading…"))
-        if kept.runs and not self.stack.currentIndex() and self.isVisible():
-            self.list.setFocus()
-        self.stack.setCurrentIndex(int(bool(kept.runs)))
-        forms.tell(self.totals, _totals(kept) if known else "")
+        forms.tell(self.totals, ran.totals_of(kept) if known else "")
         oldest = kept.runs[::-1]
-        hints = [f"{say.when(run.at)}\n{_command(run)[:120]}" for run in oldest]
+        hints = [f"{say.when(run.at)}\n{ran.command_of(run)[:120]}" for run in oldest]
         self.rate.fill([run.rate for run in oldest], hints)
         self.saved.fill([run.totals["saved"] for run in oldest], hints)
+        self._fill()
+        if known:
+            self.wanted = ""
+
+    def _programs(self) -> dict[str, Job]:
+        """The programs of the window that are no kept runs, the latest first, by their ids here."""
+        every = [job for job in self._jobs.jobs if job.kind == RUN]
+        return {f"job {x.id}": x for x in every if self._kept_as(x) not in self._known}
+
+    @staticmethod
+    def _kept_as(job: Job) -> str:
+        return job.run.run.id if job.run is not None and job.run.run is not None else ""
+
+    def _follow(self) -> None:
+        """A program was started, has looked something up, or has ended."""
+        programs = self._programs()
+        if any(self._kept_as(job) for job in programs.values()) and self.isVisible():
+            chosen = {run.id for run in self.selected()}
+            now = [self._kept_as(job) for ident, job in programs.items() if ident in chosen]
+            self.wanted = next(filter(None, now), self.wanted)
+            self._ask([])
+        if programs.keys() != self._live.keys():
+            self._fill()
+            return
+        for row, (ident, job) in enumerate(programs.items()):
+            self._runs[row] = run = ran.run_of(job)
+            if item := self.list.topLevelItem(row):
+                ran.tell_run(item, run, ran.ended(job))
+            if [ident] == [one.id for one in self.selected()]:
+                self._show(run)
+
+    def _fill(self) -> None:
+        live = self._programs()
+        # Who has just started a program looks at that.
+        new = next(iter(live.keys() - self._live.keys()), self.wanted)
+        chosen = {new} if new else {run.id for run in self.selected()}
+        self._live = live
+        self._runs = [*map(ran.run_of, self._live.values()), *self._kept_runs.runs]
+        if self._runs and not self.stack.currentIndex() and self.isVisible():
+            self.list.setFocus()
+        self.stack.setCurrentIndex(int(bool(self._runs)))
         with QSignalBlocker(self.list):
             self.list.clear()
-            self.list.addTopLevelItems([_run_item(run) for run in kept.runs])
-            again = [n for n, run in enumerate(kept.runs) if run.id in chosen] or [0]
+            for run in self._runs:
+                job = self._live.get(run.id)
+                self.list.addTopLevelItem(item := QTreeWidgetItem())
+                ran.tell_run(item, run, ran.ended(job) if job else str(run.code))
+            again = [n for n, run in enumerate(self._runs) if run.id in chosen] or [0]
             for number in again:
-                if item := self.list.topLevelItem(number):
-                    item.setSelected(True)
-            if item := self.list.topLevelItem(again[0]):
-                self.list.setCurrentItem(item, 0)
+                if item_there := self.list.topLevelItem(number):
+                    item_there.setSelected(True)
+            if item_there := self.list.topLevelItem(again[0]):
+                self.list.setCurrentItem(item_there, 0)
             self.list.fit()
         self._chosen()
-
-    def _copy_command(self) -> None:
-        QGuiApplication.clipboard().setText(COMMAND)
-        # Nothing else shows that something was done.
-        self.said.emit(self.tr("Copied: {}").format(COMMAND), _SAID_MS)
 
     def selected(self) -> list[Run]:
         """The chosen runs, as they are listed."""
@@ -259,39 +343,113 @@ class RunsPage(Page):
 
     def _chosen(self) -> None:
         chosen = self.selected()
-        self.forget.setEnabled(bool(chosen))
+        self.forget.setEnabled(any(run.id not in self._live for run in chosen))
         one = chosen[0] if len(chosen) == 1 else None
-        number = len(self._runs) - 1 - self._runs.index(one) if one else -1
+        kept = one is not None and one.id not in self._live
+        number = len(self._runs) - 1 - self._runs.index(one) if one and kept else -1
         for history in (self.rate, self.saved):
             history.mark(number)
-        self.graphs.clear()
+        self._show(one)
         if one is None:
             self.head.setText(self.tr("{} runs chosen").format(len(chosen)) if chosen else "")
-        else:
-            self.head.setText(_head(one))
-            self.graphs.addTopLevelItems([_graph_item(graph) for graph in one.graphs])
-            self.graphs.fit()
-            self._paint()
-            # What was compiled is what there is to ask about.
-            if first := self.graphs.topLevelItem(0):
-                self.graphs.setCurrentItem(first)
+
+    def _show(self, run: Run | None) -> None:
+        """Show the graphs of a run, and its output where the window has run it."""
+        job = self._job_of(run) if run is not None else None
+        self.cancel.setVisible(job is not None and job.active)
+        self.rerun.setEnabled(run is not None and not (job and job.active))
+        self._show_output(job)
+        self._ended = job.run if job is not None else None
+        noted = self._ended is not None and bool(self._ended.notes)
+        why = self.tr("What it compiled was not noted: run it again from here, then save it")
+        for button in (self.save, self.warm):
+            forms.allow(button, "" if noted else why)
+        if run is not None:
+            about = ran.about(job) if job is not None and run.id in self._live else ""
+            self.head.setText(" · ".join(filter(None, (ran.head(run), about))))
+        now = (run.id, list(run.graphs)) if run is not None else ("", [])
+        if now == self._shown:
+            return
+        row = self._current_row() if now[0] == self._shown[0] else 0
+        self._shown = now
+        self.graphs.clear()
+        self.graphs.addTopLevelItems([ran.graph_item(graph) for graph in now[1]])
+        self.graphs.fit()
+        self._paint()
+        # What was compiled is what there is to ask about.
+        if first := self.graphs.topLevelItem(row):
+            self.graphs.setCurrentItem(first)
         self._explain()
+
+    def _current_row(self) -> int:
+        item = self.graphs.currentItem()
+        return self.graphs.indexOfTopLevelItem(item) if item is not None else 0
+
+    def _job_of(self, run: Run) -> Job | None:
+        every = (job for job in self._jobs.jobs if job.kind == RUN)
+        return next((x for x in every if run.id in (f"job {x.id}", self._kept_as(x))), None)
+
+    def _show_output(self, job: Job | None) -> None:
+        if self._output is None and job is not None:
+            from torchkeeper.gui.activity.detail import LogView
+
+            self._output = made = LogView()
+            made.edit.setAccessibleName(self.tr("Output"))
+            made.edit.setPlaceholderText(self.tr("The program has printed nothing."))
+            made.save.hide()
+            self.split.addWidget(made)
+            self.split.setSizes([140, 260, 160])
+            self._of: Job | None = None
+        if self._output is not None:
+            self._output.setVisible(job is not None)
+            # The graphs and what it prints need the room more.
+            self.bars.setVisible(job is None or self.height() > _TALL)
+            if job is not None and job is not self._of:
+                self._output.show_lines(job.log)
+            self._of = job
+
+    def _said(self, job: Job, lines: list[str]) -> None:
+        if self._output is not None and job is self._of:
+            self._output.add(lines)
+
+    @property
+    def _graph(self) -> Mapping[str, object]:
+        item = self.graphs.currentItem()
+        return (item.data(GRAPH, Qt.ItemDataRole.UserRole) if item else None) or {}
 
     def _explain(self) -> None:
         item = self.graphs.currentItem()
-        text = item.text(_WHY) if item else ""
+        text = item.text(WHY) if item else ""
         # Only what has no room in its column is said once more.
-        room = self.graphs.columnWidth(_WHY) - 12
+        room = self.graphs.columnWidth(WHY) - 12
         forms.tell(self.why, text if self.fontMetrics().horizontalAdvance(text) > room else "")
+        there = isinstance(self._graph.get("key"), str)
+        self.entry.setEnabled(there)
+        self.nearest.setEnabled(there and bool(ran.nearest(self._graph)))
 
     def _paint(self) -> None:
         for item in lists.items(self.graphs):
-            outcome = str(item.data(_OUTCOME, Qt.ItemDataRole.UserRole))
+            outcome = str(item.data(OUTCOME, Qt.ItemDataRole.UserRole))
             shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
-            item.setForeground(_OUTCOME, QColor(shade))
+            item.setForeground(OUTCOME, QColor(shade))
+
+    def _go(self) -> None:
+        if self.entry.isEnabled() and (chosen := self.selected()):
+            self.going.emit(chosen[0].place, str(self._graph["key"]))
+
+    def _compare(self) -> None:
+        keys = str(self._graph["key"]), ran.nearest(self._graph)
+        self.comparing.emit(self.selected()[0].place, *keys)
+
+    def _again(self) -> None:
+        self.running.emit(shlex.join(self.selected()[0].command))
+
+    def _cancel(self) -> None:
+        if (chosen := self.selected()) and (job := self._job_of(chosen[0])) is not None:
+            self.cancelled.emit(job)
 
     def _forget(self) -> ConfirmDialog | None:
-        if not (chosen := self.selected()):
+        if not (chosen := [run for run in self.selected() if run.id not in self._live]):
             return None
         runs = say.count(len(chosen), "run", "runs")
         text = self.tr("Only what is listed here goes; caches stay as they are.")
@@ -303,70 +461,3 @@ class RunsPage(Page):
         self._engines.forget(self._ticket)
         listener = Listener(result=self._kept, failed=partial(self.notice.tell, again=True))
         self._ticket = self._engines.background(listener, lookups.runs, list(forget))
-
-
-class _Rows(Fitted):
-    """Rows that are copied whole: a line each, with tabs between their cells."""
-
-    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
-        if not event.matches(QKeySequence.StandardKey.Copy):
-            super().keyPressEvent(event)
-            return
-        rows = sorted(self.selectedItems(), key=self.indexOfTopLevelItem)
-        lines = ["\t".join(item.text(n) for n in range(self.columnCount())) for item in rows]
-        QGuiApplication.clipboard().setText("\n".join(lines))
-
-
-def _tree(
-    name: str, columns: list[str], wide: int, right: frozenset[int], leaves: Sequence[int]
-) -> Fitted:
-    made = _Rows(wide, leaves)
-    made.setAccessibleName(name)
-    made.setRootIsDecorated(False)
-    made.setUniformRowHeights(True)
-    made.setAllColumnsShowFocus(True)
-    made.head(columns, right, ())
-    return made
-
-
-def _command(run: Run) -> str:
-    return printable(" ".join(run.command), 1000)
-
-
-def _run_item(run: Run) -> QTreeWidgetItem:
-    totals = run.totals
-    counts = (f"{totals[name]:,.0f}" for name in ("hits", "misses", "bypasses"))
-    times = say.seconds(totals["spent"]), say.seconds(totals["saved"])
-    texts = say.when(run.at)[:-3], _command(run), *counts, *times, str(run.code)
-    return lists.line(texts, numbers=range(_HITS, _EXIT + 1), tips=(_COMMAND,))
-
-
-def _graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
-    outcome = printable(str(graph.get("outcome")), 20)
-    said, where = outcome_words(outcome), causes.place(graph)
-    said = _tr("{}, {}").format(said, where) if where else said
-    ident, why = printable(str(graph.get("id")), 80), printable(str(graph.get("why") or ""), 2000)
-    shown = said, ident, causes.named(graph), causes.seconds(graph), say.unmarked(why)
-    item = lists.line(shown, tips=(_FUNCTION, _WHY))
-    item.setData(_OUTCOME, Qt.ItemDataRole.UserRole, outcome)
-    # Where there is little room, these have no column.
-    beside = (text for column in (_GRAPH, _TIME) if (text := item.text(column)))
-    item.setToolTip(_OUTCOME, tip(" · ".join(beside)))
-    return item
-
-
-def _head(run: Run) -> str:
-    torch = _tr("torch {}").format(printable(run.torch, 40)) if run.torch else ""
-    took = _tr("took {}").format(say.seconds(run.seconds))
-    parts = _command(run), torch, printable(run.place), took, run.shortened
-    return " · ".join(filter(None, parts))
-
-
-def _totals(kept: Kept) -> str:
-    if not kept.runs and not kept.damaged:
-        return ""
-    totals = {name: sum(run.totals[name] for run in kept.runs) for name in TOTALS}
-    said = _tr("{} · {}").format(say.count(len(kept.runs), "run", "runs"), causes.summary(totals))
-    if kept.damaged:
-        said += _tr(" · {} could not be read").format(say.count(kept.damaged, "file", "files"))
-    return said

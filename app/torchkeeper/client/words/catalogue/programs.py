@@ -102,6 +102,11 @@ WORDS: dict[str, Words] = {
         "Leave --env out, and name a program of that environment by its path, such as "
         "{folder}/torchrun.",
     ),
+    "command-line": Words(
+        "The command cannot be run as it is written.",
+        "{why}.",
+        "Write the program and its arguments alone, or put the rest into a script.",
+    ),
     "command-missing": Words(
         "There is no program {command}.",
         "Neither is it a path, nor is it found on the PATH.",

@@ -10,6 +10,8 @@ from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.pages.comparing.page import ComparePage
 
@@ -38,6 +40,10 @@ class CompareFlows(QObject):
         chosen = self._context.table.selected()
         if len(chosen) == 1:
             self._compare(chosen[0], None)
+
+    def compare_entries(self, entries: Sequence[Entry]) -> None:
+        """Show what differs between two entries of the place that is shown."""
+        self._compare(*entries)
 
     def _compare(self, one: Entry, other: Entry | None) -> None:
         from torchkeeper.gui.pages.comparing.differences import Side

@@ -1,0 +1,120 @@
+"""“Run a program…”: its command line, where it runs, and with which environment and profile."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from PySide6.QtCore import QSettings, Signal
+from PySide6.QtWidgets import QWidget
+
+from torchkeeper.client import programs
+from torchkeeper.client.kept.runs import discreet
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.dialogs.base import Dialog, choose_folder
+from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
+from torchkeeper.gui.dialogs.warming import ProfileChoice
+from torchkeeper.gui.verdicts.environments import Environments
+from torchkeeper.gui.widgets import forms
+from torchkeeper.warm import processes
+
+#: Where the last command, its folder and its profile are remembered.
+_LINE, _FOLDER, _PROFILE = "run/command", "run/folder", "run/profile"
+
+
+class ProgramDialog(Dialog):
+    """It is closed when the program is started: what comes of it is on the page of the runs."""
+
+    #: The command line, the folder, the interpreter and the profile; "" for none of these two.
+    decided = Signal(str, str, str, str)
+
+    def __init__(
+        self, parent: QWidget, engines: Engines, environments: Environments, settings: QSettings,
+        text: str = "",
+    ) -> None:  # fmt: skip
+        """text: the command line to begin with, in place of the last one."""
+        super().__init__(parent, 640, "environment", "profile")
+        self.setWindowTitle(self.tr("Run a program"))
+        self._settings = settings
+        self.line = forms.line_edit("python train.py --epochs 1")
+        self.line.setText(text or str(settings.value(_LINE) or ""))
+        self.line.selectAll()
+        self.folder = forms.line_edit(self.tr("The folder that it starts in"))
+        self.folder.setText(str(settings.value(_FOLDER) or "") or os.path.expanduser("~"))
+        self.environment = EnvironmentChoice(environments, self.tr("As the command says"))
+        self.profile = ProfileChoice(engines, str(settings.value(_PROFILE) or ""))
+        self.said = forms.label("", "muted", wrap=True)
+        self.said.setAccessibleName(self.tr("What runs"))
+        self.go = forms.button(self.tr("Run"), self._run, primary=True)
+        self._lay_out()
+        for field in (self.line, self.folder):
+            field.textChanged.connect(self._say)
+        for choice in (self.environment, self.profile):
+            choice.changed.connect(self._say)
+        self.finished.connect(self.profile.let_go)
+        self._say()
+
+    def _lay_out(self) -> None:
+        browse = forms.button(self.tr("Other folder…"), self._browse, enter=False)
+        where = forms.row((self.folder, 1), browse)
+        forms.field(self.body, self.tr("&Command"), self.line, self.tr(
+            "As you type it in a shell. No shell runs it: “|”, “>” and variables of a shell mean "
+            "nothing here."))  # fmt: skip
+        name = forms.name_of(self.folder, self.tr("Working &folder"))
+        forms.add(self.body, forms.GAP, name, where, forms.GAP)
+        forms.field(self.body, self.tr("&Environment"), self.environment)
+        forms.add(self.body, forms.GAP)
+        forms.field(self.body, self.tr("&Profile"), self.profile)
+        forms.add(self.body, forms.GAP, self.said, forms.REST)
+        # Room for two lines from the start: the buttons stay where they are.
+        self.said.setMinimumHeight(2 * self.said.fontMetrics().lineSpacing())
+        self.buttons(forms.button(self.tr("Cancel"), self.reject, enter=False), self.go)
+        self.go.setDefault(True)
+
+    @property
+    def python(self) -> str:
+        """The interpreter that runs the command; "" where the command says that itself."""
+        words = self._words()
+        python = self.environment.python if words else ""
+        return python if python and processes.under(python, words) else ""
+
+    def _words(self) -> list[str]:
+        try:
+            return programs.parsed(self.line.text()).words
+        except UserError:
+            return []
+
+    def _say(self, *_: object) -> None:
+        said, role = self._told()
+        forms.set_role(self.said, role)
+        self.said.setText(said)
+        there = os.path.isabs(os.path.expanduser(self.folder.text().strip()))
+        good = role != "error" and there and self.profile.good and not self.environment.waiting
+        self.go.setEnabled(bool(self._words()) and good)
+
+    def _told(self) -> tuple[str, str]:
+        try:
+            programs.parsed(self.line.text())
+        except UserError as error:
+            return f"{error.what} {error.why}", "error"
+        if self._words() and self.environment.python and not self.python:
+            said = self.tr("The environment is not used: only “python …”, “-m …” and “FILE.py …” "
+                           "run in it. This command finds its programs itself.")  # fmt: skip
+            return said, "muted"
+        return "", "muted"
+
+    def _browse(self) -> None:
+        title = self.tr("Choose the working folder")
+        choose_folder(self, title, self.folder.text(), partial(self.folder.setText))
+
+    def _run(self) -> None:
+        text, words = self.line.text().strip(), self._words()
+        folder = os.path.abspath(os.path.expanduser(self.folder.text().strip()))
+        # What looks like a password is not written down.
+        kept = text if list(discreet(words)) == words and discreet([text]) == (text,) else ""
+        for name, value in ((_LINE, kept), (_FOLDER, folder), (_PROFILE, self.profile.name)):
+            self._settings.setValue(name, value)
+        python = self.python
+        self.accept()
+        self.decided.emit(text, folder, python, self.profile.name)

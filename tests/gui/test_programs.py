@@ -1,0 +1,266 @@
+"""Run a program…: its output and its graphs while it runs, why each miss is one, and what next."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from tests.cli.test_run import TRACING
+from tests.engine.test_running import SAID
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_in
+from tests.gui.test_cleaning import Clicks
+from tests.gui.test_runs import cells
+from torchkeeper.client import programs
+from torchkeeper.client.kept import runs
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.gui.dialogs.programs import ProgramDialog
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.pages import PAGES
+from torchkeeper.gui.pages.comparing.page import ComparePage
+from torchkeeper.gui.pages.runs import RunsPage
+from torchkeeper.gui.window import Window
+
+
+@pytest.fixture(autouse=True)
+def own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test has its own list of runs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in ("TORCH_TRACE", "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def cache(recorded: Path, tmp_path: Path) -> Path:
+    """A cache folder that holds one graph."""
+    return Path(shutil.copytree(recorded / "cache", tmp_path / "cache"))
+
+
+def line(cache: Path, source: str, *arguments: object) -> str:
+    words = [sys.executable, "-c", source, *map(str, arguments)]
+    return f"TORCHINDUCTOR_CACHE_DIR={cache} {shlex.join(words)}"
+
+
+def started(qtbot: QtBot, window: Window, text: str) -> RunsPage:
+    """The page, once a program was typed and started by its dialog."""
+    window.actions_["run-program"].trigger()
+    (dialog,) = (one for one in window.findChildren(ProgramDialog) if one.isVisible())
+    dialog.line.setText(text)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    page = window.pages.page
+    assert isinstance(page, RunsPage)
+    qtbot.waitUntil(lambda: bool(window.jobs.jobs), timeout=PATIENCE)
+    return page
+
+
+#: Leaves a trace, and goes on until it may end.
+WAITING = TRACING.replace("    sys.exit", "    import time\n    while not os.path.exists("
+                          "sys.argv[3]): time.sleep(0.02)\n    sys.exit")  # fmt: skip
+
+
+def test_output_and_graphs_are_there_while_it_runs(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path, tmp_path: Path
+) -> None:
+    (trace,) = (recorded / "shape").iterdir()
+    window, end = open_window(), tmp_path / "end"
+    page = started(qtbot, window, line(cache, WAITING, trace, 3, end))
+    (job,) = window.jobs.jobs
+    qtbot.waitUntil(lambda: page.graphs.topLevelItemCount() == 1, timeout=PATIENCE)
+    assert job.active
+    assert "the program" in job.log
+    (graph,) = cells(page.graphs)
+    assert graph[0] == "miss" and graph[3].endswith("s spent")
+    assert graph[4] == say.unmarked(SAID["shape"])
+    (run,) = cells(page.list)
+    assert (run[2:4], run[7]) == (["0", "1"], "runs")
+    assert page.cancel.isVisible() and not page.rerun.isEnabled()
+    end.touch()
+    idle(qtbot, window)
+    assert job.state is State.DONE
+    (kept,) = runs.kept().runs
+    # It is the chosen one still.
+    qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id], timeout=PATIENCE)
+    assert [row[7] for row in cells(page.list)] == ["3"]
+    assert kept.code == 3 and kept.place == str(cache)
+    assert page._output is not None
+    assert page._output.text().splitlines()[0] == "the program"
+    assert not page.cancel.isVisible()
+
+
+def test_a_program_is_cancelled_with_all_that_it_started(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path, tmp_path: Path
+) -> None:
+    (trace,) = (recorded / "same").iterdir()
+    window = open_window()
+    page = started(qtbot, window, line(cache, WAITING, trace, 0, tmp_path / "never"))
+    qtbot.waitUntil(lambda: page.graphs.topLevelItemCount() == 1, timeout=PATIENCE)
+    click(qtbot, page.cancel)
+    idle(qtbot, window)
+    (job,) = window.jobs.jobs
+    assert job.state is State.CANCELLED
+    qtbot.waitUntil(lambda: [row[7] for row in cells(page.list)] == ["cancelled"])
+    assert [row[0] for row in cells(page.graphs)] == ["hit, local"], "what was seen stays"
+    assert runs.kept().runs == []
+    assert page.rerun.isEnabled() and not page.forget.isEnabled()
+
+
+def test_a_miss_is_compared_and_an_entry_is_gone_to(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path
+) -> None:
+    """While it is fresh, and after the window was closed: what is kept is enough."""
+    (trace,) = (recorded / "same").iterdir()
+    window = open_window()
+    page = started(qtbot, window, line(cache, TRACING, trace, 0))
+    idle(qtbot, window)
+    qtbot.waitUntil(lambda: bool(runs.kept().runs), timeout=PATIENCE)
+    (key,) = (graph["key"] for graph in runs.kept().runs[0].graphs)
+    settle(qtbot)
+    assert not page.nearest.isEnabled(), "it was a hit"
+    box = page.graphs.visualItemRect(page.graphs.topLevelItem(0))  # type: ignore[arg-type]
+    click(qtbot, page.graphs.viewport(), box.center())
+    qtbot.mouseDClick(page.graphs.viewport(), Qt.MouseButton.LeftButton, pos=box.center())  # type: ignore[no-untyped-call]
+    qtbot.waitUntil(lambda: [one.key for one in window.table.selected()] == [key])
+    assert (window.place, window.pages.current) == (str(cache), "entries")
+
+
+def test_what_a_program_prints_is_plain_and_has_an_end(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    source = (
+        "print('<b>bold</b>\\x1b[31m'); print('a' * 10**6); print('1%\\r2%\\r3%');\n"
+        "for n in range(6000): print(n)\nprint('last')"
+    )
+    window = open_window()
+    page = started(qtbot, window, line(tmp_path / "none", source))
+    idle(qtbot, window)
+    (job,) = window.jobs.jobs
+    text = list(job.log)
+    assert text[0] == "<b>bold</b>\\x1b[31m"
+    assert {len(one) for one in text[1:12]} >= {400} and "3%" in text
+    assert len(text) < 4500 and "last" in text, "of very much the first and the last lines"
+    assert "left no trace" in page.head.text(), "why nothing is kept of it"
+    assert runs.kept().runs == []
+
+
+def test_what_cannot_be_started_is_told(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window()
+    page = started(qtbot, window, "no-such-program --at all")
+    idle(qtbot, window)
+    (job,) = window.jobs.jobs
+    assert job.state is State.FAILED
+    assert job.error is not None and job.error.code == "command-missing"
+    assert [row[7] for row in cells(page.list)] == ["failed"]
+
+
+@pytest.mark.parametrize("text", ["a | b", "a > b", "a && b", "a 2>&1", "a 'b"])
+def test_what_only_a_shell_does_is_refused(text: str) -> None:
+    with pytest.raises(UserError):
+        programs.parsed(text)
+
+
+def test_a_line_is_read_as_a_shell_reads_it() -> None:
+    told = programs.parsed("$ A=1 B='x y' python train.py \\\n  --name 'a b' --sep=a|b")
+    assert told.env == {"A": "1", "B": "x y"}
+    assert told.words == ["python", "train.py", "--name", "a b", "--sep=a|b"]
+    assert programs.parsed("torchkeeper run -- python x.py").words == ["python", "x.py"]
+
+
+def test_the_command_is_remembered_but_for_secrets(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings
+) -> None:
+    window = open_window()
+    command = f"{sys.executable} -c 0"
+    started(qtbot, window, command)
+    idle(qtbot, window)
+    window.actions_["run-program"].trigger()
+    (dialog,) = (one for one in window.findChildren(ProgramDialog) if one.isVisible())
+    assert dialog.line.text() == command
+    dialog.reject()
+    started(qtbot, window, f"{command} --token=hunter2hunter2")
+    idle(qtbot, window)
+    assert not any("hunter2" in str(settings.value(key)) for key in settings.allKeys())
+
+
+#: A program of torch's, which is compiled anew for each size.
+PROGRAM = """
+import sys, torch
+def layer(x):
+    return torch.relu(x) * 2
+if __name__ == "__main__":
+    torch.compile(layer, dynamic=False)(torch.ones(int(sys.argv[1])))
+    print("done")
+"""
+
+
+@pytest.mark.torch
+def test_why_it_compiled_again_takes_three_clicks(
+    qtbot: QtBot, open_window: OpenWindow, torch_python: str, tmp_path: Path,
+    header_folder: Path, settings: QSettings,
+) -> None:  # fmt: skip
+    """From any page, with a command that is typed once; and then what differs is one more."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    cache = tmp_path / "cache"
+    env = f"TMPDIR={header_folder} TORCHINDUCTOR_CACHE_DIR={cache}"
+    settings.setValue("run/folder", str(tmp_path))
+    window = open_window()
+    page = started(qtbot, window, f"{env} {torch_python} train.py 8")
+    idle(qtbot, window)
+    qtbot.waitUntil(lambda: len(runs.kept().runs) == 1, timeout=PATIENCE)
+    assert [row[4] for row in cells(page.graphs)] == ["No graph was there"]
+    window.show_page("entries")
+    settle(qtbot)
+    clicks, app = Clicks(), QApplication.instance()
+    assert app is not None
+    app.installEventFilter(clicks)
+    pages = window.sidebar.pages
+    click(qtbot, pages.viewport(), middle_of(window, "runs"))
+    assert window.pages.current == "runs"
+    click(qtbot, page.start)
+    (dialog,) = (one for one in window.findChildren(ProgramDialog) if one.isVisible())
+    app.removeEventFilter(clicks)
+    dialog.line.clear()
+    type_in(qtbot, dialog.line, f"{env} {torch_python} train.py 16")
+    app.installEventFilter(clicks)
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: len(runs.kept().runs) == 2, timeout=PATIENCE)
+    idle(qtbot, window)
+    last = runs.kept().runs[0].id
+    qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [last], timeout=PATIENCE)
+    settle(qtbot)
+    app.removeEventFilter(clicks)
+    assert (len(clicks.count), clicks.keys) == (3, 0)
+    (graph,) = cells(page.graphs)
+    assert graph[0] == "miss" and graph[4].startswith("Same graph; ")
+    assert "16 instead of 8" in graph[4]
+    saved = tmp_path / "run.toml"
+    click(qtbot, page.save)
+    (asks,) = window.findChildren(QFileDialog)
+    asks.fileSelected.emit(str(saved))
+    asks.close()
+    qtbot.waitUntil(lambda: window.pages.current == "recipes", timeout=PATIENCE)
+    (item,) = tomllib.loads(saved.read_text())["callable"]
+    assert item["inputs"][0]["shape"] == [16], "the inputs that it had"
+    window.show_page("runs")
+    settle(qtbot)
+    click(qtbot, page.nearest)
+    qtbot.waitUntil(lambda: window.pages.current == "compare", timeout=PATIENCE)
+    compare = window.pages.page
+    assert isinstance(compare, ComparePage)
+    qtbot.waitUntil(lambda: "16 instead of 8" in compare.sentence.text(), timeout=PATIENCE)
+
+
+def middle_of(window: Window, ident: str) -> QPoint:
+    pages = window.sidebar.pages
+    return pages.visualRect(pages.model().index(PAGES.index(ident), 0)).center()
