@@ -393,8 +393,7 @@ class RunsPage(Page):
         if self._output is None and job is not None:
             from torchkeeper.gui.activity.detail import LogView
 
-            self._output = made = LogView()
-            made.edit.setAccessibleName(self.tr("Output"))
+            self._output = made = LogView(self.tr("Output"))
             made.edit.setPlaceholderText(self.tr("The program has printed nothing."))
             made.save.hide()
             self.split.addWidget(made)
