@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tests.load.commands import Ran, Rows
@@ -71,6 +72,9 @@ def _of_command(ran: Ran, in_use: bool) -> list[str]:
 def _tell(ledger: Ledger, call: dict[str, Any]) -> None:
     """What PyTorch wrote, by what it says of it."""
     if "eager" in call:
+        # What is built for an operator is code by itself until the operator's list names it.
+        key = os.path.basename(call["eager"]).partition(".")[0]
+        ledger.remove([("code", key, None)], call["began"], call["ended"], False, "an operator")
         return
     wrote = {"fxgraph": call["misses"], "aotautograd": call["aot_misses"]}
     names: list[Name] = [name_of(row) for row in call["artifacts"] if wrote.get(str(row[0]))]
