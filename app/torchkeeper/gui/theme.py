@@ -378,6 +378,7 @@ QToolButton#environment {{ padding-right: 24px; }}
 QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
 QToolButton#beside:hover, QToolButton#beside:checked {{ color: {s.text}; }}
+QToolButton#beside[link="true"] {{ color: {s.accent}; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
     subcontrol-origin: padding; subcontrol-position: center right; right: 8px; }}
 QProgressBar {{ background: {s.selected_quiet}; border: none; border-radius: 3px;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -45,6 +44,7 @@ from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.jobs.model import Job, State, outcome
 from torchkeeper.gui.pages.page import go_to_field
+from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.lists import RIGHT, Index
@@ -106,31 +106,15 @@ class JobDelegate(QStyledItemDelegate):
         said = metrics.elidedText(shown.words(one), elide, words.width())
         painter.drawText(words, _AT_LEFT, said)
         if isinstance(one, Job) and one.active:
-            _draw_bar(painter, QRect(inner.left(), words.bottom() + 4, inner.width(), 4), one)
+            done = 0.0 if one.state is State.QUEUED else one.fraction()
+            bar = QRect(inner.left(), words.bottom() + 4, inner.width(), 4)
+            drawing.progress(painter, bar, done)
         painter.setPen(QColor(shades.line))
         painter.drawLine(box.bottomLeft(), box.bottomRight())
 
 
-def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
-    shades = theme.shades()
-    theme.rounded(painter, box, 2, shades.line)
-    done, fraction = QRect(box), job.fraction()
-    if fraction is not None:
-        done.setWidth(round(box.width() * fraction))
-    elif job.state is State.QUEUED:
-        done.setWidth(0)
-    else:
-        # Nobody knows how much is left: a piece that wanders, once in two seconds.
-        piece = box.width() // 4
-        at = (time.time() % 2.0) / 2.0
-        done.setLeft(box.left() + round((box.width() - piece) * at))
-        done.setWidth(piece)
-    if done.width() > 0:
-        theme.rounded(painter, done, 2, shades.accent)
-
-
 #: Pixels of the list and of the chosen job, at first; and what the list takes at least.
-_WIDE, _LIST = [340, 900], 190
+_WIDE, _LIST = [300, 1000], 190
 #: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, and that
 #: it leaves of the window.
 _GRIP, _HIGH, _LOWEST, _ABOVE = 7, 360, 220, 60

@@ -53,7 +53,7 @@ def mark(one: Shown) -> tuple[str, str]:
 
 def words(one: Shown) -> str:
     """Its state in a few words."""
-    return state_text(one) if isinstance(one, Job) else one.words
+    return progress(one) if isinstance(one, Job) else one.words
 
 
 def set_bar(bar: QProgressBar, fraction: float | None) -> None:
@@ -382,8 +382,8 @@ _PICTURE, _ICON, _BUTTON = 32, 16, 24
 #: Pixels that the words have at least, and that are around and between all of it.
 _WORDS, _EDGES, _GAP = 80, (4, 8), 4
 _DOT = " · "
-#: Characters of all of it.
-_MOST = 1000
+#: Characters of all of it; and of what came of a job, where there is room for more than that.
+_MOST, _BRIEF = 1000, 24
 
 
 def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) -> str:
@@ -482,6 +482,7 @@ class JobStrip(QWidget):
         self.cancel.setIconSize(QSize(_ICON, _ICON))
         self.cancel.setFixedSize(_BUTTON, _BUTTON)
         self.result = _Tool(self.tr("Open"))
+        self.result.setProperty("link", True)
         self.result.setToolTip(self.tr("Open what came of this job"))
         line = forms.REST, self.picture, self.words, self.result, self.bar, self.cancel
         self.setLayout(forms.row(*line, margin=(_EDGES[0], 0, _EDGES[1], 0), gap=_GAP))
@@ -558,7 +559,7 @@ class JobStrip(QWidget):
         """Of one that has ended what came of it, in a sentence; else what it is at, and how far."""
         if job.state is State.DONE and job.has_outcome:
             found = outcome(job)
-            return found.title, found.lines[:1]
+            return found.title, found.lines[:1] if len(found.title) < _BRIEF else []
         return doing(job), self._parts(job) if job.active else [progress(job)]
 
     def _parts(self, job: Job) -> list[str]:
