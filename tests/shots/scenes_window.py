@@ -146,8 +146,8 @@ def _jobs(stage: Stage) -> None:
     for job in window.jobs.active:
         window.jobs.end(job, State.CANCELLED)
     # Who looks at the jobs has seen what failed.
-    window.following.pull()
-    window.following.pull()
+    window.status.activity.click()
+    window.status.activity.click()
     window.table.setFocus()
     job = window.jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     window.jobs.begin(job)

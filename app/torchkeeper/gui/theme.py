@@ -378,7 +378,6 @@ QToolButton#environment {{ padding-right: 24px; }}
 QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
 QToolButton#beside:hover, QToolButton#beside:checked {{ color: {s.text}; }}
-QToolButton#beside[link="true"] {{ color: {s.accent}; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
     subcontrol-origin: padding; subcontrol-position: center right; right: 8px; }}
 QProgressBar {{ background: {s.selected_quiet}; border: none; border-radius: 3px;
@@ -389,8 +388,7 @@ QFrame#drawer {{ background: {s.base}; border: none; border-top: 2px solid {s.ac
 QFrame#side {{ background: {s.window}; border: none; }}
 QFrame#errorBar {{ background: {s.error_ground}; border: none;
     border-bottom: 1px solid {s.error}; }}
-QFrame#ownersBar {{ background: {s.raised}; border: none;
-    border-bottom: 1px solid {s.warning}; }}
+QFrame#ownersBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.warning}; }}
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
 QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}

@@ -32,7 +32,6 @@ _BY_NATURE = frozenset({
     "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
     "object-unproven", "kernel-of-device", "has-secrets",
 })  # fmt: skip
-_OPENS_BUNDLE: Text = "Show the bundle as a place in the window"
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")
 
@@ -56,11 +55,10 @@ class Ended(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a job ended, for a page of the window; opens: what opening it shows."""
+    """How a job ended, in sentences."""
 
     title: str
     lines: list[str]
-    opens: str = ""
 
 
 def outcome(one: Ended) -> Outcome:
@@ -190,7 +188,7 @@ def _exported(one: Ended) -> Outcome:
     title = tr("Exported")
     if "signature" in one.result:
         title, lines = tr("Exported and signed"), [*lines, *_trusting(one)]
-    return Outcome(title, [*lines, *_took(one)], tr(_OPENS_BUNDLE))
+    return Outcome(title, [*lines, *_took(one)])
 
 
 def _export_line(one: Ended) -> str:
@@ -208,15 +206,12 @@ def _export_line(one: Ended) -> str:
 
 
 def _copied(one: Ended) -> Outcome:
-    opens, result = tr("Show the place, with what was copied selected"), one.result
-    if result["what"] == "bundle":
-        if not result["entries"]:
-            return _to_bundle(tr("Nothing was copied"))
-        opens = tr(_OPENS_BUNDLE)
-    return _placed(one, tr("Copied"), tr("Nothing new was there to copy"), opens)
+    if one.result["what"] == "bundle" and not one.result["entries"]:
+        return _to_bundle(tr("Nothing was copied"))
+    return _placed(one, tr("Copied"), tr("Nothing new was there to copy"))
 
 
-def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
+def _placed(one: Ended, done: str, nothing: str) -> Outcome:
     result: bundles.ImportResult | bundles.CopyResult = one.result
     place, lines = printable(one.place, 4096), []
     if entries := result["entries"]:
@@ -231,9 +226,9 @@ def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
         lines.append(tr("{entries} there already, with the very same bytes.", entries=were))
     if entries:
         lines += [*filter(None, [say.stays(result)]), *_took(one)]
-        return Outcome(done, lines, opens)
+        return Outcome(done, lines)
     lines.append(tr("{place} is as it was.", place=place))
-    return Outcome(nothing, lines, opens)
+    return Outcome(nothing, lines)
 
 
 def _placed_note(result: bundles.ImportResult | bundles.CopyResult) -> str:
@@ -303,7 +298,7 @@ def _signed(one: Ended) -> Outcome:
         key = printable(short_key(before), 200)
         replaced = [tr("The signature that it had, with {key}, was replaced.", key=key)]
     lines = [*_trusting(one), *replaced, *_took(one)]
-    return Outcome(tr("{file} is signed", file=name), lines, tr(_OPENS_BUNDLE))
+    return Outcome(tr("{file} is signed", file=name), lines)
 
 
 def _found(result: WarmResult) -> str:
@@ -326,7 +321,6 @@ def _warm_note(result: WarmResult) -> str:
 def _warmed(one: Ended) -> Outcome:
     result: WarmResult = one.result
     bad, place = one.bad, printable(one.place, 4096)
-    opens = tr("Show the place that was filled")
     lines = []
     if one.cells > 1:
         cells = say.count(one.cells, "cell", "cells")
@@ -349,13 +343,13 @@ def _warmed(one: Ended) -> Outcome:
         lines.append(tr("They are for programs that use {threads} (OMP_NUM_THREADS={n}).",
                         threads=many, n=str(threads)))  # fmt: skip
     if not bad:
-        return Outcome(tr("Warmed"), lines, opens)
+        return Outcome(tr("Warmed"), lines)
     if one.asked.get("then") and any(one.asked["then"]):
         lines.append(tr("Nothing was exported or published, because not every cell is warm."))
     if bad == one.cells:
-        return Outcome(tr("Nothing is warm"), lines, opens)
+        return Outcome(tr("Nothing is warm"), lines)
     title = tr("Warmed, but {cells} not", cells=say.count(bad, "cell is", "cells are"))
-    return Outcome(title, lines, opens)
+    return Outcome(title, lines)
 
 
 def _warm_line(one: Ended) -> str:
@@ -486,8 +480,7 @@ class _Told(NamedTuple):
 _OPERATIONS = {
     protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks, _some),
     protocol.IMPORT: _Told(_placed_note, lambda one: _placed(
-        one, tr("Imported"), tr("Nothing new was there to import"),
-        tr("Show the place, with what was imported selected")), _import_line, _lacks, _some),
+        one, tr("Imported"), tr("Nothing new was there to import")), _import_line, _lacks, _some),
     protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks, _some),
     protocol.SIGN: _Told(lambda result: signed(result["signature"]), _signed, lambda one: tr(
         "{file} is signed with {key}.", file=printable(one.place),

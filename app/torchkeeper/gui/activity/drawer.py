@@ -42,7 +42,7 @@ from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.gui.jobs.model import Job, State, outcome
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.page import go_to_field
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.widgets import forms
@@ -211,7 +211,8 @@ class Drawer(QFrame):
         button = forms.button
         operations = self._context.operations
         self.cancel_button = button(self.tr("Cancel &job"), self._of_job(operations.cancel))
-        self.open = button(self.tr("&Open result"), self._open)
+        hint = self.tr("Show the place or the bundle, with what the job put there selected")
+        self.open = button(self.tr("&Open result"), self._open, hint)
         self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
         hint = self.tr("Take this job off the list and out of the history; caches stay")
         self.forget = button(self.tr("Forge&t"), self._forget, hint, danger=True)
@@ -438,8 +439,7 @@ class Drawer(QFrame):
                 button.setVisible(on)
         if job is not None:
             self.cancel_button.setEnabled(job.state is not State.CANCELLING)
-            self.cancel_button.setToolTip(self._what_cancel_leaves(job))
-            self.open.setToolTip(tip(outcome(job).opens if fruit else ""))
+            self.cancel_button.setToolTip(tip(self._what_cancel_leaves(job)))
         if not self._jobs.active:
             self._timer.stop()
         elif not self._timer.isActive():

@@ -211,7 +211,7 @@ class CellsPane(QWidget):
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
         # Where there is little room, names come first.
-        for column, width in ((HITS, 48), (MISSES, 108), (TIME, 92), (PHASES, 124)):
+        for column, width in ((HITS, 48), (MISSES, 108), (TIME, 100), (PHASES, 124)):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QtWidgets.QHeaderView.ResizeMode.Stretch)
 
