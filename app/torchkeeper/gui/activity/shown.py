@@ -520,6 +520,7 @@ class JobStrip(QWidget):
         self.bar.setVisible(job.active)
         self.cancel.setVisible(job.active)
         self.result.setVisible(bool(job.fruit))
+        self.result.setFixedWidth(self.result.sizeHint().width())
         self.cancel.setEnabled(job.state is not State.CANCELLING)
         fraction = job.fraction()
         set_bar(self.bar, 0.0 if fraction is None and job.state is State.QUEUED else fraction)
