@@ -188,8 +188,8 @@ def test_what_is_found_in_a_log_is_marked_where_it_stands(
     window.jobs.log(job, ["🔥 İ needle", "🔥🔥 Needle"])
     log = opened(qtbot, window).detail.log
     qtbot.waitUntil(lambda: log.settled, timeout=PATIENCE)
-    type_in(qtbot, log.search, "needle")
-    qtbot.waitUntil(lambda: log.count.text() == "1 of 2", timeout=PATIENCE)
+    type_in(qtbot, log.finder.search, "needle")
+    qtbot.waitUntil(lambda: log.finder.count.text() == "1/2", timeout=PATIENCE)
     marked = [one.cursor.selectedText() for one in log.edit.extraSelections()]
     assert marked == ["needle", "Needle"]
 
@@ -208,11 +208,11 @@ def test_the_log_is_searched_copied_and_saved(
     assert bar.value() == bar.maximum() > 0
     window.jobs.log(job, ["the last"])
     assert log.edit.toPlainText().endswith("\nthe last") and bar.value() == bar.maximum()
-    type_in(qtbot, log.search, "line 77")
-    qtbot.waitUntil(lambda: log.count.text() == "1 of 11", timeout=PATIENCE)
+    type_in(qtbot, log.finder.search, "line 77")
+    qtbot.waitUntil(lambda: log.finder.count.text() == "1/11", timeout=PATIENCE)
     assert not log.follow.isChecked(), "what was found stays in sight"
-    qtbot.keyClick(log.search, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
-    assert log.count.text() == "2 of 11"
+    qtbot.keyClick(log.finder.search, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert log.finder.count.text() == "2/11"
     click(qtbot, log.copy)
     assert QApplication.clipboard().text() == log.text()
     click(qtbot, log.save)

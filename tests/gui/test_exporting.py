@@ -53,6 +53,7 @@ def held_in_the_middle(qtbot: QtBot, window: Window, go: QWidget) -> Iterator[Jo
     would be over too soon. Until then it runs while we wait for it only: on a busy machine it would
     be over before the window gets to hear of it.
     """
+    assert window.following.drawer, "made by now"
     before = set(children())
     click(qtbot, go)
     job = window.jobs.jobs[0]

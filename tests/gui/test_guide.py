@@ -170,7 +170,7 @@ def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: Open
     job = window.jobs.add("Warm", "warm", own_folder())
     assert "under way" in bar.text.text() and bar.go.text() == "Show activity"
     click(qtbot, bar.go)
-    assert window.pages.current == "activity"
+    assert window.following.open is not None and window.following.job is job
     window.jobs.end(job, State.CANCELLED)
     assert bar.number == 0 and bar.go.text() == "Warm…"
     # In a small window its buttons stand below its words, which are whole.

@@ -124,7 +124,7 @@ def test_the_keyboard_asks_of_what_has_it(
 
 
 def test_where_nothing_is_known_a_click_asks(qtbot: QtBot, window: Window) -> None:
-    window.show_page("activity")
+    window.show_page("runs")
     assert isinstance(window.pages.page, QWidget)
     window.pages.page.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     window.pages.page.setFocus()

@@ -138,22 +138,22 @@ def test_the_graph_and_the_source_with_search(
     assert edit.document().findBlockByNumber(1).layout().formats()
     edit.setFocus()
     qtbot.keyClick(edit, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
-    qtbot.waitUntil(source.search.hasFocus)
-    type_in(qtbot, source.search, "import")
+    qtbot.waitUntil(source.finder.search.hasFocus)
+    type_in(qtbot, source.finder.search, "import")
     number = edit.toPlainText().lower().count("import")
     assert number > 3
-    qtbot.waitUntil(lambda: source.count.text() == f"1/{number}")
-    qtbot.keyClick(source.search, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
-    assert source.count.text() == f"2/{number}"
-    click(qtbot, source.previous)
-    click(qtbot, source.previous)
-    assert source.count.text() == f"{number}/{number}"
+    qtbot.waitUntil(lambda: source.finder.count.text() == f"1/{number}")
+    qtbot.keyClick(source.finder.search, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert source.finder.count.text() == f"2/{number}"
+    click(qtbot, source.finder.previous)
+    click(qtbot, source.finder.previous)
+    assert source.finder.count.text() == f"{number}/{number}"
     at = edit.textCursor()
     at.movePosition(QTextCursor.MoveOperation.EndOfWord, QTextCursor.MoveMode.KeepAnchor)
     assert at.selectedText().lower().startswith("import")
-    source.search.setText("no such text")
-    qtbot.waitUntil(lambda: source.count.text() == "None")
-    assert not source.next.isEnabled()
+    source.finder.search.setText("no such text")
+    qtbot.waitUntil(lambda: source.finder.count.text() == "None")
+    assert not source.finder.next.isEnabled()
 
 
 @pytest.mark.slow
@@ -566,8 +566,8 @@ def test_a_graph_of_20_mb_in_one_line(
     with qtbot.waitSignal(edit.settled, timeout=PATIENCE):
         pass
     assert edit.blockCount() == 16_001
-    inspector.source.search.setText("1")
-    qtbot.waitUntil(lambda: inspector.source.count.text() == "1/10,000+")
+    inspector.source.finder.search.setText("1")
+    qtbot.waitUntil(lambda: inspector.source.finder.count.text() == "1/10,000+")
     assert clock.stop() < within(0.1)
 
 
@@ -675,10 +675,10 @@ def test_searching_counts_as_qt_does(qtbot: QtBot) -> None:
     text = "\U0001f600\U0001f600 here\nand HERE"
     pane.page({"name": "graph", "offset": 0, "text": text, "chars": len(text)})
     qtbot.waitUntil(lambda: not pane.edit.busy)
-    pane.search.setText("here")
-    qtbot.waitUntil(lambda: pane.count.text() == "1/2")
+    pane.finder.search.setText("here")
+    qtbot.waitUntil(lambda: pane.finder.count.text() == "1/2")
     assert pane.edit.textCursor().position() == 5
-    pane.step(back=False)
+    pane.finder.step(back=False)
     marks = [mark.cursor.selectedText() for mark in pane.edit.extraSelections()]
     assert marks == ["here", "HERE"]
 

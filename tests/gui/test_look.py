@@ -111,7 +111,7 @@ STATES = {
     "jobs": "window-busy window-importing window-job-done window-job-failed",
     "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
     "activity-empty activity-no-match activity-unreadable activity-clear activity-narrow "
-    "activity-narrow-failed",
+    "activity-narrow-failed activity-laptop activity-least",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
     "window-unreadable",
     "reading": "window-reading window-silent window-counting window-progress",
@@ -152,7 +152,7 @@ STATES = {
     "trust-wrong import-unknown-signer",
     "work": "export-starting export-working export-cancelling export-cancelled export-entries "
     "import-starting import-working import-cancelling import-cancelled",
-    "results": "export-done export-left export-failed export-none export-result import-done "
+    "results": "export-done export-left export-failed export-none import-done "
     "import-left import-prepare import-prepare-left import-portable import-nothing-new "
     "import-failed",
     "copy": "copy copy-selected copy-bundle copy-replace copy-nothing-new copy-new-folder "

@@ -11,11 +11,11 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.base import UnsavedDialog
 from torchkeeper.gui.dialogs.profilefiles import ProfileImport
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.guidebar import STEPS
 from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import PAGE, Window
@@ -23,24 +23,15 @@ from torchkeeper.gui.window import PAGE, Window
 _TEAM = "/mnt/team/torch-caches/llama"
 
 
-def _followed(window: Window, dialog: WorkDialog | None, kind: str, title: str) -> WorkDialog:
-    """A dialog whose job has begun."""
+def _followed(window: Window, dialog: WorkDialog | None, kind: str, title: str) -> Job:
+    """A job that a dialog has begun, in the drawer."""
     assert dialog is not None
     turn(0.1)
     job = window.jobs.add(title, kind, samples.PLACE)
     job.asked = {"python": samples.PYTHON}
     window.jobs.begin(job)
     dialog.follow(job)
-    return dialog
-
-
-def _ended(window: Window, dialog: WorkDialog, error: UserError | None) -> None:
-    job = dialog.job
-    assert job is not None
-    if error is None:
-        window.jobs.end(job, State.CANCELLED)
-    else:
-        window.jobs.end(job, State.FAILED, error=error)
+    return job
 
 
 def _failures(stage: Stage) -> None:
@@ -62,17 +53,15 @@ def _failures(stage: Stage) -> None:
         ("sign-cancelled", lambda: flows.signing.sign(samples.NIGHTLY), "sign",
          "Sign nightly.torchcache", None),
     ):  # fmt: skip
-        dialog = _followed(window, ask(), kind, title)
-        _ended(window, dialog, error)
-        stage.dialog(name, dialog)
-    dialog = _followed(window, flows.copy(_TEAM), "copy", "Copy to llama")
-    stage.take("copy-starting", dialog)
-    assert dialog.job is not None
-    halfway(window, dialog.job)
-    window.jobs.cancelling(dialog.job)
-    stage.take("copy-cancelling", dialog)
-    _ended(window, dialog, None)
-    dialog.reject()
+        job = _followed(window, ask(), kind, title)
+        window.jobs.end(job, State.FAILED if error else State.CANCELLED, error=error)
+        stage.take(name, window)
+    job = _followed(window, flows.copy(_TEAM), "copy", "Copy to llama")
+    stage.take("copy-starting", window)
+    halfway(window, job)
+    window.jobs.cancelling(job)
+    stage.take("copy-cancelling", window)
+    window.jobs.end(job, State.CANCELLED)
     stage.close(window)
 
 

@@ -12,7 +12,6 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.say import kind_words
-from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
@@ -109,35 +108,31 @@ def _import_choice(stage: Stage) -> None:
     stage.close(window)
 
 
-def _dialog(window: Window, kind: str) -> tuple[Job, WorkDialog]:
-    """A job that runs, and the dialog that asked for it."""
-    if kind == "export":
-        dialog: WorkDialog | None = window.flows.export()
-        job = window.jobs.add("Export to torchinductor_ada.torchcache", kind, None)
-    else:
-        dialog = window.flows.open_import([samples.NIGHTLY])
-        job = window.jobs.add("Import nightly.torchcache", kind, samples.PLACE)
-    assert dialog is not None
-    turn(0.05)
+def _job(window: Window, kind: str) -> Job:
+    """A job that runs, in the drawer."""
+    title, place = "Export to torchinductor_ada.torchcache", ""
+    if kind == "import":
+        title, place = "Import nightly.torchcache", samples.PLACE
+    job = window.jobs.add(title, kind, place or None)
     window.jobs.begin(job)
-    dialog.follow(job)
-    return job, dialog
+    window.following.show(job)
+    return job
 
 
 def _at_work(stage: Stage) -> None:
     window = stage.window()
     for kind in ("export", "import"):
-        job, dialog = _dialog(window, kind)
-        stage.take(f"{kind}-starting", dialog)
+        job = _job(window, kind)
+        stage.take(f"{kind}-starting", window)
         halfway(window, job)
-        stage.take(f"{kind}-working", dialog)
+        stage.take(f"{kind}-working", window)
         window.jobs.cancelling(job)
-        stage.take(f"{kind}-cancelling", dialog)
+        stage.take(f"{kind}-cancelling", window)
         window.jobs.end(job, State.CANCELLED)
-        stage.dialog(f"{kind}-cancelled", dialog)
-    job, dialog = _dialog(window, "export")
+        stage.take(f"{kind}-cancelled", window)
+    job = _job(window, "export")
     window.jobs.progress(job, 21, 33, "entries")
-    stage.dialog("export-entries", dialog)
+    stage.take("export-entries", window)
     stage.close(window)
 
 
@@ -166,11 +161,11 @@ def _over(stage: Stage) -> None:
         ("import-nothing-new", "import", nothing, None, 0),
         ("import-failed", "import", {}, full, 0),
     ):
-        job, dialog = _dialog(window, kind)
+        job = _job(window, kind)
         prepare, portable = "prepare" in name, "portable" in name
         job.asked = {"python": samples.PYTHON, "offer_prepare": prepare, "portable": portable}
         _end(window, job, result, error, left)
-        stage.dialog(name, dialog)
+        stage.take(name, window)
     stage.close(window)
 
 

@@ -74,23 +74,21 @@ def _choice(stage: Stage) -> None:
     stage.close(window)
 
 
-def _job(window: Window, into: str = _TEAM) -> tuple[Job, CopyDialog]:
-    """A copy that runs, and the dialog that asked for it."""
-    dialog = _asked(window)
+def _job(window: Window, into: str = _TEAM) -> Job:
+    """A copy that runs, in the drawer."""
     job = window.jobs.add(f"Copy to {into.rpartition('/')[2]}", "copy", into)
-    turn(0.05)
     window.jobs.begin(job)
-    dialog.follow(job)
-    return job, dialog
+    window.following.show(job)
+    return job
 
 
 def _at_work(stage: Stage) -> None:
     window = _window(stage)
-    job, dialog = _job(window)
+    job = _job(window)
     halfway(window, job)
-    stage.take("copy-working", dialog)
+    stage.take("copy-working", window)
     window.jobs.end(job, State.CANCELLED)
-    stage.dialog("copy-cancelled", dialog)
+    stage.take("copy-cancelled", window)
     stage.close(window)
 
 
@@ -107,14 +105,14 @@ def _over(stage: Stage) -> None:
         ("copy-result-bundle", _BUNDLE, bundle, 0),
         ("copy-result-nothing", _TEAM, nothing, 0),
     ):
-        job, dialog = _job(window, into)
+        job = _job(window, into)
         assert job.started is not None
         job.started -= 4.2
         for number in range(left):
             why = user_error("key-taken", {"path": f"mn/cmnvkzanes3ggbbm{number}.py"})
             job.leave(f"Code mn/cmnvkzanes3ggbbm{number}.py: {why.what}", why.what)
         window.jobs.end(job, State.DONE, note="17 entries (2.5 MB)", result=result)
-        stage.dialog(name, dialog)
+        stage.take(name, window)
     stage.close(window)
 
 

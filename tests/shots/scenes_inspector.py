@@ -43,7 +43,7 @@ def _entry(stage: Stage) -> None:
     for number, name in enumerate(("summary", "graph", "source", "factors", "files")):
         inspector.tabs.setCurrentIndex(number)
         if name == "source":
-            inspector.source.search.setText("import")
+            inspector.source.finder.search.setText("import")
         turn(0.2)
         inspector.factors.table.selectRow(1)
         stage.take(f"inspector-{name}", window)

@@ -37,13 +37,16 @@ def _few(stage: Stage) -> None:
     _rested(window)
     window.table.select({window.entries.shown()[0].identity})
     stage.take("few-entries", window, 0.8)
-    for name in ("runs", "settings", "doctor", "activity"):
+    for name in ("runs", "settings", "doctor"):
         if name == "doctor":
             engines.found = {"diagnose": sample_doctor.FEW}
             engines.diagnosed = sample_doctor.HEALTHY
         window.show_page(name)
         turn(1.0)
         stage.take(f"few-{name}", window)
+    window.status.activity.click()
+    turn(1.0)
+    stage.take("few-activity", window)
     stage.close(window)
 
 
@@ -108,13 +111,16 @@ def _lists(stage: Stage) -> None:
     engines.kept_profiles = sample_many.profiles()
     engines.listed_recipes = sample_many.recipes()
     window = stage.window(engines)
-    for name in ("runs", "recipes", "settings", "doctor", "activity"):
+    for name in ("runs", "recipes", "settings", "doctor"):
         if name == "doctor":
             engines.found = {"diagnose": sample_many.found()}
             engines.diagnosed = sample_doctor.HEALTHY
         window.show_page(name)
         turn(1.0)
         stage.take(f"many-{name}", window)
+    window.status.activity.click()
+    turn(1.0)
+    stage.take("many-activity", window)
     stage.close(window)
 
 

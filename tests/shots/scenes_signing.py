@@ -13,7 +13,6 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.dialogs.leaving import SIGN_WITH
 from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog, TrustDialog
-from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import SIGNING, State
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.window import Window
@@ -77,28 +76,24 @@ def _over(stage: Stage) -> None:
         ("sign-failed", "sign", {}, user_error("signing-failed", {"why": why})),
         ("export-signed-done", "export", exported, None),
     ):  # fmt: skip
-        stage.dialog(name, _ended(window, kind, result, error))
-    dialog = WorkDialog(window, window.jobs)
+        _ended(window, kind, result, error)
+        stage.take(name, window)
     job = window.jobs.add("Sign nightly.torchcache", "sign", samples.NIGHTLY)
     window.jobs.begin(job)
     job.unit, job.now = SIGNING, "Touch your key now"
-    dialog.follow(job)
-    stage.dialog("sign-touch", dialog)
+    window.following.show(job)
+    stage.take("sign-touch", window)
     window.jobs.end(job, State.CANCELLED)
     stage.close(window)
 
 
-def _ended(
-    window: Window, kind: str, result: dict[str, Any], error: UserError | None
-) -> WorkDialog:
-    dialog = WorkDialog(window, window.jobs)
+def _ended(window: Window, kind: str, result: dict[str, Any], error: UserError | None) -> None:
     job = window.jobs.add(f"{kind.title()} nightly.torchcache", kind, samples.NIGHTLY)
     window.jobs.begin(job)
     job.started = None
     state = State.FAILED if error else State.DONE
     window.jobs.end(job, state, result=result, error=error)
-    dialog.follow(job)
-    return dialog
+    window.following.show(job)
 
 
 def _passphrase(stage: Stage) -> None:

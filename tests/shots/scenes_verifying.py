@@ -11,7 +11,6 @@ from tests.shots.sample_results import PREPARED, WARMED
 from tests.shots.stage import Stage, turn
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.laps import Lap, Seen
 from torchkeeper.gui.jobs.model import Job, State
@@ -74,12 +73,12 @@ def _lap(name: str, misses: int = 0, built: int = 0) -> Lap:
     return Lap(name, time.monotonic() - _SECONDS[name], _SECONDS[name], graphs, paths)
 
 
-def _job(window: Window, dialog: WorkDialog, kind: str, title: str) -> Job:
+def _job(window: Window, kind: str, title: str) -> Job:
     job = window.jobs.add(title, kind, samples.PLACE)
     job.asked = {"python": samples.PYTHON}
     window.jobs.begin(job)
     job.laps = laps.waiting(RUNS) if kind == "verify" else []
-    dialog.follow(job)
+    window.following.show(job)
     return job
 
 
@@ -88,31 +87,27 @@ def _verify(stage: Stage) -> None:
     window = stage.window(engines)
     dialog = window.flows.verify()
     assert dialog is not None
-    stage.take("verify", dialog)
-    job = _job(window, dialog, "verify", "Verify torchinductor_ada")
-    stage.take("verify-starting", dialog)
+    stage.dialog("verify", dialog)
+    job = _job(window, "verify", "Verify torchinductor_ada")
+    stage.take("verify-starting", window)
     job.laps[:2] = [_lap("cold"), _lap("mega")]
     warm = _lap("warm")
     job.laps[2] = Lap("warm", time.monotonic() - 4.2, None, warm.graphs[:3])
     window.jobs.progress(job, 3, 8, "steps")
-    stage.take("verify-working", dialog)
+    stage.take("verify-working", window)
     job.laps[:] = [_lap(name) for name in RUNS]
     job.started = time.time() - 64
     window.jobs.end(job, State.DONE, note="good: 9.2× as fast as cold", result=result())
-    stage.dialog("verify-good", dialog)
-    dialog = window.flows.verify()
-    assert dialog is not None
-    job = _job(window, dialog, "verify", "Verify torchinductor_ada")
+    stage.take("verify-good", window)
+    job = _job(window, "verify", "Verify torchinductor_ada")
     job.laps[:] = [_lap("cold"), _lap("mega"), _lap("warm", 3, 5), _lap("prepared", 3, 5)]
     job.started = time.time() - 93
     window.jobs.end(job, State.DONE, note="not good", result=result(3, 5))
-    stage.dialog("verify-bad", dialog)
-    dialog = window.flows.verify()
-    assert dialog is not None
-    job = _job(window, dialog, "verify", "Verify torchinductor_ada")
+    stage.take("verify-bad", window)
+    job = _job(window, "verify", "Verify torchinductor_ada")
     error = user_error("torch-broken", {"python": samples.PYTHON, "why": "libgomp.so.1 is missing"})
     window.jobs.end(job, State.FAILED, error=error)
-    stage.dialog("verify-failed", dialog)
+    stage.take("verify-failed", window)
     stage.close(window)
 
 
@@ -128,14 +123,13 @@ def _prepare(stage: Stage) -> None:
         ("done", {**PREPARED, **usual, "built": 2}),
         ("there", {**PREPARED, **usual, "built": 0, "there": 2}),
     ):
-        dialog = window.flows.prepare()
-        job = _job(window, dialog, "prepare", f"Prepare {samples.PYTHON}")
+        job = _job(window, "prepare", f"Prepare {samples.PYTHON}")
         if name == "done":
-            stage.take("prepare-working", dialog)
+            stage.take("prepare-working", window)
         assert job.started is not None
         job.started -= 11.4
         window.jobs.end(job, State.DONE, result=came)
-        stage.dialog(f"prepare-{name}", dialog)
+        stage.take(f"prepare-{name}", window)
     stage.close(window)
 
 
@@ -145,12 +139,12 @@ def _warmed(stage: Stage) -> None:
     turn(0.1)
     dialog.options.spin.setValue(4)
     dialog.options.box.setChecked(True)
-    stage.take("warm-portable", dialog)
-    job = _job(window, dialog, "warm", "Warm torchinductor_ada")
+    stage.dialog("warm-portable", dialog)
+    job = _job(window, "warm", "Warm torchinductor_ada")
     job.asked |= {"threads": 4, "portable": True}
     job.note = "MLP, batch 64, backward"
     window.jobs.progress(job, 5, 8, "steps")
-    stage.take("warm-working", dialog)
+    stage.take("warm-working", window)
     assert job.started is not None
     job.started -= 41.7
     warmed = {
@@ -159,7 +153,7 @@ def _warmed(stage: Stage) -> None:
         "kinds": {},
     }  # fmt: skip
     window.jobs.end(job, State.DONE, result=warmed)
-    stage.dialog("warm-done-portable", dialog)
+    stage.take("warm-done-portable", window)
     stage.close(window)
 
 

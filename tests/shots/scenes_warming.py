@@ -26,58 +26,47 @@ def begun(window: Window, upto: int, failing: tuple[int, ...] = (), running: int
 
 def _cells(stage: Stage) -> None:
     window = stage.window(SampleEngines())
-    dialog = window.flows.warm()
-    turn(0.1)
     job = begun(window, 5, running=2)
-    dialog.follow(job)
+    window.following.show(job)
     turn(0.3)
-    stage.take("cells-working", dialog)
-    pane = dialog.progress.cells
+    stage.take("cells-working", window)
+    pane = window.following.drawer.detail.cells
     assert pane is not None
     job.cells = sample_cells.told(9, (4, 7), running=2)
     window.jobs.progress(job, 9, 16, "cells")
-    dialog.progress.show_job(job)
     pane.choose(4)
-    stage.take("cells-failed", dialog)
+    stage.take("cells-failed", window)
     job.cells = sample_cells.told(16, (4, 7))
     job.started = time.time() - 141.0
     result = sample_cells.result(job.cells)
     window.jobs.end(job, State.DONE, note="2 of 16 variants failed", result=result)
-    stage.dialog("cells-outcome", dialog)
-    dialog = window.flows.warm()
-    turn(0.1)
+    stage.take("cells-outcome", window)
     job = begun(window, 16)
-    dialog.follow(job)
     job.started = time.time() - 141.0
     all_warm = sample_cells.result(job.cells)
     window.jobs.end(job, State.DONE, note="16 variants", result=all_warm)
-    pane = dialog.result_page.cells
-    assert pane is not None
-    stage.take("cells-done", dialog)
+    stage.take("cells-done", window)
     pane.choose(sample_cells.UNCACHED)
-    stage.dialog("cells-uncached", dialog)
+    stage.take("cells-uncached", window)
     stage.close(window)
 
 
 def _verified(stage: Stage) -> None:
     window = stage.window(SampleEngines())
-    dialog = window.flows.verify()
-    assert dialog is not None
-    turn(0.1)
     job = window.jobs.add("Verify torchinductor_ada", "verify", samples.PLACE)
     window.jobs.begin(job)
     job.cells = sample_cells.told(6, running=1)
     job.now = "decode, batch 8, bfloat16, default · As it is"
     window.jobs.progress(job, 6, 16, "cells")
-    dialog.follow(job)
+    window.following.show(job)
     turn(0.3)
-    stage.take("verify-cells-working", dialog)
+    stage.take("verify-cells-working", window)
     job.started = time.time() - 327
     cells = sample_cells.verified()
     whole = {"cells": len(cells), "good": sum(one["good"] for one in cells)}
     came = {**_together(cells), "good": False, "cells": cells, "whole": whole}
     window.jobs.end(job, State.DONE, note="not good", result=came)
-    stage.dialog("verify-cells", dialog)
+    stage.take("verify-cells", window)
     stage.close(window)
 
 

@@ -16,7 +16,6 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.desktop.dragging import picture
 from torchkeeper.gui.jobs.model import Job, Pace, State
-from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window
 
@@ -147,8 +146,8 @@ def _jobs(stage: Stage) -> None:
     for job in window.jobs.active:
         window.jobs.end(job, State.CANCELLED)
     # Who looks at the jobs has seen what failed.
-    window.show_page("activity")
-    window.show_page(ENTRIES)
+    window.status.activity.click()
+    window.status.activity.click()
     window.table.setFocus()
     job = window.jobs.add("Import nightly.torchcache", "import", samples.PLACE)
     window.jobs.begin(job)

@@ -33,7 +33,6 @@ _BY_NATURE = frozenset({
     "object-compiler", "object-libc", "object-command", "object-cpu", "object-misclaimed",
     "object-unproven", "kernel-of-device", "has-secrets",
 })  # fmt: skip
-_OPENS_BUNDLE: Text = "Show the bundle as a place in the window"
 #: How something that was cut off is told of that was not brought to its end.
 _STAYS = ("not-believed", "of-another", "no-room")
 
@@ -57,13 +56,10 @@ class Ended(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a job ended, for a page of the window; opens: what opening it shows."""
+    """How a job ended, in sentences."""
 
-    icon: str
-    colour: str
     title: str
     lines: list[str]
-    opens: str = ""
 
 
 def outcome(one: Ended) -> Outcome:
@@ -81,7 +77,7 @@ def cancelled(op: str, place: str, partly: str) -> Outcome:
         left = tr("What was compiled until then stays; nothing is left half-written.")
     if scheme_of(place).keeps_part:
         left = tr("What had arrived stays; the same copy again goes on from there.")
-    return Outcome("cancel", "muted", tr("Cancelled"), [left])
+    return Outcome(tr("Cancelled"), [left])
 
 
 #: The same, where a command is cancelled that copies to a server.
@@ -91,7 +87,7 @@ ARRIVED: Text = "What has arrived stays; the same copy again goes on from there.
 def failed(error: UserError | None) -> Outcome:
     said = [error.why, error.remedy] if error else []
     title = error.what.removesuffix(".") if error else tr("It failed")
-    return Outcome("error", "error", title, [line for line in said if line])
+    return Outcome(title, [line for line in said if line])
 
 
 def note(op: str, result: object, left: int = 0) -> str:
@@ -174,7 +170,7 @@ def _lacks(one: Ended) -> bool:
 
 def _to_bundle(title: str) -> Outcome:
     none = tr("A bundle can hold none of these entries, so none was written.")
-    return Outcome("warning", "warning", title, [none])
+    return Outcome(title, [none])
 
 
 def _exported(one: Ended) -> Outcome:
@@ -193,7 +189,7 @@ def _exported(one: Ended) -> Outcome:
     title = tr("Exported")
     if "signature" in one.result:
         title, lines = tr("Exported and signed"), [*lines, *_trusting(one)]
-    return Outcome("done", "good", title, [*lines, *_took(one)], tr(_OPENS_BUNDLE))
+    return Outcome(title, [*lines, *_took(one)])
 
 
 def _export_line(one: Ended) -> str:
@@ -211,15 +207,12 @@ def _export_line(one: Ended) -> str:
 
 
 def _copied(one: Ended) -> Outcome:
-    opens, result = tr("Show the place, with what was copied selected"), one.result
-    if result["what"] == "bundle":
-        if not result["entries"]:
-            return _to_bundle(tr("Nothing was copied"))
-        opens = tr(_OPENS_BUNDLE)
-    return _placed(one, tr("Copied"), tr("Nothing new was there to copy"), opens)
+    if one.result["what"] == "bundle" and not one.result["entries"]:
+        return _to_bundle(tr("Nothing was copied"))
+    return _placed(one, tr("Copied"), tr("Nothing new was there to copy"))
 
 
-def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
+def _placed(one: Ended, done: str, nothing: str) -> Outcome:
     result: bundles.ImportResult | bundles.CopyResult = one.result
     place, lines = printable(one.place, 4096), []
     if entries := result["entries"]:
@@ -234,9 +227,9 @@ def _placed(one: Ended, done: str, nothing: str, opens: str) -> Outcome:
         lines.append(tr("{entries} there already, with the very same bytes.", entries=were))
     if entries:
         lines += [*filter(None, [say.stays(result)]), *_took(one)]
-        return Outcome("done", "good", done, lines, opens)
+        return Outcome(done, lines)
     lines.append(tr("{place} is as it was.", place=place))
-    return Outcome("info", "muted", nothing, lines, opens)
+    return Outcome(nothing, lines)
 
 
 def _placed_note(result: bundles.ImportResult | bundles.CopyResult) -> str:
@@ -306,7 +299,7 @@ def _signed(one: Ended) -> Outcome:
         key = printable(short_key(before), 200)
         replaced = [tr("The signature that it had, with {key}, was replaced.", key=key)]
     lines = [*_trusting(one), *replaced, *_took(one)]
-    return Outcome("done", "good", tr("{file} is signed", file=name), lines, tr(_OPENS_BUNDLE))
+    return Outcome(tr("{file} is signed", file=name), lines)
 
 
 def _found(result: WarmResult) -> str:
@@ -329,7 +322,6 @@ def _warm_note(result: WarmResult) -> str:
 def _warmed(one: Ended) -> Outcome:
     result: WarmResult = one.result
     bad, place = one.bad, printable(one.place, 4096)
-    opens = tr("Show the place that was filled")
     lines = []
     if one.cells > 1:
         cells = say.count(one.cells, "variant", "variants")
@@ -352,13 +344,13 @@ def _warmed(one: Ended) -> Outcome:
         lines.append(tr("They are for programs that use {threads} (OMP_NUM_THREADS={n}).",
                         threads=many, n=str(threads)))  # fmt: skip
     if not bad:
-        return Outcome("done", "good", tr("Warmed"), lines, opens)
+        return Outcome(tr("Warmed"), lines)
     if one.asked.get("then") and any(one.asked["then"]):
         lines.append(tr("Nothing was exported or published, because not every variant is warm."))
     if bad == one.cells:
-        return Outcome("error", "error", tr("Nothing is warm"), lines, opens)
+        return Outcome(tr("Nothing is warm"), lines)
     title = tr("Warmed, but {cells} not", cells=say.count(bad, "variant is", "variants are"))
-    return Outcome("warning", "warning", title, lines, opens)
+    return Outcome(title, lines)
 
 
 def _warm_line(one: Ended) -> str:
@@ -400,11 +392,11 @@ def _verified(one: Ended) -> Outcome:
         title = tr("Verified")
         if (ratio := verifying.best(result)) is not None:
             title = tr("Verified: {n}× as fast as cold", n=f"{ratio:.1f}")
-        return Outcome("done", "good", title, [*found, *_ran(one)])
+        return Outcome(title, [*found, *_ran(one)])
     # What it names was told by PyTorch.
     advice = verifying.advice(result, one.asked.get("made_threads"))
     remedies = [printable(text, 1000) for text in advice]
-    return Outcome("error", "error", verifying.verdict(result), [*found, *remedies, *_ran(one)])
+    return Outcome(verifying.verdict(result), [*found, *remedies, *_ran(one)])
 
 
 def _ran(one: Ended) -> list[str]:
@@ -430,19 +422,18 @@ def _prepared(one: Ended) -> Outcome:
     folder = printable(result["folder"], 4096)
     if not built and not there:
         nothing = tr("This torch builds no header ahead of its first compile.")
-        return Outcome("info", "muted", tr("There was nothing to prepare"), [nothing])
+        return Outcome(tr("There was nothing to prepare"), [nothing])
     # Another user's programs find nothing before that is done.
     warning = preparing.warning(result)
-    look = ("warning", "warning") if warning else ("done", "good") if built else ("info", "muted")
     more = [text for text in (preparing.finds(result), warning) if text]
     if not built:
-        return Outcome(*look, tr("It was prepared already"), [folder, *more])
+        return Outcome(tr("It was prepared already"), [folder, *more])
     headers, size = say.count(built, "header", "headers"), say.size(result["bytes"])
     lines = [tr("{headers} ({size}) built in {folder}.", headers=headers, size=size, folder=folder)]
     if there:
         were = say.count(there, "header was", "headers were")
         lines.append(tr("{headers} there already.", headers=were))
-    return Outcome(*look, tr("Prepared"), [*lines, *more, *_took(one)])
+    return Outcome(tr("Prepared"), [*lines, *more, *_took(one)])
 
 
 def _run_note(result: RunResult) -> str:
@@ -497,8 +488,7 @@ class _Told(NamedTuple):
 _OPERATIONS = {
     protocol.EXPORT: _Told(say.held_of, _exported, _export_line, _lacks, _some),
     protocol.IMPORT: _Told(_placed_note, lambda one: _placed(
-        one, tr("Imported"), tr("Nothing new was there to import"),
-        tr("Show the place, with what was imported selected")), _import_line, _lacks, _some),
+        one, tr("Imported"), tr("Nothing new was there to import")), _import_line, _lacks, _some),
     protocol.COPY: _Told(_placed_note, _copied, _copy_line, _lacks, _some),
     protocol.SIGN: _Told(lambda result: signed(result["signature"]), _signed, lambda one: tr(
         "{file} is signed with {key}.", file=printable(one.place),

@@ -230,24 +230,6 @@ class GraphTable(_Table):
             item.setIcon(2, theme.icon(icon, shade))
 
 
-class Snippet(QWidget):
-    """A line for a shell, and a button that copies it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = forms.label(text)
-        forms.selectable(self.text, keys=True)
-        self.text.setAccessibleName(self.tr("To be set where programs run"))
-        theme.follow(self.text, lambda: self.text.setFont(theme.monospace()))
-        hint = self.tr("Copy the line to the clipboard")
-        self.copy = forms.button(self.tr("Cop&y"), self._copy, hint, enter=False)
-        line = forms.row((self.text, 1), self.copy, gap=12, margin=(12, 8, 8, 8))
-        self.setLayout(forms.column(forms.frame("hint", line)))
-
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.text.text())
-
-
 class Aftermath(QWidget):
     """The runs of a verification while they run; what each job that is done has to show."""
 
@@ -267,15 +249,25 @@ class Aftermath(QWidget):
         self.graphs_title.setBuddy(self.graphs)
         self.condition = forms.label(preparing.portable_condition(), wrap=True)
         self.why = forms.label(tongue.tr(preparing.WHY), wrap=True)
-        self.snippet = Snippet(preparing.SNIPPET)
+        self.snippet = forms.label(preparing.SNIPPET)
+        forms.selectable(self.snippet, keys=True)
+        self.snippet.setAccessibleName(self.tr("To be set where programs run"))
+        theme.follow(self.snippet, lambda: self.snippet.setFont(theme.monospace()))
+        hint = self.tr("Copy the line to the clipboard")
+        copy = forms.button(self.tr("Cop&y"), self._copy, hint, enter=False)
+        shell = forms.row((self.snippet, 1), copy, gap=12, margin=(12, 8, 8, 8))
+        self._shell = forms.frame("hint", shell)
         self.offer = forms.button(self.tr("&Prepare this environment…"), enter=False)
         self.offer.clicked.connect(lambda: self.prepare.emit(self._python))
         line = forms.row(self.offer, forms.REST)
         whole = forms.column(self.laps, self.table, self.cells_title, (self.cells, 1))
-        forms.add(whole, self.graphs_title, (self.graphs, 1), self.condition, self.snippet)
+        forms.add(whole, self.graphs_title, (self.graphs, 1), self.condition, self._shell)
         forms.add(whole, self.why, line, forms.REST)
         whole.setContentsMargins(0, 8, 0, 0)
         self.setLayout(whole)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.snippet.text())
 
     def tick(self, job: Job) -> None:
         """Say how far the runs are by now."""
@@ -297,7 +289,7 @@ class Aftermath(QWidget):
             (self.laps, runs), (self.table, verified),
             (self.cells_title, False), (self.cells, False),
             (self.graphs_title, False), (self.graphs, False),
-            (self.condition, portable), (self.snippet, portable),
+            (self.condition, portable), (self._shell, portable),
             (self.why, offered), (self.offer, offered),
         ):  # fmt: skip
             widget.setVisible(seen)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
-from itertools import islice
 
 from PySide6 import QtWidgets
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QTextCursor
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
 from torchkeeper.client.words import say
@@ -21,9 +19,9 @@ from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.aftermath import Aftermath
 from torchkeeper.gui.activity.shown import asked, told
-from torchkeeper.gui.idle import every, once
+from torchkeeper.gui.idle import every
 from torchkeeper.gui.inspector.code_edit import cleaned
-from torchkeeper.gui.inspector.sources import SearchBox, in_utf16
+from torchkeeper.gui.inspector.sources import Finder
 from torchkeeper.gui.jobs.model import LOG_LINES, Job, State
 from torchkeeper.gui.matrix.pane import CellsPane
 from torchkeeper.gui.pages.ideas import explain
@@ -35,8 +33,6 @@ from torchkeeper.gui.widgets.notice import Notice
 #: Seconds of work in one turn of the event loop, and lines between two looks at the clock.
 _SLICE = 0.006
 _LINES = 40
-_MARKED = 300
-_SEARCH_MS = 120
 
 
 class LogView(QWidget):
@@ -52,38 +48,28 @@ class LogView(QWidget):
         self.edit.document().setDocumentMargin(8)
         self.edit.setPlaceholderText(self.tr("Nothing has been logged for the chosen job."))
         self.edit.setMinimumHeight(72)
-        self.search = SearchBox(self.tr("Search: {}").format(name))
-        self.search.setPlaceholderText(self.tr("Search"))
-        self.search.setMinimumWidth(120)
-        self.search.setMaximumWidth(280)
-        self.count = forms.label("", "muted")
-        previous, following = self.tr("Previous match"), self.tr("Next match")
-        self.previous = forms.icon_button("previous", previous, lambda: self._step(True))
-        self.next = forms.icon_button("next", following, lambda: self._step(False))
+        self.finder = Finder(self.edit, self.tr("Search"))
+        self.finder.search.setAccessibleName(self.tr("Search: {}").format(name))
+        self.finder.setMaximumWidth(400)
         self.follow = QtWidgets.QCheckBox(self.tr("Follo&w"))
         self.follow.setToolTip(self.tr("Keep the last line in sight while more come"))
         self.follow.setChecked(True)
         copy = self.tr("Copy log"), lambda: QGuiApplication.clipboard().setText(self.text())
         self.copy = forms.icon_button("copy", *copy)
         self.save = forms.button(self.tr("Save &log…"))
-        line = forms.row((self.search, 4), self.count, self.previous, self.next, forms.REST)
+        line = forms.row((self.finder, 4), forms.REST)
         forms.add(line, self.follow, self.copy, self.save)
         self.setLayout(forms.column(line, (self.edit, 1), margin=(0, 8, 0, 0)))
         self._coming: deque[str] = deque()
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
-        self._matches: list[tuple[int, int]] = []
-        self._current = -1
         self._timer = every(self, self._feed)
-        self._soon = once(self, self._search, _SEARCH_MS)
-        self.search.textChanged.connect(lambda *_: self._soon.start())
-        self.search.step.connect(self._step)
-        self.search.leave.connect(self.edit.setFocus)
+        self.finder.went.connect(lambda: self.follow.setChecked(False))
         self.follow.toggled.connect(lambda on: self._to_end() if on else None)
         # Also where there is less height for it by now.
         self.edit.verticalScrollBar().rangeChanged.connect(
             lambda *_: self._to_end() if self.follow.isChecked() else None
         )
-        theme.follow(self, self._paint)
+        theme.follow(self, lambda: self.edit.setFont(theme.monospace()))
         self._tell()
 
     def show_lines(self, lines: Iterable[str]) -> None:
@@ -121,8 +107,7 @@ class LogView(QWidget):
         if not self._coming:
             self._timer.stop()
             self._tell()
-            if self.search.text():
-                self._soon.start()
+            self.finder.look_again()
         elif not self._timer.isActive():
             self._timer.start()
 
@@ -130,54 +115,9 @@ class LogView(QWidget):
         bar = self.edit.verticalScrollBar()
         bar.setValue(bar.maximum())
 
-    def _search(self) -> None:
-        word = re.escape(in_utf16(self.search.text()))
-        self._matches, self._current = [], -1
-        if word:
-            found = re.finditer(word, in_utf16(self.edit.toPlainText()), re.IGNORECASE)
-            self._matches = [match.span() for match in found]
-            self._step(False)
-        self._tell()
-
-    def _step(self, back: bool) -> None:
-        if not self._matches:
-            return
-        self._current = (self._current + (-1 if back else 1)) % len(self._matches)
-        self.follow.setChecked(False)
-        cursor = self.edit.textCursor()
-        cursor.setPosition(self._matches[self._current][0])
-        self.edit.setTextCursor(cursor)
-        self.edit.centerCursor()
-        self._tell()
-
     def _tell(self) -> None:
-        found, word = len(self._matches), self.search.text()
-        said = self.tr("{} of {}").format(f"{self._current + 1:,}", f"{found:,}")
-        self.count.setText(said if found else self.tr("No match") if word else "")
-        for button in (self.previous, self.next):
-            button.setEnabled(bool(found))
-            button.setVisible(bool(word))  # before, they are of no use and take room
-        for one in (self.copy, self.save, self.search):
+        for one in (self.copy, self.save, self.finder):
             one.setEnabled(bool(self._lines))
-        self._mark()
-
-    def _mark(self) -> None:
-        shades, marks = theme.shades(), []
-        first = max(0, self._current - _MARKED // 2)
-        for number, (at, end) in islice(enumerate(self._matches), first, first + _MARKED):
-            here = number == self._current
-            mark = QtWidgets.QTextEdit.ExtraSelection()
-            mark.format.setBackground(QColor(shades.accent if here else shades.selected))
-            mark.format.setForeground(QColor(shades.on_accent if here else shades.text))
-            mark.cursor = QTextCursor(self.edit.document())
-            mark.cursor.setPosition(at)
-            mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-            marks.append(mark)
-        self.edit.setExtraSelections(marks)
-
-    def _paint(self) -> None:
-        self.edit.setFont(theme.monospace())
-        self._mark()
 
 
 #: Pixels of what is said of a job that are seen at least; the rest is scrolled.
@@ -202,6 +142,8 @@ class JobDetail(QWidget):
         self._one: shown.Shown | None = None
         #: What the tabs beside the log were last filled for.
         self._filled: tuple[shown.Shown, str] | None = None
+        #: Whether the user has chosen a tab; before, it is the one that says most of the job.
+        self._touched = False
         #: What was asked for, and how it went: a name and a value each.
         self._facts: list[tuple[QLabel, QLabel]] = []
         self.picture = forms.label("")
@@ -240,6 +182,7 @@ class JobDetail(QWidget):
         self._after, self._cells = Area(self.after), Area(QWidget())
         for part in (self._after, self._cells, self.left):
             self.tabs.addTab(part, "")
+        self.tabs.tabBarClicked.connect(self._touch)
         self._row = forms.row((self._said, 1), (self.tabs, 2), gap=16)
         self.setLayout(self._row)
         theme.follow(self, self._paint, now=False)
@@ -261,11 +204,17 @@ class JobDetail(QWidget):
         if one is not None and one is not before:
             self.log.show_lines(one.log)
             explain(self, *_IDEAS.get(one.kind, ("place",)))
+            self._touched = False
         self.refresh()
-        if one is not None and one is not before:
-            # The tab that says most of it.
-            best = next(filter(self._seen, (self._said, self._after, self._cells)), self.log)
-            self.tabs.setCurrentWidget(best)
+
+    def _touch(self, *_: object) -> None:
+        self._touched = True
+
+    def _choose_tab(self, one: shown.Shown) -> None:
+        at = self.tabs.focusWidget()
+        if not self._touched and not (at is not None and at.hasFocus()):
+            came = (self._cells, self._after) if one.kind == WARM else (self._after, self._cells)
+            self.tabs.setCurrentWidget(next(filter(self._seen, (self._said, *came)), self.log))
 
     def go_in(self) -> None:
         """Go to the part of the job that is shown."""
@@ -342,6 +291,7 @@ class JobDetail(QWidget):
         self._show_bar()
         if self.cells is not None and job is not None and job.cells and not job.active:
             self.cells.choose_bad()
+        self._choose_tab(one)
 
     def _show_tab(self, part: QWidget, text: str, seen: bool) -> None:
         at = self.tabs.indexOf(part)
@@ -354,7 +304,7 @@ class JobDetail(QWidget):
 
     def _show_cells(self, job: Job) -> None:
         if self.cells is None:
-            self.cells = CellsPane(narrow=True)
+            self.cells = CellsPane()
             self.cells.setObjectName("scrolledInside")
             self.cells.setContentsMargins(0, 8, 0, 0)
             self.cells.edit.connect(self.edit)

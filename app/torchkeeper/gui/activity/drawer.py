@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -43,8 +42,9 @@ from torchkeeper.gui.context import Context
 from torchkeeper.gui.dialogs.base import ConfirmDialog, choose_target, confirm
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.inspector.sources import SearchBox
-from torchkeeper.gui.jobs.model import Job, State, outcome
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.page import go_to_field
+from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.lists import RIGHT, Index
@@ -106,31 +106,15 @@ class JobDelegate(QStyledItemDelegate):
         said = metrics.elidedText(shown.words(one), elide, words.width())
         painter.drawText(words, _AT_LEFT, said)
         if isinstance(one, Job) and one.active:
-            _draw_bar(painter, QRect(inner.left(), words.bottom() + 4, inner.width(), 4), one)
+            done = 0.0 if one.state is State.QUEUED else one.fraction()
+            bar = QRect(inner.left(), words.bottom() + 4, inner.width(), 4)
+            drawing.progress(painter, bar, done)
         painter.setPen(QColor(shades.line))
         painter.drawLine(box.bottomLeft(), box.bottomRight())
 
 
-def _draw_bar(painter: QPainter, box: QRect, job: Job) -> None:
-    shades = theme.shades()
-    theme.rounded(painter, box, 2, shades.line)
-    done, fraction = QRect(box), job.fraction()
-    if fraction is not None:
-        done.setWidth(round(box.width() * fraction))
-    elif job.state is State.QUEUED:
-        done.setWidth(0)
-    else:
-        # Nobody knows how much is left: a piece that wanders, once in two seconds.
-        piece = box.width() // 4
-        at = (time.time() % 2.0) / 2.0
-        done.setLeft(box.left() + round((box.width() - piece) * at))
-        done.setWidth(piece)
-    if done.width() > 0:
-        theme.rounded(painter, done, 2, shades.accent)
-
-
 #: Pixels of the list and of the chosen job, at first; and what the list takes at least.
-_WIDE, _LIST = [340, 900], 190
+_WIDE, _LIST = [300, 1000], 190
 #: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, and that
 #: it leaves of the window.
 _GRIP, _HIGH, _LOWEST, _ABOVE = 7, 360, 220, 60
@@ -227,7 +211,8 @@ class Drawer(QFrame):
         button = forms.button
         operations = self._context.operations
         self.cancel_button = button(self.tr("Cancel &job"), self._of_job(operations.cancel))
-        self.open = button(self.tr("&Open result"), self._open)
+        hint = self.tr("Show the place or the bundle, with what the job put there selected")
+        self.open = button(self.tr("&Open result"), self._open, hint)
         self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
         hint = self.tr("Take this job off the list and out of the history; caches stay")
         self.forget = button(self.tr("Forge&t"), self._forget, hint, danger=True)
@@ -454,8 +439,7 @@ class Drawer(QFrame):
                 button.setVisible(on)
         if job is not None:
             self.cancel_button.setEnabled(job.state is not State.CANCELLING)
-            self.cancel_button.setToolTip(self._what_cancel_leaves(job))
-            self.open.setToolTip(tip(outcome(job).opens if fruit else ""))
+            self.cancel_button.setToolTip(tip(self._what_cancel_leaves(job)))
         if not self._jobs.active:
             self._timer.stop()
         elif not self._timer.isActive():

@@ -10,7 +10,7 @@ from typing import Any
 
 from PySide6 import QtCore
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.client.kept.history import MAX_LINES, Past, Running, new_id
@@ -53,7 +53,7 @@ def mark(one: Shown) -> tuple[str, str]:
 
 def words(one: Shown) -> str:
     """Its state in a few words."""
-    return state_text(one) if isinstance(one, Job) else one.words
+    return progress(one) if isinstance(one, Job) else one.words
 
 
 def set_bar(bar: QProgressBar, fraction: float | None) -> None:
@@ -375,67 +375,42 @@ DONE_MS, _OPEN_MS = 6000, 60_000
 _TICK_MS = 200
 #: Seconds after which it is said how long a job has taken, of which nobody knows what is left.
 _WONDER = 5.0
-#: Pixels that the bar takes, and that the name of the job keeps at least.
-_BAR, _NAME = 96, 90
+#: Pixels that the bar takes.
+_BAR = 96
 #: Pixels of the icon with what is around it; of the icon of the button, and of the button.
 _PICTURE, _ICON, _BUTTON = 32, 16, 24
 #: Pixels that the words have at least, and that are around and between all of it.
 _WORDS, _EDGES, _GAP = 80, (4, 8), 4
-_DOT = " · "
-#: Characters of all of it.
-_MOST = 1000
+#: Characters of all of it; and of what came of a job, where there is room for more than that.
+_MOST, _BRIEF = 1000, 24
 
 
-def fitted(metrics: QFontMetrics, name: str, parts: Sequence[str], room: int) -> str:
-    """A job in so many pixels; of ``parts``, what is between the first and the last goes first."""
-    kept = list(parts)
-    wide = metrics.horizontalAdvance
-    least = min(wide(name), _NAME) + wide(_DOT)
-    while len(kept) > 2 and wide(_DOT.join(kept)) > room - least:
-        del kept[-2]
-    said = metrics.elidedText(_DOT.join(kept), Qt.TextElideMode.ElideRight, max(0, room - least))
-    if not said:
-        return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
-    left = room - wide(said) - wide(_DOT)
-    return metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, left) + _DOT + said
-
-
-class _Tool(QToolButton):
-    def __init__(self, text: str = "") -> None:
-        super().__init__()
-        self.setObjectName("beside")
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setText(text)
-
-
-class _Words(_Tool):
+class _Words(QToolButton):
     """One line that is cut where there is no room; pressed, it goes to the job."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.setObjectName("beside")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._error = False
-        self._name, self._parts = "", [""]
+        self._said = ""
 
-    def say(self, name: str, parts: Sequence[str], *, error: bool) -> None:
+    def say(self, *parts: str, error: bool) -> None:
         """What to show: the name of a job, and what is so of it."""
-        name, *parts = (plain.shown(text) for text in (name, *parts))
-        if (name, parts, error) != (self._name, self._parts, self._error):
-            self._name, self._parts, self._error = name, parts, error
-            self.setText(plain.caption(_DOT.join((name, *parts)), _MOST))
-            self.setAccessibleName(_DOT.join((name, *parts)))
+        said = plain.shown(" · ".join(parts))
+        if (said, error) != (self._said, self._error):
+            self._said, self._error = said, error
+            self.setText(plain.caption(said, _MOST))
+            self.setAccessibleName(said)
+            hint = _tr("Show this job and what came of it (Ctrl+J)")
+            self.setToolTip(plain.tip(f"{said}\n{hint}"))
             self.updateGeometry()
-
-    @property
-    def shown(self) -> str:
-        """What of it there is room for."""
-        return fitted(self.fontMetrics(), self._name, self._parts, self.width() - 12)
 
     def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
-        wide = metrics.horizontalAdvance(_DOT.join((self._name, *self._parts)))
         # A pixel more: what is drawn may be wider than the sum of its parts.
-        return QSize(wide + 14, metrics.height() + 6)
+        return QSize(metrics.horizontalAdvance(self._said) + 14, metrics.height() + 6)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(_WORDS, self.sizeHint().height())
@@ -452,7 +427,10 @@ class _Words(_Tool):
                 painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 4, 4)
             painter.setPen(QColor(shades.error if self._error else shades.text))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-            painter.drawText(self.rect().adjusted(4, 0, -8, 0), align, self.shown)
+            room, cut = self.rect().adjusted(4, 0, -8, 0), Qt.TextElideMode.ElideRight
+            painter.drawText(
+                room, align, self.fontMetrics().elidedText(self._said, cut, room.width())
+            )
 
 
 class JobStrip(QWidget):
@@ -474,15 +452,16 @@ class JobStrip(QWidget):
         self.picture = forms.label("")
         self.picture.setFixedWidth(_PICTURE)
         self.words = _Words()
-        self.words.setToolTip(self.tr("Show this job and what came of it (Ctrl+J)"))
         self.bar = forms.progress_bar(self.tr("Progress"))
         self.bar.setFixedWidth(_BAR)
         self.cancel = forms.icon_button("cancel", self.tr("Cancel this job"))
         # No higher than the counts.
         self.cancel.setIconSize(QSize(_ICON, _ICON))
         self.cancel.setFixedSize(_BUTTON, _BUTTON)
-        self.result = _Tool(self.tr("Open"))
-        self.result.setToolTip(self.tr("Open what came of this job"))
+        hint = self.tr("Open what came of this job")
+        self.result = forms.button(self.tr("Open"), hint=hint, enter=False)
+        self.result.setProperty("link", True)
+        self.result.setFixedHeight(_BUTTON)
         line = forms.REST, self.picture, self.words, self.result, self.bar, self.cancel
         self.setLayout(forms.row(*line, margin=(_EDGES[0], 0, _EDGES[1], 0), gap=_GAP))
         self._quiet = once(self, self._forget, DONE_MS)
@@ -541,6 +520,7 @@ class JobStrip(QWidget):
         self.bar.setVisible(job.active)
         self.cancel.setVisible(job.active)
         self.result.setVisible(bool(job.fruit))
+        self.result.setFixedWidth(self.result.sizeHint().width())
         self.cancel.setEnabled(job.state is not State.CANCELLING)
         fraction = job.fraction()
         set_bar(self.bar, 0.0 if fraction is None and job.state is State.QUEUED else fraction)
@@ -554,12 +534,12 @@ class JobStrip(QWidget):
         self.setMinimumWidth(wide + _WORDS)
         self.setMaximumWidth(wide + max(_WORDS, self.words.sizeHint().width()))
 
-    def _said(self, job: Job) -> tuple[str, list[str]]:
+    def _said(self, job: Job) -> list[str]:
         """Of one that has ended what came of it, in a sentence; else what it is at, and how far."""
         if job.state is State.DONE and job.has_outcome:
             found = outcome(job)
-            return found.title, found.lines[:1]
-        return doing(job), self._parts(job) if job.active else [progress(job)]
+            return [found.title, *(found.lines[:1] if len(found.title) < _BRIEF else [])]
+        return [doing(job), *(self._parts(job) if job.active else [progress(job)])]
 
     def _parts(self, job: Job) -> list[str]:
         """How far a job is, how many there are besides, and how long it will take, or takes."""

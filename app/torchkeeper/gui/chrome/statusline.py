@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.verifications import Beside
 
 #: Pixels that the totals keep at least: in a bar as wide as the last, and in a narrow one.
-_TOTALS, _SHORT, _ROOMY = 280, 160, 1000
+_TOTALS, _SHORT, _ROOMY = 280, 160, 1100
 #: Pixels that a sentence keeps at least.
 _SENTENCE = 120
 
@@ -94,6 +94,9 @@ class StatusBar(QStatusBar):
         #: Opens the drawer of the jobs, and closes it.
         self.activity = _tool("beside")
         self.activity.setText(self.tr("Activity"))
+        self.activity.setAccessibleName(self.activity.text())
+        self.activity.setIconSize(QSize(_MARK, _MARK))
+        theme.follow(self.activity, lambda: self.activity.setIcon(theme.icon("activity")))
         self.activity.setToolTip(self.tr("Show or hide the jobs and what came of them (Ctrl+J)"))
         self.activity.setCheckable(True)
         # Qt hides what is not permanent while it has a message.
@@ -116,9 +119,13 @@ class StatusBar(QStatusBar):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         # Were it always the more, a window could not be made narrow.
-        least = _TOTALS if self.width() >= _ROOMY else _SHORT
+        roomy, ways = self.width() >= _ROOMY, Qt.ToolButtonStyle
+        least = _TOTALS if roomy else _SHORT
         if least != self.totals.least:
             self.totals.least = least
+            self.activity.setToolButtonStyle(
+                ways.ToolButtonTextOnly if roomy else ways.ToolButtonIconOnly
+            )
             self.totals.updateGeometry()
         super().resizeEvent(event)
 

@@ -322,7 +322,6 @@ class CopyDialog(WorkDialog):
     def choose_again(self) -> None:
         super().choose_again()
         self._ask(soon=False)
-        (self.cancel if self._chosen.bundle else self.go).setFocus()
 
 
 def _row(kind: KindOutcomes) -> tuple[str, list[str]]:

@@ -314,7 +314,6 @@ class ImportDialog(WorkDialog):
         super().choose_again()
         self._asked = None
         self._compare(soon=False)
-        self.cancel.setFocus()
 
     @property
     def _current(self) -> Inspected | None:

@@ -164,7 +164,3 @@ class VerifyDialog(WorkDialog):
             if device := self.device.device:
                 told["device"] = device
             self.follow(self._start(env, self.chosen, told))
-
-    def choose_again(self) -> None:
-        super().choose_again()
-        self.cancel.setFocus()

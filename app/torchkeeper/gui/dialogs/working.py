@@ -66,5 +66,4 @@ class WorkDialog(Dialog):
         """Ask once more, with what was said the last time."""
         self.job = None
         self.open()
-        if self._goes_on is not None:
-            self._goes_on.setFocus()
+        (self._goes_on or self.cancel).setFocus()

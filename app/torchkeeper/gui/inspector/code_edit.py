@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import accumulate
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QTextCharFormat, QTextCursor, QTextLayout
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
@@ -306,12 +306,6 @@ class CodeEdit(NumberedEdit):
 
     def is_numbered(self) -> bool:
         return not self._empty
-
-    def sight(self) -> tuple[int, int]:
-        """The positions of the first and last character in sight."""
-        first = self.cursorForPosition(QPoint(0, 0)).block().position()
-        last = self.cursorForPosition(QPoint(0, self.viewport().height())).block()
-        return first, last.position() + last.length()
 
     def event(self, event: QEvent) -> bool:
         # These are the text's own here, not the window's.

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QTableView, QTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QPlainTextEdit,
+    QStyledItemDelegate,
+    QTableView,
+    QTextEdit,
+    QWidget,
+)
 
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
@@ -83,6 +90,121 @@ class SearchBox(QLineEdit):
             super().keyPressEvent(event)
 
 
+class Finder(QWidget):
+    """Finds words in a text: a field, how many there are, and a way from one to the next."""
+
+    #: Somebody has gone to one.
+    went = Signal()
+
+    def __init__(self, edit: QPlainTextEdit, name: str) -> None:
+        super().__init__()
+        self._edit = edit
+        self._matches: list[int] = []
+        self._current = -1
+        #: What was looked for last.
+        self._needle = ""
+        self.search = SearchBox(name)
+        self.count = forms.label("", "muted")
+        self.count.setAccessibleName(self.tr("Matches"))
+        back, on = self.tr("Previous match (Shift+F3)"), self.tr("Next match (F3)")
+        self.previous = forms.icon_button("previous", back, lambda: self.step(True))
+        self.next = forms.icon_button("next", on, lambda: self.step(False))
+        line = (self.search, 1), self.count, self.previous, self.next
+        self.setLayout(forms.row(*line, gap=4))
+        self._timer = once(self, self._search, _SEARCH_MS)
+        self.search.textChanged.connect(lambda *_: self._timer.start())
+        self.search.step.connect(self.step)
+        self.search.leave.connect(edit.setFocus)
+        edit.verticalScrollBar().valueChanged.connect(lambda *_: self._mark())
+        theme.follow(self, self._mark)
+        self.clear()
+
+    def clear(self) -> None:
+        """Another text comes."""
+        self._matches, self._current = [], -1
+        self._say()
+
+    def look_again(self) -> None:
+        """There is more of the text; the match that was gone to is still the one."""
+        if self.search.text():
+            self._timer.start()
+
+    def _search(self) -> None:
+        self._timer.stop()
+        needle = in_utf16(cleaned(self.search.text()))
+        go = needle != self._needle or self._current < 0
+        at = self._matches[self._current] if self._current >= 0 else -1
+        self._needle = needle
+        self._matches, self._current = [], -1
+        if needle:
+            # toPlainText gives pairs as one character, and so moves what follows.
+            text = in_utf16(self._edit.toPlainText())
+            found = re.finditer(re.escape(needle), text, re.IGNORECASE)
+            self._matches = [match.start() for match in islice(found, _COUNTED)]
+        if self._matches and go:
+            at = self._edit.textCursor().selectionStart()
+            self._go(bisect.bisect_left(self._matches, at) % len(self._matches))
+        else:
+            self._current = self._matches.index(at) if at in self._matches else -1
+            self._say()
+            self._mark()
+
+    def step(self, back: bool) -> None:
+        """Go to the next match, or the one before."""
+        if self._timer.isActive():
+            self._search()
+        elif self._matches:
+            self._go((self._current + (-1 if back else 1)) % len(self._matches))
+
+    def _go(self, number: int) -> None:
+        self._current = number
+        start = self._matches[number]
+        self.went.emit()
+        # Its end first, so that all of it comes into sight; and no further to the right than that.
+        self._edit.horizontalScrollBar().setValue(0)
+        for at in (start + len(self._needle), start):
+            cursor = QTextCursor(self._edit.document())
+            cursor.setPosition(at)
+            self._edit.setTextCursor(cursor)
+        self._say()
+        self._mark()
+
+    def _say(self) -> None:
+        text = self.tr("None") if self.search.text() else ""
+        if text and self._matches:
+            total = f"{len(self._matches):,}" + ("+" if len(self._matches) >= _COUNTED else "")
+            text = f"{self._current + 1:,}/{total}" if self._current >= 0 else total
+        self.count.setText(text)
+        # The search field would take its room too.
+        self.count.setMinimumWidth(self.count.fontMetrics().horizontalAdvance(text))
+        for button in (self.previous, self.next):
+            button.setEnabled(bool(self._matches))
+        said = self.tr("Match {} of the part of the text that is shown").format(text)
+        self.count.setToolTip(tip(said if self._matches else ""))
+
+    def _mark(self) -> None:
+        marks: list[QTextEdit.ExtraSelection] = []
+        if self._matches and self.search.text():
+            shades = theme.shades()
+            first = self._edit.cursorForPosition(QPoint(0, 0)).block().position()
+            bottom = QPoint(0, self._edit.viewport().height())
+            last = self._edit.cursorForPosition(bottom).block()
+            at = bisect.bisect_left(self._matches, first)
+            end = bisect.bisect_right(self._matches, last.position() + last.length())
+            for number in range(at, min(at + _MARKED, end)):
+                start, here = self._matches[number], number == self._current
+                look = QTextCharFormat()
+                look.setBackground(QColor(shades.accent if here else shades.selected))
+                look.setForeground(QColor(shades.on_accent if here else shades.text))
+                cursor = QTextCursor(self._edit.document())
+                cursor.setPosition(start)
+                cursor.setPosition(start + len(self._needle), QTextCursor.MoveMode.KeepAnchor)
+                mark = QTextEdit.ExtraSelection()
+                mark.format, mark.cursor = look, cursor
+                marks.append(mark)
+        self._edit.setExtraSelections(marks)
+
+
 class BlankPane(QWidget):
     """Says something as long as there is nothing to show."""
 
@@ -117,36 +239,22 @@ class TextPane(BlankPane):
         self._texts: list[Text] = []
         self._asked: tuple[str, int] | None = None
         self._shown_chars = 0
-        self._matches: list[int] = []
-        self._current = -1
         self._length = 0
         self.choice = Choice(10)
         self.choice.setAccessibleName(self.tr("Which text"))
         self.choice.activated.connect(lambda *_: self._start())
-        self.search = SearchBox(self.tr("Search in the text"))
-        self.count = forms.label("", "muted")
-        self.count.setAccessibleName(self.tr("Matches"))
-        back, on = self.tr("Previous match (Shift+F3)"), self.tr("Next match (F3)")
-        self.previous = forms.icon_button("previous", back, lambda: self.step(True))
-        self.next = forms.icon_button("next", on, lambda: self.step(False))
         self.edit = CodeEdit(name)
+        self.finder = Finder(self.edit, self.tr("Search in the text"))
         self.more_text = forms.label("", "muted")
         self.more = forms.button(self.tr("Show more"), self._more)
-        line = forms.row((self.choice, 2), (self.search, 3), gap=4, margin=(12, 8, 8, 8))
-        forms.add(line, self.count, self.previous, self.next)
+        line = forms.row((self.choice, 2), (self.finder, 3), gap=4, margin=(12, 8, 8, 8))
         foot = forms.row((self.more_text, 1), self.more, gap=8, margin=(12, 6, 12, 6))
         self.foot = forms.page(foot)
         self._page = forms.page(forms.column(line, (self.edit, 1), self.foot, gap=0))
         self.stack.addWidget(self._page)
-        self._timer = once(self, self._search, _SEARCH_MS)
-        self.search.textChanged.connect(lambda *_: self._timer.start())
-        self.search.step.connect(self.step)
-        self.search.leave.connect(self.edit.setFocus)
         self.edit.find_asked.connect(self._to_search)
-        self.edit.step_asked.connect(self.step)
-        self.edit.settled.connect(self._settled)
-        self.edit.verticalScrollBar().valueChanged.connect(lambda *_: self._mark())
-        theme.follow(self, self._mark)
+        self.edit.step_asked.connect(self.finder.step)
+        self.edit.settled.connect(self.finder.look_again)
         self.clear()
 
     def clear(self, waiting: str = "") -> None:
@@ -157,8 +265,7 @@ class TextPane(BlankPane):
     def _begin(self, language: str, waiting: str) -> None:
         self.edit.start(language)
         self._shown_chars = self._length = 0
-        self._matches, self._current = [], -1
-        self._say()
+        self.finder.clear()
         self.show_blank(waiting)
 
     def offer(self, texts: list[Text]) -> None:
@@ -223,83 +330,8 @@ class TextPane(BlankPane):
             self._start()
 
     def _to_search(self) -> None:
-        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.search.selectAll()
-
-    def _settled(self) -> None:
-        if self.search.text():
-            self._search(go=self._current < 0)
-
-    def _search(self, go: bool = True) -> None:
-        self._timer.stop()
-        needle = in_utf16(cleaned(self.search.text()))
-        at = self._matches[self._current] if self._current >= 0 else -1
-        self._matches, self._current = [], -1
-        if needle:
-            # toPlainText gives pairs as one character, and so moves what follows.
-            found = re.finditer(re.escape(needle), in_utf16(self.edit.toPlainText()), re.IGNORECASE)
-            self._matches = [match.start() for match in islice(found, _COUNTED)]
-        if self._matches and go:
-            at = self.edit.textCursor().selectionStart()
-            self._go(bisect.bisect_left(self._matches, at) % len(self._matches))
-        else:
-            # More text has come; the match that was gone to is still the one.
-            self._current = self._matches.index(at) if at in self._matches else -1
-            self._say()
-            self._mark()
-
-    def step(self, back: bool) -> None:
-        """Go to the next match, or the one before."""
-        if self._timer.isActive():
-            self._search()
-        elif self._matches:
-            self._go((self._current + (-1 if back else 1)) % len(self._matches))
-
-    def _go(self, number: int) -> None:
-        self._current = number
-        start = self._matches[number]
-        # Its end first, so that all of it comes into sight; and no further to the right than that.
-        self.edit.horizontalScrollBar().setValue(0)
-        for at in (start + len(in_utf16(cleaned(self.search.text()))), start):
-            cursor = QTextCursor(self.edit.document())
-            cursor.setPosition(at)
-            self.edit.setTextCursor(cursor)
-        self._say()
-        self._mark()
-
-    def _say(self) -> None:
-        text = self.tr("None") if self.search.text() else ""
-        if text and self._matches:
-            total = f"{len(self._matches):,}" + ("+" if len(self._matches) >= _COUNTED else "")
-            text = f"{self._current + 1:,}/{total}" if self._current >= 0 else total
-        self.count.setText(text)
-        # The search field would take its room too.
-        self.count.setMinimumWidth(self.count.fontMetrics().horizontalAdvance(text))
-        for button in (self.previous, self.next):
-            button.setEnabled(bool(self._matches))
-        said = self.tr("Match {} of the part of the text that is shown").format(text)
-        self.count.setToolTip(tip(said if self._matches else ""))
-
-    def _mark(self) -> None:
-        marks: list[QTextEdit.ExtraSelection] = []
-        if self._matches and self.search.text():
-            shades = theme.shades()
-            first, last = self.edit.sight()
-            at = bisect.bisect_left(self._matches, first)
-            end = bisect.bisect_right(self._matches, last)
-            length = len(in_utf16(cleaned(self.search.text())))
-            for number in range(at, min(at + _MARKED, end)):
-                start, here = self._matches[number], number == self._current
-                look = QTextCharFormat()
-                look.setBackground(QColor(shades.accent if here else shades.selected))
-                look.setForeground(QColor(shades.on_accent if here else shades.text))
-                cursor = QTextCursor(self.edit.document())
-                cursor.setPosition(start)
-                cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
-                mark = QTextEdit.ExtraSelection()
-                mark.format, mark.cursor = look, cursor
-                marks.append(mark)
-        self.edit.setExtraSelections(marks)
+        self.finder.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.finder.search.selectAll()
 
 
 class RowsModel(QAbstractTableModel):

@@ -40,7 +40,7 @@ class Following(QObject):
         self._keeper: Keeper | None = None
         self._strip: JobStrip | None = None
         context.jobs.rowsInserted.connect(lambda *_: self._added())
-        status.activity.clicked.connect(self.pull)
+        status.activity.clicked.connect(lambda *_: self.toggle(from_anywhere=True))
 
     def attend(self, operations: Operations) -> None:
         """Hear what becomes of the jobs that these start."""
@@ -69,19 +69,11 @@ class Following(QObject):
             return self._drawer.job
         return next(iter(self._context.jobs.jobs), None)
 
-    def toggle(self) -> None:
-        """Go into the drawer; from there, close it."""
-        if self.drawer.isVisible() and self.drawer.holds_focus:
-            self.drawer.shut()
-        else:
-            self.drawer.go_in()
-
-    def pull(self, *_: object) -> None:
-        """Open the drawer or close it, wherever the keyboard is."""
-        if self.open is not None:
-            self.drawer.shut()
-        else:
-            self.drawer.go_in()
+    def toggle(self, *, from_anywhere: bool = False) -> None:
+        """Go into the drawer; from there, or ``from_anywhere``, close it."""
+        drawer = self.drawer
+        held = drawer.isVisible() and (from_anywhere or drawer.holds_focus)
+        (drawer.shut if held else drawer.go_in)()
 
     def show(self, job: Job | None) -> None:
         """Open the drawer with a job, and leave the keyboard where it is."""

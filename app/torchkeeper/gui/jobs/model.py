@@ -17,7 +17,6 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
 from torchkeeper.gui.widgets.lists import Index
-from torchkeeper.gui.widgets.plain import shown, tip
 
 if TYPE_CHECKING:
     from torchkeeper.client import programs
@@ -303,8 +302,6 @@ def state_text(job: Job) -> str:
         return _tr("Failed: {}").format(job.error.what if job.error else "?")
     if job.state is State.DONE:
         return job.note or _tr("Done")
-    if job.counts_bytes:
-        return " · ".join(filter(None, (progress_text(job), job.note)))
     return " · ".join(far(job)) or _tr("Running")
 
 
@@ -349,13 +346,6 @@ def cells_text(job: Job) -> str:
     return " · ".join(parts)
 
 
-def progress_text(job: Job) -> str:
-    """How far a job is that counts bytes: 12.3 MB of 80.1 MB · 41 MB/s · about 2 s left."""
-    left = job.pace.left(time.monotonic())
-    about = [] if left is None else [_tr("about {} left").format(coarse(left))]
-    return " · ".join(bytes_parts(job) + about)
-
-
 def bytes_parts(job: Job) -> list[str]:
     """How far a job is that counts bytes: 12.3 MB of 80.1 MB, 41 MB/s."""
     parts = [_tr("{} of {}").format(say.size(job.done), say.size(job.total or 0))]
@@ -386,16 +376,7 @@ class JobsModel(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid() or index.row() >= len(self._jobs):
             return None
-        job = self._jobs[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return job.title
-        if role == JobsModel.JobRole:
-            return job
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(f"{job.title}\n{state_text(job)}")
-        if role in (Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.AccessibleDescriptionRole):
-            return shown(f"{job.title}: {state_text(job)}")
-        return None
+        return self._jobs[index.row()] if role == JobsModel.JobRole else None
 
     def add(self, title: str, kind: str, place: str | None) -> Job:
         """A new job, waiting."""

@@ -154,10 +154,8 @@ class CellsPane(QWidget):
     #: The recipe of the chosen cell is to be edited: its file.
     edit = Signal(str)
 
-    def __init__(self, *, narrow: bool = False) -> None:
-        """narrow: where there is less room than in a dialog."""
+    def __init__(self) -> None:
         super().__init__()
-        self._narrow = narrow
         #: The file of a recipe, by what the job calls it; empty for one that cannot be edited.
         self.file_of: Callable[[str], str] = lambda _: ""
         self.model = CellsModel(self)
@@ -213,14 +211,12 @@ class CellsPane(QWidget):
         header.setHighlightSections(False)
         header.setStretchLastSection(False)
         # Where there is little room, names come first.
-        widths = (48, 108, 92, 124) if self._narrow else (64, 116, 100, 300)
-        for column, width in zip((HITS, MISSES, TIME, PHASES), widths, strict=True):
+        for column, width in ((HITS, 48), (MISSES, 108), (TIME, 100), (PHASES, 124)):
             header.resizeSection(column, width)
         header.setSectionResizeMode(CELL, QtWidgets.QHeaderView.ResizeMode.Stretch)
 
     def _lay_out(self) -> None:
-        head = forms.column(gap=4) if self._narrow else forms.row()
-        forms.add(head, (self.legend, 1), self.bad)
+        head = forms.column(self.legend, self.bad, gap=4)
         line = forms.row((self.name, 1), self.recipe, self.copy)
         below = line, self.facts, self.uncached, self.notice, (self.log, 1)
         self.detail = forms.page(forms.column(*below, margin=(0, 4, 0, 0), gap=4))
