@@ -320,6 +320,10 @@ def _completing(stage: Stage) -> None:
             window.completing.complete()
             turn(0.3)
             stage.take(f"filter-{name}-{size[0]}", window)
+        box.setText("is:stale kind:fxgraph")
+        window.table.select({entry.identity for entry in window.entries.shown()[:1]})
+        window.table.setFocus()
+        stage.take(f"filter-chips-{size[0]}", window)
         stage.close(window)
 
 

@@ -271,7 +271,7 @@ QToolBar {{ background: {s.window}; border: none; border-bottom: 1px solid {s.li
     padding: 8px; spacing: 4px; }}
 QToolBar::separator {{ background: {s.line}; width: 1px; margin: 6px 6px; }}
 QToolButton {{ padding: 6px 10px; border: 1px solid transparent; border-radius: 6px; }}
-QToolButton[small="true"] {{ padding: 4px; }}
+QToolButton[small="true"], QToolButton#adder {{ padding: 4px; }}
 QToolBar QToolButton {{ padding-right: 2px; }}
 QToolButton:hover {{ background: {s.hover}; }}
 QToolButton:pressed {{ background: {s.selected_quiet}; }}
@@ -339,11 +339,11 @@ QScrollArea#scrolled, QWidget#scrolledInside {{ background: transparent; border:
 QScrollArea#moved {{ border: 1px solid transparent; }}
 QScrollArea#moved:focus {{ border: 1px solid {s.accent}; border-radius: 6px; }}
 QFrame#sideLine {{ background: {s.line}; border: none; }}
+QToolButton#chip {{ padding: 2px 8px; border-color: {s.line}; border-radius: 10px; }}
 QToolButton#fold {{ color: {s.muted}; font-weight: 600; padding: 4px 6px; text-align: left; }}
 QToolButton#fold:hover {{ color: {s.text}; }}
-QToolButton#fold:focus {{ border-color: {s.accent}; }}
+QToolButton#fold:focus, QToolButton#chip:focus {{ border-color: {s.accent}; }}
 QToolButton#fold[aimed="true"] {{ background: {s.hover}; border: 2px solid {s.accent}; }}
-QToolButton#adder {{ padding: 4px; }}
 QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
 QListWidget::item {{ padding: 3px 8px; }}
@@ -375,10 +375,7 @@ QStatusBar {{ background: {s.window}; border-top: 1px solid {s.line}; }}
 QStatusBar::item {{ border: none; }}
 QStatusBar QLabel {{ padding: 4px 8px; }}
 QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
-QToolButton#count:checked {{ background: {s.selected}; }}
-QToolButton#chip {{ padding: 2px 8px; border-color: {s.line}; border-radius: 10px; }}
-QToolButton#chip:focus {{ border-color: {s.accent}; }}
-QToolButton#chip:checked {{ background: {s.selected}; border-color: {s.accent}; }}
+QToolButton#count:checked, QToolButton#chip:checked {{ background: {s.selected}; }}
 QToolButton#environment {{ padding-right: 24px; }}
 QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
@@ -398,8 +395,8 @@ QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px so
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
 QFrame#problem {{ background: {s.raised}; border: 1px solid {s.warning}; border-radius: 6px; }}
-QFrame#palette {{ background: {s.base}; border: 1px solid {s.muted}; border-radius: 8px; }}
-QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
+QFrame#card, QFrame#palette {{ background: {s.base}; border: 1px solid {s.line};
+    border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
 QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}

@@ -78,21 +78,21 @@ class Head(QWidget):
         self.box.setFixedWidth(_BOX)
         self._suggest()
         self.wrong = forms.label("", "error", wrap=True)
-        self.wrong.setFixedWidth(_BOX)
         self.wrong.hide()
         self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
         #: Room for what is asked most, which is made later.
         self.below = QWidget()
-        self.below.setFixedSize(_BOX, _CHIPS)
+        self.below.setFixedHeight(_CHIPS)
         self._timer = once(self, self._use, DEBOUNCE_MS)
         self._pause = once(self, self._paused, PAUSE_MS)
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.editingFinished.connect(self.use_now)
         self._beside: BesideLine | None = None
         names = forms.column(self.title, self.path, forms.REST, gap=2)
-        filters = forms.column(self.box, self.below, self.wrong, forms.REST, gap=2)
-        line = forms.row((names, 1), filters, gap=16)
-        self._whole = forms.column(line, gap=2, margin=(16, 12, 16, 8))
+        line = forms.row((names, 1), (self.box, forms.TOP), gap=16)
+        right = Qt.AlignmentFlag.AlignRight
+        parts = line, (self.below, right), (self.wrong, right)
+        self._whole = forms.column(*parts, gap=2, margin=(16, 12, 16, 8))
         self.setLayout(self._whole)
 
     def _suggest(self) -> None:
@@ -190,9 +190,9 @@ class Head(QWidget):
         wide = min(_BOX, max(_NARROW_BOX, min(room * 11 // 20, room - _NAMES)))
         if wide != self.box.width():
             self.box.setFixedWidth(wide)
-            self.wrong.setFixedWidth(wide)
-            self.below.setFixedWidth(wide)
             self._suggest()
+        for below in (self.wrong, self.below):
+            below.setFixedWidth(min(_BOX, self._width))
         self._elide()
 
 
