@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow, settle
-from tests.shots import sample_doctor, samples
+from tests.shots import sample_compare, sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.words import explaining
 from torchkeeper.gui.actions import Actions, Situation
 from torchkeeper.gui.jobs.model import Job, state_text
 from torchkeeper.gui.pages.doctor.cards import Cards, finding_card
@@ -20,7 +21,6 @@ from torchkeeper.gui.widgets.plain import Label
 from torchkeeper.gui.window import Window
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.verdict.comparing import difference
 
 
 def test_free_space_is_said_of_a_place_only_where_it_is_little() -> None:
@@ -53,10 +53,10 @@ def test_the_entries_of_an_age_begin_with_the_newest(
 
 
 def test_a_difference_goes_from_a_to_b() -> None:
-    graph = "def forward(self, x):\n    {} = torch.ops.aten.{}.default(x);\n    return {}"
-    a, b = (graph.format(op, op, op) for op in ("relu", "gelu"))
-    marks = {line[0]: line for line in difference(a, b).diff if "aten" in line}
-    assert "relu" in marks["-"] and "gelu" in marks["+"]
+    cause = "settings"
+    found = sample_compare.answer(cause, samples.entries(), samples.PLACE, samples.PLACE)
+    found["graph"] = {"diff": ["- gelu", "- add", "+ relu", "… 3 more"]}
+    assert explaining.graph_lines(found) == ["- relu", "+ gelu", "+ add", "… 3 more"]
 
 
 def test_the_doctor_names_the_button_beside_it_and_no_command(qtbot: QtBot) -> None:
