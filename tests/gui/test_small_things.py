@@ -15,6 +15,7 @@ from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.words import explaining
 from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import Job, state_text
 from torchkeeper.gui.pages.doctor.cards import Cards, finding_card
 from torchkeeper.gui.sidebar.standing import Standing
@@ -96,5 +97,35 @@ def test_a_name_is_typed_within_the_row_of_its_server(qtbot: QtBot, settings: QS
     assert box.contains(editor.rect().translated(at))
     assert shown.under(at) == index, "the heading over it is not covered"
     qtbot.keyClick(editor, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
+    window.close_surely()
+    window.deleteLater()
+
+
+class Unread(SampleEngines):
+    """The plan of a purge reads nothing, as that of a server."""
+
+    def _said(self, op: str, *about: Any) -> tuple[list[Any], dict[str, Any]]:
+        rows, result = super()._said(op, *about)
+        if op == "plan_purge":
+            rows = [entry._replace(name="") for entry in rows]
+        return rows, result
+
+
+def test_a_purge_of_a_server_names_entries_as_the_table_does(
+    qtbot: QtBot, settings: QSettings
+) -> None:
+    window = Window(settings, Unread())
+    window.show()
+    window.open_paths([samples.SERVER])
+    qtbot.waitUntil(lambda: window.place == samples.SERVER and not window.listing.loading)
+    settle(qtbot)
+    known = {one.identity: one.name for one in window.entries.shown()}
+    window.table.select(set(known))
+    window.flows.purge_selected()
+    (dialog,) = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None)
+    goes = [row.entry for row in dialog.model.every_row]
+    assert goes and all(known[one.identity] == one.name for one in goes)
+    dialog.reject()
     window.close_surely()
     window.deleteLater()
