@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 #: The margins of the dialog at the left and the right of a list, and the list's own.
 _AROUND = 76
-#: Pixels of what is scrolled that are seen at least.
-_LEAST = 96
+#: Pixels of what is scrolled that are seen at least, and those for what is only said later.
+_LEAST, _LATER = 96, 48
 #: Reasons that are listed one by one; the list itself has them all.
 _REASONS = 4
 #: As many lines of what was left out are seen without a scroll bar.
@@ -59,7 +59,7 @@ class ChoicePage(QWidget):
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
-        high = self.inside.needed(width) + forms.GAP + self._row.totalSizeHint().height()
+        high = self.inside.needed(width) + _LATER + self._row.totalSizeHint().height()
         high += forms.GAP + max(0, self._pinned.totalHeightForWidth(width))
         if not self.why.isHidden():
             high += forms.GAP + self.why.heightForWidth(width)
