@@ -246,7 +246,7 @@ def of_differences() -> Iterator[str]:
     for own in ([], ["A"], list("ABCDEF")):
         for other in ([], ["B"]):
             told = GraphDifference(tuple(own), tuple(other), False, 1.0, tuple(own), tuple(other))
-            same = replace(told, same_ops=True, diff=("- X",) if own else ())
+            same = replace(told, same_ops=True, diff=("+ X",) if own else ())
             for graph in (told, replace(told, alike=0.1), same):
                 yield explaining.sentence({"differences": [gm], "graph": graph.to_json()})
     yield from explaining.values(gm, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtWidgets import QLineEdit
@@ -12,7 +13,9 @@ from tests.gui.conftest import OpenWindow, settle
 from tests.shots import sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.diagnosing import Told
+from torchkeeper.client.words import explaining
 from torchkeeper.gui.actions import Actions, Situation
+from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import Job, state_text
 from torchkeeper.gui.pages.doctor.cards import Cards, finding_card
 from torchkeeper.gui.sidebar.standing import Standing
@@ -20,7 +23,6 @@ from torchkeeper.gui.widgets.plain import Label
 from torchkeeper.gui.window import Window
 from torchkeeper.settings.finding import Finding
 from torchkeeper.stores.names import scheme_of
-from torchkeeper.verdict.comparing import difference
 
 
 def test_free_space_is_said_of_a_place_only_where_it_is_little() -> None:
@@ -53,10 +55,8 @@ def test_the_entries_of_an_age_begin_with_the_newest(
 
 
 def test_a_difference_goes_from_a_to_b() -> None:
-    graph = "def forward(self, x):\n    {} = torch.ops.aten.{}.default(x);\n    return {}"
-    a, b = (graph.format(op, op, op) for op in ("relu", "gelu"))
-    marks = {line[0]: line for line in difference(a, b).diff if "aten" in line}
-    assert "relu" in marks["-"] and "gelu" in marks["+"]
+    found: Any = {"graph": {"diff": ["- gelu", "- add", "+ relu", "… 3 more"]}}
+    assert explaining.graph_lines(found) == ["- relu", "+ gelu", "+ add", "… 3 more"]
 
 
 def test_the_doctor_names_the_button_beside_it_and_no_command(qtbot: QtBot) -> None:
@@ -97,5 +97,35 @@ def test_a_name_is_typed_within_the_row_of_its_server(qtbot: QtBot, settings: QS
     assert box.contains(editor.rect().translated(at))
     assert shown.under(at) == index, "the heading over it is not covered"
     qtbot.keyClick(editor, Qt.Key.Key_Escape)  # type: ignore[no-untyped-call]
+    window.close_surely()
+    window.deleteLater()
+
+
+class Unread(SampleEngines):
+    """The plan of a purge reads nothing, as that of a server."""
+
+    def _said(self, op: str, *about: Any) -> tuple[list[Any], dict[str, Any]]:
+        rows, result = super()._said(op, *about)
+        if op == "plan_purge":
+            rows = [entry._replace(name="") for entry in rows]
+        return rows, result
+
+
+def test_a_purge_of_a_server_names_entries_as_the_table_does(
+    qtbot: QtBot, settings: QSettings
+) -> None:
+    window = Window(settings, Unread())
+    window.show()
+    window.open_paths([samples.SERVER])
+    qtbot.waitUntil(lambda: window.place == samples.SERVER and not window.listing.loading)
+    settle(qtbot)
+    known = {one.identity: one.name for one in window.entries.shown()}
+    window.table.select(set(known))
+    window.flows.purge_selected()
+    (dialog,) = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.plan is not None)
+    goes = [row.entry for row in dialog.model.every_row]
+    assert goes and all(known[one.identity] == one.name for one in goes)
+    dialog.reject()
     window.close_surely()
     window.deleteLater()

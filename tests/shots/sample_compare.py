@@ -12,11 +12,11 @@ _META = (
     "device=device(type='cuda', index=0), layout=torch.strided, requires_grad=False)"
 )
 _DIFF = (
-    "- sigmoid = torch.ops.aten.sigmoid.default(linear)",
-    "- mul = torch.ops.aten.mul.Tensor(linear, sigmoid)",
-    "+ mul = torch.ops.aten.mul.Tensor(linear, 0.5)",
-    "+ erf = torch.ops.aten.erf.default(mul_1)",
-    "+ add = torch.ops.aten.add.Tensor(erf, 1)",
+    "- mul = torch.ops.aten.mul.Tensor(linear, 0.5)",
+    "- erf = torch.ops.aten.erf.default(mul_1)",
+    "- add = torch.ops.aten.add.Tensor(erf, 1)",
+    "+ sigmoid = torch.ops.aten.sigmoid.default(linear)",
+    "+ mul = torch.ops.aten.mul.Tensor(linear, sigmoid)",
 )
 _GRAPH = {
     "only_a": ["sigmoid"], "only_b": ["erf", "add"], "same_ops": False,

@@ -496,6 +496,7 @@ class Flows(QObject):
         dialog = PurgeDialog(
             context.window, context.engines, place,
             {**selection.select, "everything": everything}, selection.hold,
+            names={one.identity: one.name for one in chosen if one.name},
         )  # fmt: skip
         dialog.decided.connect(partial(self._context.operations.purge, place))
         dialog.open()

@@ -53,8 +53,8 @@ class GraphDifference:
     them differ. alike: how much of the ops is the same, but for casts, from 0 to 1. moves: whether
     the ops that only one of both has do no more than move or convert values. model_a, model_b: the
     lines of the model that only one of both came from; same_model: whether there are none, or None
-    where that is not recorded. diff: the lines that differ, each after "- " for what a has and "+ "
-    for what b has. cut: one of both is not known to its end: only what comes before is compared.
+    where that is not recorded. diff: the lines that differ, each after "- " for what b has and "+ "
+    for what a has. cut: one of both is not known to its end: only what comes before is compared.
     """
 
     only_a: tuple[str, ...]
@@ -187,7 +187,7 @@ def _diff(a: Sequence[str], b: Sequence[str], blocks: Sequence[_Block]) -> list[
     said: list[str] = []
     count = 0
     for a1, a2, b1, b2 in blocks:
-        lines = [f"- {x[:_LONG]}" for x in a[a1:a2]] + [f"+ {x[:_LONG]}" for x in b[b1:b2]]
+        lines = [f"- {x[:_LONG]}" for x in b[b1:b2]] + [f"+ {x[:_LONG]}" for x in a[a1:a2]]
         count += len(lines)
         said += lines[: max(0, _DIFF - len(said))]
     if count > len(said):

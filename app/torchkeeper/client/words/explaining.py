@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.client.words import say, verdicts
@@ -339,7 +340,7 @@ def _graph_phrase(found: ComparisonTold) -> str:
     if graph["cut"] and not own and not other:
         said = tr("the graph is another, and too long to say in what")
     elif graph["same_ops"]:
-        changed = [f"`{printable(line[2:], _LINE)}`" for line in graph["diff"] if line[:2] == "- "]
+        changed = [f"`{printable(line[2:], _LINE)}`" for line in graph["diff"] if line[:2] == "+ "]
         said = tr(
             "the graph has the same operations with other values, as in {line}"
             if changed
@@ -386,9 +387,19 @@ def _listed(ops: Sequence[str]) -> str:
 
 
 def graph_lines(found: ComparisonTold) -> list[str]:
-    """The lines of the graphs that differ: ``-`` of the first, ``+`` of the second."""
+    """The lines of the graphs that differ, as what becomes of the first: ``-`` where only that has
+    them, ``+`` where only the second has. In the finding it is the other way round.
+    """
     graph = found.get("graph")
-    return [printable(line, 300) for line in graph["diff"]] if graph else []
+    told: list[str] = []
+    added: list[str] = []
+    for sign, lines in groupby(graph["diff"] if graph else (), lambda line: line[:2]):
+        if sign == "- ":
+            told, added = told + added, ["+ " + line[2:] for line in lines]
+        else:
+            own = ("- " + line[2:] if sign == "+ " else line for line in lines)
+            told, added = [*told, *own, *added], []
+    return [printable(line, 300) for line in told + added]
 
 
 def grouped(rows: Iterable[FactorTold]) -> list[tuple[str, list[FactorTold]]]:

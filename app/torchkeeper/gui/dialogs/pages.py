@@ -13,8 +13,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.forms import Scrolled, Yielding
 
-#: Pixels of what is scrolled that are seen at least.
-_LEAST = 96
+#: Pixels of what is scrolled that are seen at least, and those for what is only said later.
+_LEAST, _LATER = 96, 48
 
 
 class ChoicePage(QWidget):
@@ -39,7 +39,7 @@ class ChoicePage(QWidget):
 
     def needed(self, width: int) -> int:
         """How high all of it is at a width."""
-        high = self.inside.needed(width) + forms.GAP + self._row.totalSizeHint().height()
+        high = self.inside.needed(width) + _LATER + self._row.totalSizeHint().height()
         high += forms.GAP + max(0, self._pinned.totalHeightForWidth(width))
         if not self.why.isHidden():
             high += forms.GAP + self.why.heightForWidth(width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.entry import Entry
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages.dead import PlanPurgeParams, PlanPurgeResult, Unknown
     from torchkeeper.stores.shapes import Users
@@ -65,9 +66,11 @@ class PurgeDialog(Dialog):
         hold: Sequence[tuple[str, str]] = (),
         engine_of: int | None = None,
         in_use: bool = False,
+        names: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
         """engine_of: the ticket of an earlier request, whose engine makes the plan and stays: what
         goes is only shown then, and whether that is also what is ``in_use`` was decided before.
+        names: of entries by their identities, as a plan reads none of a server.
         """
         super().__init__(parent, 720, "trash")
         self.setWindowTitle(self.tr("Purge"))
@@ -75,7 +78,7 @@ class PurgeDialog(Dialog):
         self._engines, self._place = engines, place
         self._has_trash = scheme_of(place).has_trash
         self._select, self._hold, self._engine_of = select, hold, engine_of
-        self._decided = False
+        self._decided, self._names = False, names or {}
         self.ticket: int | None = None
         self.plan: PlanPurgeResult | None = None
         self.model = EntriesModel(self)
@@ -127,11 +130,15 @@ class PurgeDialog(Dialog):
             "select": {**self._select, "unknown": self.strange.also.isChecked()},
             "in_use": self.users.also.isChecked(),
         }
-        heard = Listener(rows=self.model.add, result=self._planned, failed=self._failed)
+        heard = Listener(rows=self._add, result=self._planned, failed=self._failed)
         hold, of = self._hold, self._engine_of
         self.ticket = self._engines.ask(
             protocol.PLAN_PURGE, params, heard, keep=True, hold=hold, engine_of=of
         )
+
+    def _add(self, rows: list[Entry]) -> None:
+        known = self._names
+        self.model.add([one._replace(name=known.get(one.identity) or one.name) for one in rows])
 
     def _leave(self) -> None:
         if self._engine_of is None:

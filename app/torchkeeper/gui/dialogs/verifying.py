@@ -113,7 +113,9 @@ class VerifyDialog(WorkDialog):
         # The default for what is the user's own: what comes from others is run on purpose only.
         self.go = forms.button(self.tr("Verify"), self._go, primary=True)
         self.go.setAutoDefault(own)
-        self.add_choice(body, self.go, enter=own).pin(self.notice)
+        page = self.add_choice(body, self.go, enter=own)
+        page.pin(self.notice)
+        self.grow_to(self._needed(page))
 
     def begin_with(self, python: str, options: Asked) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""
