@@ -113,10 +113,9 @@ def test_a_program_is_cancelled_with_all_that_it_started(
     assert page.rerun.isEnabled() and not page.forget.isEnabled()
 
 
-def test_a_miss_is_compared_and_an_entry_is_gone_to(
+def test_a_double_click_on_a_graph_shows_its_entry(
     qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path
 ) -> None:
-    """While it is fresh, and after the window was closed: what is kept is enough."""
     (trace,) = (recorded / "same").iterdir()
     window = open_window()
     page = started(qtbot, window, line(cache, TRACING, trace, 0))
