@@ -19,6 +19,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle, type_i
 from tests.gui.test_cleaning import Clicks
 from tests.gui.test_runs import cells
 from torchkeeper.client import programs
+from torchkeeper.client.engines import probes
 from torchkeeper.client.kept import runs
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
@@ -27,6 +28,7 @@ from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages import PAGES
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.runs import RunsPage
+from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
 
 
@@ -113,10 +115,22 @@ def test_a_program_is_cancelled_with_all_that_it_started(
     assert page.rerun.isEnabled() and not page.forget.isEnabled()
 
 
-def test_a_miss_is_compared_and_an_entry_is_gone_to(
+def test_a_program_ends_with_the_window(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    told = tmp_path / "pid"
+    source = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
+    window = open_window()
+    started(qtbot, window, line(tmp_path / "none", source, told))
+    qtbot.waitUntil(lambda: told.exists() and bool(told.read_text()), timeout=PATIENCE)
+    window.close_surely()
+    there = Path("/proc", told.read_text(), "cwd")
+    qtbot.waitUntil(lambda: not there.exists(), timeout=PATIENCE)
+
+
+def test_a_double_click_on_a_graph_shows_its_entry(
     qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path
 ) -> None:
-    """While it is fresh, and after the window was closed: what is kept is enough."""
     (trace,) = (recorded / "same").iterdir()
     window = open_window()
     page = started(qtbot, window, line(cache, TRACING, trace, 0))
@@ -190,6 +204,24 @@ def test_the_command_is_remembered_but_for_secrets(
     started(qtbot, window, f"{command} --token=hunter2hunter2")
     idle(qtbot, window)
     assert not any("hunter2" in str(settings.value(key)) for key in settings.allKeys())
+
+
+def test_the_environment_runs_what_does_not_name_another(
+    qtbot: QtBot, open_window: OpenWindow, settings: QSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHKEEPER_TORCH_PYTHON", sys.executable)
+    probes.keep(probes.identity(sys.executable), {"torch": "2.13.0", "threads": 3})
+    settings.setValue(KEY, sys.executable)
+    window = open_window()
+    dialog = window.flows.run_program("python -c 0")
+    qtbot.waitUntil(lambda: dialog.python == sys.executable, timeout=PATIENCE)
+    for text in ("/usr/bin/python3 -c 0", "torchrun train.py"):
+        dialog.line.setText(text)
+        assert dialog.python == ""
+        assert dialog.said.text().startswith("The environment is not used")
+    dialog.line.setText("a | b")
+    assert not dialog.go.isEnabled() and "for a shell" in dialog.said.text()
+    dialog.reject()
 
 
 #: A program of torch's, which is compiled anew for each size.

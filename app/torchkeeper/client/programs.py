@@ -122,7 +122,10 @@ def ended(
 
 def save_recipe(file: str, one: Ended) -> str:
     """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
-    proof, folder = recording.Proof(unproved="it was not asked for"), one.params["folder"]
+    proof, folder = (
+        recording.Proof(unproved="it was saved in the window; Verify runs it"),
+        one.params["folder"],
+    )
     env = one.params["env"]
     made = recorded.recipe_of(one.notes, one.words, file, env, proof.said, folder=folder)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QWidget
@@ -75,9 +74,10 @@ class ProgramDialog(Dialog):
     @property
     def python(self) -> str:
         """The interpreter that runs the command; "" where the command says that itself."""
-        words = self._words()
-        python = self.environment.python if words else ""
-        return python if python and processes.under(python, words) else ""
+        words, python = self._words(), self.environment.python
+        # Who names an interpreter by its path means that one.
+        named = words and processes.is_python(words[0]) and "/" in words[0]
+        return python if python and words and not named and processes.under(python, words) else ""
 
     def _words(self) -> list[str]:
         try:
@@ -106,7 +106,7 @@ class ProgramDialog(Dialog):
 
     def _browse(self) -> None:
         title = self.tr("Choose the working folder")
-        choose_folder(self, title, self.folder.text(), partial(self.folder.setText))
+        choose_folder(self, title, self.folder.text(), self.folder.setText)
 
     def _run(self) -> None:
         text, words = self.line.text().strip(), self._words()

@@ -37,9 +37,8 @@ def run_of(job: Job) -> Run:
             if name in totals:
                 totals[name] += 1
         totals["saved" if hit else "spent"] += graph["seconds"] or 0
-    now = time.time()
     command, code = tuple(job.asked["command"]), int(job.result.get("code", 0))
-    at, seconds = job.started or now, job.elapsed(now) or 0
+    at, seconds = job.started or time.time(), 0 if job.active else job.elapsed(0) or 0
     return Run(f"job {job.id}", at, command, job.place or "", code, seconds, None, totals, graphs)
 
 
@@ -121,7 +120,7 @@ def graph_item(graph: Mapping[str, object]) -> QTreeWidgetItem:
 
 def head(run: Run) -> str:
     torch = _tr("torch {}").format(printable(run.torch, 40)) if run.torch else ""
-    took = _tr("took {}").format(say.seconds(run.seconds))
+    took = _tr("took {}").format(say.seconds(run.seconds)) if run.seconds else ""
     parts = command_of(run), torch, printable(run.place), took, run.shortened
     return " · ".join(filter(None, parts))
 

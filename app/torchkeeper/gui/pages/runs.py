@@ -212,12 +212,12 @@ class RunsPage(Page):
         self.blank.asked.connect(lambda _: self.running.emit(""))
         self.start = forms.button(self.tr("Run a program…"), lambda: self.running.emit(""))
         self.save = forms.button(self.tr("&Save as recipe…"), lambda: self.saving.emit(self._ended))
-        self.warm = forms.button(self.tr("&Warm this…"), lambda: self.warming.emit(self._ended))
+        self.warm = forms.button(self.tr("War&m this…"), lambda: self.warming.emit(self._ended))
         self.rerun = forms.button(self.tr("Run again…"), self._again)
         self.cancel = forms.button(self.tr("Cancel"), self._cancel)
         hint = self.tr("Show what differs from the entry that is most like this graph")
         self.nearest = forms.button(self.tr("Compare with &nearest"), self._compare, hint)
-        self.entry = forms.button(self.tr("Show &entry"), self._go, self.tr("Or double-click it"))
+        self.entry = forms.button(self.tr("Show ent&ry"), self._go, self.tr("Or double-click it"))
         self.forget = forms.button(self.tr("Forget…"), self._forget, danger=True)
         self.again = forms.button(self.tr("Refresh"), self.refresh)
         self._lay_out()
@@ -241,8 +241,6 @@ class RunsPage(Page):
         asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
         parts = about, (self.graphs, 1), self.why, asks
         below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
-        self.list.setMinimumHeight(_FEW)
-        self.graphs.setMinimumHeight(_SOME)
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
         self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))
         page = forms.page(forms.column(self.bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
@@ -403,6 +401,8 @@ class RunsPage(Page):
             self._output.setVisible(job is not None)
             # The graphs and what it prints need the room more.
             self.bars.setVisible(job is None or self.height() > _TALL)
+            self.list.setMinimumHeight(_FEW if job is not None else 0)
+            self.graphs.setMinimumHeight(_SOME if job is not None else 0)
             if job is not None and job is not self._of:
                 self._output.show_lines(job.log)
             self._of = job
