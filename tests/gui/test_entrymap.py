@@ -270,14 +270,15 @@ def test_the_window_shows_and_remembers_it(
     settle(qtbot)
     again = open_window(fixture_cache)
     assert isinstance(again.map_splitter.widget(0), MapPane)
-    # Tab goes from the filter over the map to the table.
+    # Tab goes from the filter over what is asked most and the map to the table.
     window.activateWindow()
     window.head.box.setFocus()
     seen = []
-    for _ in range(3):
+    for _ in range(5):
         qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Tab)  # type: ignore[no-untyped-call]
         seen.append(window.focusWidget())
-    assert seen == [pane.close_button, pane.view, window.table]
+    chips = window.completing
+    assert seen == [chips.stale, chips.largest, pane.close_button, pane.view, window.table]
     click(qtbot, pane.close_button)
     assert pane.isHidden()
     assert window.settings.value(SHOWN) == "false"

@@ -104,6 +104,9 @@ STATES = {
     "overview-trouble": "overview-unreachable overview-failed overview-looking",
     "table": "window window-filtered window-no-match window-wrong-filter window-selected "
     "window-long",
+    "palette": "palette-all palette-purge palette-cache",
+    "completing": "filter-fields-1360 filter-kinds-1360 filter-states-1360 filter-chips-1360 "
+    "filter-fields-700 filter-kinds-700 filter-states-700 filter-chips-700",
     "groups": "window-by-kind window-collapsed window-by-age window-by-torch",
     "bars": "window-undo window-error window-error-remedies window-engine window-partly "
     "window-cut-off",

@@ -395,8 +395,7 @@ QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px so
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
 QFrame#problem {{ background: {s.raised}; border: 1px solid {s.warning}; border-radius: 6px; }}
-QFrame#card, QFrame#palette {{ background: {s.base}; border: 1px solid {s.line};
-    border-radius: 6px; }}
+QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
 QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}

@@ -47,7 +47,7 @@ class Completing:
     def __init__(self, head: Head, table: EntryTable) -> None:
         self._head, self._box, self._table, self._model = head, head.box, table, table.entries
         self.list = PickList(self._box, _tr("What the filter may go on with"), first=False)
-        self.frame = forms.frame("palette", forms.column(self.list, margin=4))
+        self.frame = forms.frame("card", forms.column(self.list, margin=4))
         self.frame.setParent(head.window())
         self.frame.hide()
         self._slices = Slices(self.list)

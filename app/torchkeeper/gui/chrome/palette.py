@@ -119,7 +119,7 @@ class Palette(QWidget):
         self.none = forms.label("", "muted", wrap=True)
         self.none.setContentsMargins(8, 4, 8, 4)
         parts = self.field, (self.list, 1), (self.none, forms.TOP)
-        self.box = forms.frame("palette", forms.column(*parts, margin=8))
+        self.box = forms.frame("card", forms.column(*parts, margin=8))
         self.box.setParent(self)
         self.hide()
         self.field.textChanged.connect(self._find)

@@ -88,6 +88,7 @@ class PickList(QListWidget):
         self.setItemDelegate(_Drawn(self))
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
+        self.setUniformItemSizes(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.clicked.connect(lambda index: self._take(index.row()))
         field.installEventFilter(self)
