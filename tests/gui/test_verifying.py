@@ -240,7 +240,7 @@ def test_a_verification_is_cancelled_and_leaves_nothing(
     click(qtbot, window.following.drawer.cancel_button)
     qtbot.waitUntil(lambda: not job.active, timeout=PATIENCE)
     assert state(job) is State.CANCELLED
-    assert told(window).startswith("Cancelled.")
+    assert window.following.drawer.detail.told.text().startswith("Cancelled.")
     assert verified.last(str(fixture_cache)) is None
     temporary = Path(os.environ["TMPDIR"])
     qtbot.waitUntil(lambda: not list(temporary.glob("torchkeeper-*/*")), timeout=PATIENCE)
