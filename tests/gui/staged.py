@@ -32,6 +32,7 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.about import AboutDialog
 from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.window import Window
 
 #: The screen, and what a window's frame and a panel leave of it.
 SCREEN, ROOM = (1366, 768), (1300, 690)
@@ -125,6 +126,9 @@ class Looking(Stage):
 
     def take(self, name: str, widget: QWidget, rest: float = 0.12) -> None:
         turn(min(rest, 0.12))
+        if isinstance(widget, Window):
+            widget.resize(*ROOM)
+            self.seen[name] = unseen_warnings(widget)
         if isinstance(widget, QDialog):
             widget.activateWindow()
             turn(0.02)

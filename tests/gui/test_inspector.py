@@ -432,7 +432,7 @@ def test_is_remembered(qtbot: QtBot, open_window: OpenWindow, settings: QSetting
     assert window.inspector.isVisible(), "it is open at first"
     [switch] = [one for one in window.tools.findChildren(QToolButton)
                 if one.defaultAction() is window.actions_["inspector"]]  # fmt: skip
-    assert switch.isVisible()
+    qtbot.waitUntil(switch.isVisible, timeout=20_000)
     click(qtbot, switch)
     assert not window.inspector.isVisible()
     click(qtbot, switch)

@@ -165,6 +165,8 @@ class Shell(QMainWindow):
         needed = bar.sizeHint().width() + (0 if wordy else self._words_width)
         if wordy and needed > self.width():
             bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+            if (layout := bar.layout()) is not None:
+                layout.invalidate()  # before it is shown it does not notice
             self._words_width = needed - bar.sizeHint().width()
         elif not wordy and needed <= self.width():
             bar.setToolButtonStyle(whole)
