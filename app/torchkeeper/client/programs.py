@@ -16,6 +16,7 @@ from torchkeeper.client.profiles import keeping
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.client.words import causes
 from torchkeeper.client.words.problems import failing_as, user_error
+from torchkeeper.client.words.tongue import tr
 from torchkeeper.settings.masks import applied
 from torchkeeper.stores import places
 
@@ -52,7 +53,8 @@ def parsed(text: str) -> Line:
         name, _, env_text = words.pop(0).partition("=")
         env[name] = env_text
     if shell := next(filter(_OF_SHELLS.fullmatch, words), ""):
-        raise user_error("command-line", {"why": f"“{shell}” is for a shell, and none runs it"})
+        why = tr("“{word}” is for a shell, and none runs it", word=shell)
+        raise user_error("command-line", {"why": why})
     return Line(env, [os.path.expanduser(word) for word in words])
 
 
@@ -123,7 +125,7 @@ def ended(
 def save_recipe(file: str, one: Ended) -> str:
     """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
     proof, folder = (
-        recording.Proof(unproved="it was saved in the window; Verify runs it"),
+        recording.Proof(unproved=tr("it was saved in the window; Verify runs it")),
         one.params["folder"],
     )
     env = one.params["env"]
