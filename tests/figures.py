@@ -18,9 +18,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 438,
-    "lines": 104_980,
-    "lines of code": 77_020,
+    "files": 445,
+    "lines": 106_340,
+    "lines of code": 78_010,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -308,8 +308,7 @@ QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url({chevron}); width: 12px; height: 12px; }}
 QSpinBox::up-button, QSpinBox::down-button {{ border: none; width: 20px; background: none; }}
-QSpinBox::up-arrow {{ image: url({address("chevron-up-" + tone)}); width: 10px;
-    height: 10px; }}
+QSpinBox::up-arrow {{ image: url({address("chevron-up-" + tone)}); width: 10px; height: 10px; }}
 QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
 QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
     image: url({address("chevron-off-" + tone)}); }}

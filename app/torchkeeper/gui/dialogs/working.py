@@ -17,8 +17,6 @@ _LOWEST = 168
 class WorkDialog(Dialog):
     """What it asks ends in ``follow``. It is kept, unseen, as long as it may ask once more."""
 
-    #: Its page, all of which the layout counts, sees to its height itself.
-    grows = False
     #: Whether the page has no list that gives way: it is never lower than what it says.
     fits = False
 
