@@ -199,9 +199,12 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
         # Taken as a word, a negated slip of the pen would match everything.
         import difflib  # only here: few words are mistyped
 
-        near = "".join(f"did you mean “{x}”? " for x in difflib.get_close_matches(field, FIELDS, 1))
         fields = ", ".join(FIELDS)
-        why = f"{near}the fields are {fields}; quotes make it a text to look for"
+        why = f"the fields are {fields}; quotes make it a text to look for"
+        for word in difflib.get_close_matches(field, FIELDS, 1):
+            why = (
+                f"did you mean “{word}”? The fields are {fields}; quotes make it a text to look for"
+            )
         raise Problem("bad-filter", token=_without_value(token), why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")

@@ -138,6 +138,7 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
 TEMPLATES: tuple[Text, ...] = (
     # Filters
     "the fields are {fields}; quotes make it a text to look for",
+    "did you mean “{word}”? The fields are {fields}; quotes make it a text to look for",
     "{field} takes “:”",
     "{field} takes <, >, <=, >= or =",
     "the kinds are {kinds}",

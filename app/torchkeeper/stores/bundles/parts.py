@@ -235,7 +235,8 @@ class Opened:
                     raise Problem("place-unwritable", place=where, why=e.strerror) from e
                 raise Problem("bundle-damaged", why=f"{name} cannot be read ({e})") from e
             if (crc, size) != (one.crc, one.size):
-                raise Problem("bundle-damaged", why=f"{name} cannot be read (it is damaged)")
+                why = "it is damaged"
+                raise Problem("bundle-damaged", why=f"{name} cannot be read ({why})")
             ends.pop_all()
         return copy, found.hexdigest()
 
