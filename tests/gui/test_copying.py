@@ -198,7 +198,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
         if bundle:
             assert snapshot(home, times=False) == before, "it has no name until it is whole"
         else:
-            assert any(home.glob("new/**/.torchkeeper-*.tmp")), "it was writing"
+            assert any(home.glob("new/**/.torchkeeper-*")), "it was writing"
         click(qtbot, window.following.drawer.cancel_button)
     idle(qtbot, window)
     assert job.state is State.CANCELLED

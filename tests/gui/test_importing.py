@@ -167,7 +167,7 @@ def test_cancelled_in_the_middle_it_leaves_no_trace(
     dialog = look(qtbot, window, target, good, big)
     assert snapshot(home, times=False) == before
     with held_in_the_middle(qtbot, window, dialog.go) as job:
-        assert list(target.rglob(".torchkeeper-*.tmp")), "it was writing"
+        assert list(target.rglob(".torchkeeper-*")), "it was writing"
         click(qtbot, window.following.drawer.cancel_button)
     idle(qtbot, window)
     assert job.state is State.CANCELLED
