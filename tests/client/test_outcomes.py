@@ -9,10 +9,10 @@ import pytest
 from torchkeeper.client.words import found, outcomes
 from torchkeeper.client.words.outcomes import Ended
 from torchkeeper.engine.messages.findings import Finding, LeftFinding
-from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, SIGN, TABLE, TTL, UNDO, traits
+from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, RUN, SIGN, TABLE, TTL, UNDO, traits
 
 #: What becomes a job, and a step of one that is none by itself.
-JOBS = {one.name for one in TABLE.values() if one.changes or one.compiles} | {SIGN}
+JOBS = {one.name for one in TABLE.values() if one.changes or one.compiles} | {SIGN, RUN}
 STEPS = {"attach_signature"}
 
 

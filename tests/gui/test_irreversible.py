@@ -147,4 +147,4 @@ def test_what_forgets_is_red_wherever_it_stands() -> None:
                         words = {word.arg: ast.unparse(word.value) for word in node.keywords}
                         assert words.get("danger") == "True", (path.name, text)
                         found.append(path.name)
-    assert sorted(found) == ["flows.py", "page.py", "page.py", "runs.py", "server.py"]
+    assert sorted(found) == ["drawer.py", "drawer.py", "flows.py", "runs.py", "server.py"]

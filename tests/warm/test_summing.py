@@ -63,8 +63,8 @@ def test_sums_and_each_by_itself() -> None:
     kept = verified.checked(json.loads(json.dumps(result)))
     assert verified.checked(kept) == kept
     assert kept["cells"][1]["why"] == kept["rows"][0]["why"] == "No graph was there"
-    assert verifying.verdict(kept) == "Not good: 2 of 3 cells"
-    assert verifying.outcome(kept).startswith("1 of 3 cells is good.")
+    assert verifying.verdict(kept) == "Not good: 2 of 3 variants"
+    assert verifying.outcome(kept).startswith("1 of 3 variants is good.")
     said = [verifying.of_cell(one) for one in kept["cells"]]
     assert said[:2] == ["good", "nothing hit"]
     assert "m.py:3" in verifying.why_of_cell(kept["cells"][2])
@@ -93,7 +93,7 @@ def test_what_was_counted_is_called_what_it_is_of_all_cells() -> None:
     assert result["whole"] == {"cells": 4, "good": 4}
     kept = verified.checked(json.loads(json.dumps({**result, "cells": result["cells"][:2]})))
     assert verifying.outcome(kept).startswith(
-        "4 of 4 cells are good. Good: of 2 graphs, 1 eager kernel and 2 Triton kernels 5 hits"
+        "4 of 4 variants are good. Good: of 2 graphs, 1 eager kernel and 2 Triton kernels 5 hits"
     )
     del kept["things"], kept["whole"]
     older = verified.checked(kept)

@@ -227,7 +227,7 @@ ACTIONS = (
     Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z", "cache", 1,
          _n("Put back what the last purge of this place moved to the trash"), "places",
          when=lambda s: s.can_change_trash, about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
-    Spec("empty-trash", _n("Empty tras&h…"), "empty", "", "cache", 1,
+    Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
          _n("Delete for good what was purged from this place"), "places",
          when=lambda s: s.can_change_trash),
     Spec("expiry", _n("Set &expiry…"), "queued", "", "cache", 1,
