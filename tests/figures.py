@@ -20,7 +20,7 @@ APP = Path(torchkeeper.__file__).parent
 MOST = {
     "files": 445,
     "lines": 106_340,
-    "lines of code": 78_010,
+    "lines of code": 78_015,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,
