@@ -152,7 +152,6 @@ class Hand:
         began = time.monotonic()
         click(self.qtbot, dialog.go)
         self._job(began, ["export"], [])
-        dialog.reject()
 
     def import_(self) -> None:
         file, inside = self.chance.choice(list(self.bundles.items()))
@@ -167,7 +166,6 @@ class Hand:
         job = self._job(began, ["import"], [])
         self.done[-1].of = inside
         assert job.kind == "import"
-        dialog.reject()
 
     def work_until(self, end: float) -> None:
         """Go on until a time of time.monotonic."""
