@@ -19,7 +19,7 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 445,
-    "lines": 106_340,
+    "lines": 106_345,
     "lines of code": 78_015,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QSettings, Qt, QTimer
@@ -30,6 +31,9 @@ from torchkeeper.gui.table.rows import Row
 from torchkeeper.gui.verdicts.environments import KEY, NONE
 from torchkeeper.gui.window import PAGE, Window
 from torchkeeper.verdict.probed import Device, Env
+
+if TYPE_CHECKING:
+    from tests.shots.sample_engines import SampleEngines
 
 #: Milliseconds a real engine may take on a busy machine.
 PATIENCE = 180_000
@@ -124,6 +128,11 @@ def told(window: Window) -> str:
 def type_in(qtbot: QtBot, widget: QWidget, text: str) -> None:
     """Type a text as a user would."""
     qtbot.keyClicks(widget, text)  # type: ignore[no-untyped-call]
+
+
+def key(qtbot: QtBot, at: QWidget, which: Qt.Key, *more: Any) -> None:
+    """Press a key; more: with which others."""
+    qtbot.keyClick(at, which, *more)  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
@@ -242,6 +251,26 @@ def open_window(qtbot: QtBot, settings: QSettings) -> Iterator[OpenWindow]:
     qtbot.waitUntil(lambda: not any(w.engines.running for w in made), timeout=PATIENCE)
     for window in made:
         window.deleteLater()
+
+
+@contextlib.contextmanager
+def sample_window(
+    qtbot: QtBot, settings: QSettings, engines: SampleEngines, width: int, height: int
+) -> Iterator[Window]:
+    """The window over the samples, with all that it makes later."""
+    made = Window(settings, engines)
+    made.resize(width, height)
+    made.show()
+    made.activateWindow()
+    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
+    made.later.start()
+    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
+    settle(qtbot)
+    yield made
+    made.close_surely()
+    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
+    made.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 def listed(qtbot: QtBot, window: Window, place: Path) -> None:

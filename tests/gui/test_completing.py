@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QSettings, Qt
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, click, everything, settle, type_in
+from tests.gui.conftest import PATIENCE, click, everything, key, sample_window, settle, type_in
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import Problem
@@ -29,25 +28,11 @@ def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
     """The window over the samples with verdicts, and the keyboard in the empty filter."""
     engines = SampleEngines()
     settings.setValue(KEY, samples.PYTHON)
-    made = Window(settings, engines)
-    made.resize(1300, 800)
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
-    made.later.start()
-    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
-    qtbot.waitUntil(made.here.bar.buttons["usable"].isVisible, timeout=PATIENCE)
-    made.head.box.setFocus()
-    settle(qtbot)
-    yield made
-    made.close_surely()
-    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
-    made.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def key(qtbot: QtBot, at: QWidget, which: Qt.Key, *more: Any) -> None:
-    qtbot.keyClick(at, which, *more)  # type: ignore[no-untyped-call]
+    with sample_window(qtbot, settings, engines, 1300, 800) as made:
+        qtbot.waitUntil(made.here.bar.buttons["usable"].isVisible, timeout=PATIENCE)
+        made.head.box.setFocus()
+        settle(qtbot)
+        yield made
 
 
 def typed(qtbot: QtBot, window: Window, text: str) -> Completing:
@@ -189,6 +174,18 @@ def test_chips_are_put_in_and_out_by_a_click(qtbot: QtBot, window: Window) -> No
     assert sizes == sorted(sizes, reverse=True) and 0 < len(sizes) < len(every)
     click(qtbot, shown.largest)
     assert box.text() == "" and not shown.largest.isChecked()
+
+
+def test_a_chip_is_about_a_whole_term(qtbot: QtBot, window: Window) -> None:
+    """What excludes it, or holds its letters, is another term, and stays as it was typed."""
+    shown, box = window.completing, window.head.box
+    for text in ("-is:stale", '"two  blanks"', "-is:stale size>100k"):
+        box.setText(text)
+        assert not shown.stale.isChecked()
+        click(qtbot, shown.stale)
+        assert box.text() == f"{text} is:stale" and shown.stale.isChecked()
+        click(qtbot, shown.stale)
+        assert box.text() == text and not shown.stale.isChecked()
 
 
 def test_the_model_is_that_of_the_selected_entry(qtbot: QtBot, window: Window) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QSettings, Qt
-from PySide6.QtWidgets import QApplication, QWhatsThis, QWidget
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtWidgets import QWhatsThis, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, settle, type_in
+from tests.gui.conftest import PATIENCE, sample_window, settle, type_in
 from tests.shots import sample_overview, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -31,19 +31,10 @@ def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
     engines.overviewed = sample_overview.few()
     settings.setValue(KEY, samples.PYTHON)
     settings.setValue("inspector/shown", "true")
-    made = Window(settings, engines)
-    made.resize(1640, 900)
-    made.show()
-    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
-    made.later.start()
-    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
-    usable = made.here.bar.buttons["usable"]
-    qtbot.waitUntil(usable.isVisible, timeout=PATIENCE)
-    yield made
-    made.close_surely()
-    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
-    made.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    with sample_window(qtbot, settings, engines, 1640, 900) as made:
+        usable = made.here.bar.buttons["usable"]
+        qtbot.waitUntil(usable.isVisible, timeout=PATIENCE)
+        yield made
 
 
 def test_every_idea_has_a_short_text() -> None:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QSettings, Qt
+from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import click, settle, type_in
+from tests.gui.conftest import click, key, sample_window, settle, type_in
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui import theme
@@ -33,25 +32,11 @@ def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
     """The window over the samples, ready, with the keyboard in the table."""
     engines = SampleEngines()
     settings.setValue(KEY, samples.PYTHON)
-    made = Window(settings, engines)
-    made.resize(1200, 800)
-    made.show()
-    made.activateWindow()
-    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=20_000)
-    made.later.start()
-    qtbot.waitUntil(lambda: made.later.over, timeout=20_000)
-    made.table.setFocus()
-    made.table.go_to_row(0)
-    settle(qtbot)
-    yield made
-    made.close_surely()
-    qtbot.waitUntil(lambda: not engines.running, timeout=20_000)
-    made.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def key(qtbot: QtBot, at: QWidget, which: Qt.Key, *more: Any) -> None:
-    qtbot.keyClick(at, which, *more)  # type: ignore[no-untyped-call]
+    with sample_window(qtbot, settings, engines, 1200, 800) as made:
+        made.table.setFocus()
+        made.table.go_to_row(0)
+        settle(qtbot)
+        yield made
 
 
 def opened(qtbot: QtBot, window: Window, typed: str = "") -> Palette:

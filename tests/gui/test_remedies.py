@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QSettings
-from PySide6.QtWidgets import QApplication, QPlainTextEdit
+from PySide6.QtCore import QSettings
+from PySide6.QtWidgets import QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, click, everything, settle
+from tests.gui.conftest import PATIENCE, click, everything, sample_window, settle
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.words.catalogue import CATALOGUE
@@ -39,18 +39,8 @@ def engines() -> SampleEngines:
 def window(qtbot: QtBot, settings: QSettings, engines: SampleEngines) -> Iterator[Window]:
     """The window over the samples."""
     settings.setValue(PAGE, "entries")
-    made = Window(settings, engines)
-    made.resize(1640, 900)
-    made.show()
-    qtbot.waitUntil(lambda: made.entries.rowCount() > 0, timeout=PATIENCE)
-    made.later.start()
-    qtbot.waitUntil(lambda: made.later.over, timeout=PATIENCE)
-    settle(qtbot)
-    yield made
-    made.close_surely()
-    qtbot.waitUntil(lambda: not engines.running, timeout=PATIENCE)
-    made.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    with sample_window(qtbot, settings, engines, 1640, 900) as made:
+        yield made
 
 
 def names(window: Window) -> list[str]:

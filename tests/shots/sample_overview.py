@@ -67,8 +67,8 @@ def rows(entries: int, size: int) -> list[dict[str, Any]]:
         for verdict in _JUDGED_DEAD if place != samples.SERVER else ():
             judged = [r for r in made if r["place"] == place and r.get("verdict") == verdict]
             dead[verdict] = sum(r["entries"] for r in judged), sum(r["bytes"] for r in judged)
-        # What has several reasons counts once.
-        many, heavy = (0.8 * sum(column) for column in zip(*dead.values(), strict=True))
+        # What has several reasons counts for its first.
+        many, heavy = (sum(map(round, column)) for column in zip(*dead.values(), strict=True))
         dead["total"] = many, heavy
         if place != samples.SERVER:
             dead["trash"] = entries * share * 0.05, size * share * 0.05

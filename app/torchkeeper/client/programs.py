@@ -124,11 +124,8 @@ def ended(
 
 def save_recipe(file: str, one: Ended) -> str:
     """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
-    proof, folder = (
-        recording.Proof(unproved=tr("it was saved in the window; Verify runs it")),
-        one.params["folder"],
-    )
-    env = one.params["env"]
+    proof = recording.Proof(unproved=tr("it was saved in the window; Verify runs it"))
+    env, folder = one.params["env"], one.params["folder"]
     made = recorded.recipe_of(one.notes, one.words, file, env, proof.said, folder=folder)
     try:
         whole.write_text(file, toml.text_of(made.data, made.comment))

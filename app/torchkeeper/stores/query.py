@@ -47,7 +47,8 @@ FILTERS = {
 #: once, in one loop: a call for each takes three times as long.
 Mask = Callable[[Sequence[Entry]], Iterable[bool]]
 
-_TOKEN = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
+#: One term of a filter.
+TERM = re.compile(r'(-?)((?:[a-z]+(?:[:<>]=?|=))?"[^"]*"|[^\s"]+)')
 _FIELD = re.compile(r"([A-Za-z_]*)(<=|>=|[:<>=])(.*)")
 #: What is before the operator of a term.
 FIELDS = ("kind", "torch", "device", "is", "owner", "size", "age", "files", "compile", "used",
@@ -114,7 +115,7 @@ def parse(text: str, now: float | None = None) -> Query:
         if text[position].isspace():
             position += 1
             continue
-        match = _TOKEN.match(text, position)
+        match = TERM.match(text, position)
         if not match:
             token = _without_value(text[position:])
             raise Problem("bad-filter", token=token, why="unbalanced quotes")

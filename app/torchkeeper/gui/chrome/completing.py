@@ -20,7 +20,7 @@ from torchkeeper.gui.idle import Slices, pieces
 from torchkeeper.gui.table.rows import SIZE, select_rows
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.stores.query import FIELDS, STATES, Query, parse
+from torchkeeper.stores.query import FIELDS, STATES, TERM, Query, parse
 
 if TYPE_CHECKING:
     from torchkeeper.gui.chrome.head import Head
@@ -177,20 +177,28 @@ class Completing:
         return f'"{model}:"' if ": " in name and '"' not in model else ""
 
     def _show_chips(self, *_: object) -> None:
-        text, model = self._box.text(), self._of_model()
-        self.stale.setChecked("is:stale" in text)
-        self.largest.setChecked(self._term in text if self._term else False)
-        self.model.setChecked(bool(model) and model in text)
+        model = self._of_model()
+        self.stale.setChecked(self._at("is:stale") is not None)
+        self.largest.setChecked(self._at(self._term) is not None)
+        self.model.setChecked(self._at(model) is not None)
         self.model.setEnabled(bool(model))
+
+    def _at(self, term: str) -> tuple[int, int] | None:
+        """Where a term begins and ends in the filter; None where it is not there."""
+        every = TERM.finditer(self._box.text())
+        return next((one.span() for one in every if one[0] == term), None)
 
     def _toggle(self, term: str) -> None:
         text = self._box.text()
-        there = term in text
-        self._box.setText(" ".join((text.replace(term, "") if there else f"{text} {term}").split()))
+        if (there := self._at(term)) is not None:
+            text = text[: there[0]].rstrip() + text[there[1] :]
+        else:
+            text = f"{text} {term}"
+        self._box.setText(text.strip())
         self._show_chips()
 
     def _show_largest(self) -> None:
-        if self._term and self._term in self._box.text():
+        if self._at(self._term) is not None:
             self._toggle(self._term)
         else:
             self._slices.start(self._weighing(), self._put_largest)
