@@ -105,6 +105,7 @@ def test_a_method_that_a_kernel_holds_is_known_and_no_other(name: str, strange: 
     assert sorted(called["strange"]) == [*strange, f"{SAVE[:-4]}{name}()"]
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_what_torch_keeps_of_a_kernel_is_known(torch_python: str, tmp_path: Path) -> None:
     """No GPU is needed to compile for one."""

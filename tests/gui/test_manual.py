@@ -147,6 +147,7 @@ def test_pictures_are_of_the_manual_and_html_is_text(dialog: ManualDialog) -> No
     assert '<img src="/etc/hosts">' in dialog.view.toPlainText()
 
 
+@pytest.mark.slow
 def test_both_themes_colour_text_links_code_and_tables(dialog: ManualDialog) -> None:
     try:
         for chosen in (theme.Theme.DARK, theme.Theme.LIGHT):

@@ -381,6 +381,7 @@ def test_members_come_in_any_order_packed_or_not(good: Path, tmp_path: Path) -> 
     assert snapshot(tmp_path / "a").keys() == snapshot(tmp_path / "b").keys()
 
 
+@pytest.mark.slow
 def test_a_bundle_of_many_files_takes_little_memory(tmp_path: Path) -> None:
     """Of 16,000 files less than 300 bytes each while it is read, and 150 when it is open."""
     names = ["__grp__k.json", *(f"k.{end}" for end in ("json", "ttir", "ttgir", "llir", "ptx"))]

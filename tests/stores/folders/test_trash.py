@@ -714,6 +714,7 @@ def test_how_far_an_undo_is_with_whole_folders_is_said(triton_cache: Path) -> No
     assert heard == sorted(heard) and {total for _, total in heard} == {OnDisk(planned.items).files}
 
 
+@pytest.mark.slow
 def test_of_each_file_that_goes_and_comes_back_little_is_held(tmp_path: Path) -> None:
     for number in range(600):
         key = f"{'A' * 49}{number:03}".translate(str.maketrans("0123456789", "ABCDEFGHIJ"))
