@@ -250,6 +250,23 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     assert DONE_MS >= 3000
 
 
+@pytest.mark.parametrize("log", [[], ["one line"]], ids=["without a log", "with a log"])
+def test_what_was_left_out_is_shown_where_the_log_is_empty(
+    qtbot: QtBot, window: Window, log: list[str]
+) -> None:
+    window.resize(1800, 900)
+    detail = opened(qtbot, window).detail
+    jobs = window.jobs
+    job = jobs.add("Export", "export", None)
+    jobs.begin(job)
+    job.left, job.left_lines = 1, ["fxgraph/abc: it is broken"]
+    job.log.extend(log)
+    jobs.end(job, State.DONE, note="33 entries", result=RESULTS["export"])
+    settle(qtbot)
+    assert detail.tabs.tabText(detail.tabs.indexOf(detail.left)) == "Left out (1)"
+    assert detail.tabs.currentWidget() is (detail.log if log else detail.left)
+
+
 @pytest.mark.slow
 def test_the_page_stays_where_it_is_when_a_job_begins(qtbot: QtBot, window: Window) -> None:
     settle(qtbot)

@@ -214,7 +214,8 @@ class JobDetail(QWidget):
         at = self.tabs.focusWidget()
         if not self._touched and not (at is not None and at.hasFocus()):
             came = (self._cells, self._after) if one.kind == WARM else (self._after, self._cells)
-            self.tabs.setCurrentWidget(next(filter(self._seen, (self._said, *came)), self.log))
+            parts = (self._said, *came, self.log if one.log else self.left)
+            self.tabs.setCurrentWidget(next(filter(self._seen, parts), self.log))
 
     def go_in(self) -> None:
         """Go to the part of the job that is shown."""
