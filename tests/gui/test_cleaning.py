@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QSettings
 from PySide6.QtGui import QMouseEvent
-from PySide6.QtWidgets import QApplication, QStyle, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QStyle, QStyleOptionViewItem, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
@@ -140,6 +140,7 @@ class Clicks(QObject):
         return False
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_all_places_are_cleaned_with_three_clicks_and_come_back(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, torch_python: str,
     settings: QSettings,
@@ -166,7 +167,7 @@ def test_all_places_are_cleaned_with_three_clicks_and_come_back(
     assert (dialog.size(), dialog.go.mapTo(dialog, QPoint())) == (size, at), "nothing moved"
     plans = dialog.found.plans
     whole = sum(plan["bytes"] for plan in plans.values())
-    assert dialog.total.text() == f"Frees {say.on_disk(whole)}: 47 entries in 2 places"
+    assert dialog.total.text() == f"Moves {say.on_disk(whole)} to the trash: 47 entries in 2 places"
     click(qtbot, dialog.go)
     app.removeEventFilter(clicks)
     assert (len(clicks.count), clicks.keys) == (3, 0)
@@ -177,6 +178,18 @@ def test_all_places_are_cleaned_with_three_clicks_and_come_back(
         assert not graphs(place)
     assert window.undo_bar.isVisible()
     assert window.undo_bar.text.text() == f"47 entries, {say.on_disk(whole)} moved to the trash"
+    # The trash of all of them is emptied as one.
+    trash = page.reclaiming.cards["trash"]
+    qtbot.waitUntil(lambda: "2 places" in trash.text.text(), timeout=PATIENCE)
+    click(qtbot, trash.go)
+    (menu,) = trash.findChildren(QMenu)
+    every, _, *each = menu.actions()
+    assert every.text() == f"All places: {say.on_disk(whole)}" and len(each) == 2
+    menu.close()
+    every.trigger()
+    (asking,) = (x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    assert asking.question.text() == "Delete 47 entries for good?"
+    asking.reject()
     click(qtbot, window.undo_bar.button)
     idle(qtbot, window)
     assert [snapshot(place) for place in two] == before
@@ -198,10 +211,21 @@ def test_one_place_by_its_menu_and_what_is_unticked_is_not_looked_at(
     tick(qtbot, dialog, "stale", half)
     assert counts(dialog)["stale"] == "18 entries"
     tick(qtbot, dialog, "stale", half)
+    # What is not ticked says how much more it is, which a tick then adds; nothing moves.
+    dialog.days.setValue(1)
+    told(qtbot, dialog)
+    at, more = dialog.in_use.mapTo(dialog, QPoint()), counts(dialog)["unused"]
+    assert more.endswith(" more")
+    tick(qtbot, dialog, "unused", whole)
+    assert dialog.found.plans[str(whole)]["entries"] == 40 + int(more.split()[0])
+    assert dialog.in_use.mapTo(dialog, QPoint()) == at
+    tick(qtbot, dialog, "unused", whole)
+    dialog.days.setValue(30)
+    told(qtbot, dialog)
     shown = preview(qtbot, dialog, "stale", whole)
     assert shown.model.total == 40
     assert "11 entries stale everywhere" in shown.text.text()
-    assert dialog.total.text().startswith(f"Frees {say.measured(dialog.found.plans[str(whole)])}")
+    assert dialog.total.text().startswith(f"Moves {say.measured(dialog.found.plans[str(whole)])}")
     assert not (shown.go.isVisible() or shown.at_once.isVisible())
     # However often it is looked at, the plan stays.
     click(qtbot, shown.cancel)

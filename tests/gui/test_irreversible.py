@@ -75,7 +75,7 @@ def test_a_purge_of_a_folder_is_red_while_it_goes_past_the_trash(
     dialog.at_once.setChecked(False)
     assert dialog.go.isDefault() and dialog.go.property("primary")
     dialog.reject()
-    window.flows.empty_trash_of(str(fixture_cache), {**tallied(3), **measured(1000, on_disk=True)})
+    window.flows.empty_trashes({str(fixture_cache): {**tallied(3), **measured(1000, on_disk=True)}})
     asked = shown(window, ConfirmDialog)
     assert is_red(asked.go) and asked.cancel.isDefault()
     asked.reject()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,6 +93,7 @@ def plan_purge(
     told["disk_bytes" if store.on_disk else "content_bytes"] = size["bytes"]
     if dead is not None:
         told["because"], told["rests"] = by_reasons(reasons, store.on_disk), dead.rests
+        told["more"] = _more(session, select, params.get("others", {}))
     return told
 
 
@@ -246,6 +247,28 @@ def chosen_dead(session: Session, store: Store, select: Select, report: Report) 
     going = look.dead.chosen(wanted, picker(session, select))
     found = [look.dead.found[n] for n in going]
     return Going(found, list(going.values()), [look.dead.last_used(n) for n in going], look.rests)
+
+
+def _more(session: Session, select: Select, others: Dying) -> dict[str, Amount]:
+    """How much more than a selection of the last look each of ``others`` by itself would take."""
+    look = session.look
+    assert isinstance(look, Look)
+    wanted, picks = wanted_of(select), picker(session, select)
+    going = look.dead.chosen(wanted, picks).keys()
+    each = {
+        "stale": bool(look.judged) and others.get("stale") and replace(wanted, stale=True),
+        "broken": others.get("broken") and replace(wanted, broken=True),
+        "orphan": others.get("orphans") and replace(wanted, orphans=True),
+    }
+    if look.rests is not None:
+        than = wanted_of(others)
+        each["unused"] = than.older is not None and replace(wanted, older=than.older)
+        each["budget"] = than.keep is not None and replace(wanted, keep=than.keep)
+    return {
+        reason: look.dead.told(look.dead.chosen(more, picks).keys() - going)
+        for reason, more in each.items()
+        if more
+    }
 
 
 def check_is_cache(place: str, strange: Strange | None) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QDir, QObject, Signal
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
+from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import printable
@@ -64,6 +65,8 @@ def _bundle_name(place: str) -> str:
 #: Where the folders of the last recipe and the last import are remembered, and the profile of the
 #: last warm-up: "" for the settings of the session.
 _RECIPES_IN, _IMPORTED_FROM, _PROFILE = "recipes/folder", "import/folder", "warm/profile"
+#: Places that a question names before the rest is only counted.
+_NAMED = 4
 
 
 class RecipeFlows(QObject):
@@ -532,21 +535,22 @@ class Flows(QObject):
         """Ask, then delete for good what was purged from the place that is shown."""
         place, trash = self._context.place, self._context.listing.trash
         if place is not None and trash is not None:
-            self.empty_trash_of(place, trash)
+            self.empty_trashes({place: trash})
 
-    def empty_trash_of(self, place: str, trash: Sized) -> None:
-        """The same of any place, in whose trash there is so much."""
+    def empty_trashes(self, of: Mapping[str, Sized]) -> None:
+        """The same of any places, in whose trash there is so much."""
         from torchkeeper.gui.dialogs.base import confirm
 
+        whole, names = added(list(of.values())), say.together([printable(x) for x in of], _NAMED)
         confirm(
             self._context.window,
             self.tr("Empty trash"),
-            self.tr("Delete {} for good?").format(say.held(trash)),
+            self.tr("Delete {} for good?").format(say.held(whole)),
             self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
-                say.on_disk(trash["bytes"]), printable(place)
+                say.on_disk(whole["bytes"]), names
             ),
             self.tr("Empty trash"),
-            lambda: self._context.operations.empty_trash(place),
+            lambda: [self._context.operations.empty_trash(place) for place in of],
         )
 
     def tell_cut_off(self, told: CutOff) -> None:

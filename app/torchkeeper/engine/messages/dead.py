@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import Amount, EntryRow, Measured, Tally
-from torchkeeper.engine.messages import OfPlace, Select
+from torchkeeper.engine.messages import Dying, OfPlace, Select
 from torchkeeper.stores.shapes import CutOff, Done, Trash, Users
 
 
@@ -14,12 +14,13 @@ class Unknown(TypedDict):
 
 class PlanPurgeParams(OfPlace, total=False):
     """in_use: what processes use goes, too. rows: whether somebody wants them, which is so unless
-    it is said.
+    it is said. others: what is not selected, of which it is to be told how much that would be.
     """
 
     select: Select
     in_use: bool
     rows: bool
+    others: Dying
 
 
 class _PlanPurgeResult(Measured):
@@ -34,10 +35,12 @@ class _PlanPurgeResult(Measured):
 
 class PlanPurgeResult(_PlanPurgeResult, total=False):
     """A plan by its number, and how much goes. because: of what goes for being dead, how much for
-    which reason; what has several counts for the first. rests: what last uses rest on.
+    which reason; what has several counts for the first. more: how much more each of ``others`` by
+    itself would take, also of what is in use. rests: what last uses rest on.
     """
 
     because: dict[str, Amount]
+    more: dict[str, Amount]
     rests: str | None
 
 

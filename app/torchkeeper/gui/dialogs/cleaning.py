@@ -43,6 +43,8 @@ _WHAT, _COUNT, _SIZE = range(3)
 _OF = Qt.ItemDataRole.UserRole
 #: Places that are listed under each reason at first.
 _FEW = 4
+#: Lines that the notes have room for.
+_LINES = 4
 
 
 class _Lines(QTreeWidget):
@@ -52,7 +54,7 @@ class _Lines(QTreeWidget):
         """places: what each is called."""
         super().__init__()
         self.setAccessibleName(self.tr("What goes"))
-        self.setHeaderLabels([self.tr("What goes"), self.tr("How much"), self.tr("Frees")])
+        self.setHeaderLabels([self.tr("What goes"), self.tr("How much"), self.tr("Size")])
         self.setUniformRowHeights(True)
         lists.columns(self, (0, 200, 160), _WHAT)
         lists.right(self, (_SIZE,))
@@ -203,6 +205,9 @@ class CleanDialog(Dialog):
         self.sick.again.connect(self._count_without)
         self.total = forms.label("", "title", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
+        # A tick that brings another sentence moves nothing.
+        self.about.setAlignment(Qt.AlignmentFlag.AlignTop)
+        forms.keep_room(self.about, _LINES)
         self.in_use = QCheckBox(self.tr("Also what is in use"))
         what_then = self.tr("A process that needs it next has to compile it again.")
         self.in_use.setAccessibleDescription(what_then)
@@ -317,30 +322,40 @@ class CleanDialog(Dialog):
         }  # fmt: skip
         for reason, head in self.lines.heads.items():
             parts: list[Sized] = []
+            more: list[Sized] = []
             texts = set[str]()
             for place in self.found.looks:
                 part, text = self._part(reason, place, plans)
-                parts += [part] if part is not None else []
+                if part is not None:
+                    (parts if reason in self._goes(place) else more).append(part)
                 texts.add(text)
                 size = say.measured(part) if part is not None else ""
                 self.lines.tell(self.lines.lines[reason, place], text, size)
             head.setText(_WHAT, names[reason])
             waiting = texts & {self.tr("Looking…"), self.tr("Counting…")}
             text = next(iter(waiting or texts & {self.tr("Nothing"), self.tr("Not known")}), "")
-            if parts and not waiting:
-                self.lines.tell(head, say.held(added(parts)), say.measured(added(parts)))
+            if (parts or more) and not waiting:
+                whole = added(parts or more)
+                held = say.held(whole)
+                text = held if parts else self.tr("{} more").format(held)
+                self.lines.tell(head, text, say.measured(whole))
             else:
                 self.lines.tell(head, text, "")
 
     def _part(
         self, reason: str, place: str, plans: Mapping[str, PlanPurgeResult]
     ) -> tuple[Sized | None, str]:
-        """How much of a place goes for a reason, if that is known, and what is said of it."""
+        """How much of a place goes, or would go, for a reason, if that is known, and what is said
+        of it.
+        """
         found, one = self.found, self.found.looks[place]
         if one.error is not None:
             return None, self.tr("Left out")
-        if reason not in found.ticks[place] and not (reason == "needless" and found.ticks[place]):
-            return None, ""
+        if reason not in self._goes(place):
+            part = plans[place].get("more", {}).get(reason) if place in plans else None
+            if part is None or not part["files"]:
+                return None, ""
+            return part, self.tr("{} more").format(say.held(part))
         if one.result is None:
             return None, self.tr("Looking…")
         if reason in found.why_not(place):
@@ -350,6 +365,11 @@ class CleanDialog(Dialog):
         part = plans[place].get("because", {}).get(reason)
         return part, say.held(part) if part is not None else self.tr("Nothing")
 
+    def _goes(self, place: str) -> set[str]:
+        """The reasons for which something of a place goes."""
+        ticks = self.found.ticks[place]
+        return {*ticks, "needless"} if ticks else set()
+
     def _tell_total(self, plans: Mapping[str, PlanPurgeResult]) -> None:
         some = {place: plan for place, plan in plans.items() if plan["files"]}
         total, waiting = added([dead.going(plan) for plan in some.values()]), self.found.waiting
@@ -357,19 +377,25 @@ class CleanDialog(Dialog):
         said = self.tr("Counting…") if waiting else self.tr("Nothing goes")
         if some and not waiting:
             where = say.count(len(some), "place", "places")
-            said = self.tr("Frees {}: {} in {}").format(say.measured(total), held, where)
+            for_good = len(self._for_good(some))
+            said = self.tr("Removes {}: {} in {}")
+            if for_good == len(some):
+                said = self.tr("Frees {}: {} in {}")
+            elif not for_good:
+                said = self.tr("Moves {} to the trash: {} in {}")
+            said = said.format(say.measured(total), held, where)
         self.total.setText(said)
         self.about.setText(" ".join(self._notes(plans)))
         self.in_use.setEnabled(
             self.in_use.isChecked() or any(x["in_use"]["left"] for x in plans.values())
         )
         asks = len(self._for_good(some))
-        for_good = bool(some) and asks == len(some)
-        forms.weigh(self.go, danger=for_good)
+        whole = bool(some) and asks == len(some)
+        forms.weigh(self.go, danger=whole)
         verb = self.tr("Move to trash…") if asks else self.tr("Move to trash")
-        self.go.setText(self.tr("Remove at once…") if for_good else verb)
+        self.go.setText(self.tr("Remove at once…") if whole else verb)
         self.go.setAccessibleName(self.go.text().rstrip("…"))
-        (self.cancel if for_good else self.go).setDefault(True)
+        (self.cancel if whole else self.go).setDefault(True)
         self.go.setEnabled(bool(some) and not waiting)
 
     def _notes(self, plans: Mapping[str, PlanPurgeResult]) -> Iterator[str]:

@@ -45,7 +45,7 @@ class Making(NamedTuple):
         page = OverviewPage(self.context, self.discovery)
         page.filtered.connect(late(lambda: self._filter))
         page.cleaning.connect(late(lambda: self.flows().clean_up_places))
-        page.emptying.connect(late(lambda: self.flows().empty_trash_of))
+        page.emptying.connect(late(lambda: self.flows().empty_trashes))
         return page
 
     def _filter(self, place: str, text: str) -> None:

@@ -14,6 +14,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.verdicts.environments import Environment, Environments
+from torchkeeper.stores.dead import REASONS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
@@ -233,11 +234,16 @@ class Suggestions(QObject):
 
     def select(self, place: str) -> Select:
         """The selection of what goes of a place, exactly as it was found."""
-        result, reasons = self.looks[place].result, self.known(place)
+        result = self.looks[place].result
+        look = result["look"] if result is not None else None
+        select = self._dying(self.known(place))
+        select["look"] = look
+        return select
+
+    def _dying(self, reasons: Collection[str]) -> Select:
         return {
-            "look": result["look"] if result is not None else None, "stale": "stale" in reasons,
-            "broken": "broken" in reasons, "orphans": "orphan" in reasons,
-            "older": self.older if "unused" in reasons else None,
+            "stale": "stale" in reasons, "broken": "broken" in reasons,
+            "orphans": "orphan" in reasons, "older": self.older if "unused" in reasons else None,
             "keep": self.keep if "budget" in reasons else None,
         }  # fmt: skip
 
@@ -320,6 +326,7 @@ class Suggestions(QObject):
         params: PlanPurgeParams = {
             "place": one.place, "select": self.select(one.place), "in_use": self.in_use,
             "rows": False,
+            "others": self._dying(set(REASONS) - self.ticks[one.place]),
         }  # fmt: skip
 
         def planned(one: Looked, plan: PlanPurgeResult) -> None:

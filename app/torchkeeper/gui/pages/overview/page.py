@@ -69,7 +69,7 @@ class OverviewPage(Page):
     #: What is dead for some reasons is to be cleaned up, in a place or (None) all; the trash of a
     #: place is to be emptied, in which there is so much.
     cleaning = Signal(list, object)
-    emptying = Signal(object, object)
+    emptying = Signal(dict)
 
     def __init__(self, context: Context, discovery: Discovery) -> None:
         super().__init__(QCoreApplication.translate("Overview", "Overview"))

@@ -15,7 +15,15 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEven
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from torchkeeper.artifacts.entry import tally
-from torchkeeper.client.overviewing import AGES, DIMENSIONS, Overview, Part, Reclaim, Totals
+from torchkeeper.client.overviewing import (
+    AGES,
+    DIMENSIONS,
+    Overview,
+    Part,
+    Reclaim,
+    Totals,
+    added,
+)
 from torchkeeper.client.words import dead, say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.say import kind_words
@@ -339,15 +347,15 @@ class ReasonCard(QtWidgets.QFrame):
 
 
 class Reclaiming(QWidget):
-    """All of the cards. clean: gets reasons, and the place that is shown, if one is; empty: a
-    place, which is chosen first of several.
+    """All of the cards. clean: gets reasons, and the place that is shown, if one is; empty: the
+    places whose trash is to be emptied, one or all, which is chosen first of several.
     """
 
     def __init__(
         self,
         titles: Callable[[str], str],
         clean: Callable[[list[str], str | None], object],
-        empty: Callable[[str, Sized], object],
+        empty: Callable[[dict[str, Sized]], object],
     ) -> None:
         super().__init__()
         self._titles, self._clean, self._empty = titles, clean, empty
@@ -404,16 +412,21 @@ class Reclaiming(QWidget):
             return
         places = self._places(card.reason)
         if len(places) == 1:
-            self._empty(places[0][0], places[0][1].told)
+            self._empty({places[0][0]: places[0][1].told})
             return
         menu = QMenu(card)
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
+        every = {name: found.told for name, found in places}
+        whole = say.measured(added(list(every.values())))
+        text = self.tr("All places: {}").format(whole)
+        menu.addAction(theme.icon("clean"), text, lambda: self._empty(every))
+        menu.addSeparator()
         for name, found in places[:20]:
             text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(found.told)))
             action = menu.addAction(theme.icon("clean"), text)
             action.setToolTip(tip(printable(name, 400)))
-            action.triggered.connect(lambda _=False, x=name, of=found.told: self._empty(x, of))
+            action.triggered.connect(lambda _=False, x=name, of=found.told: self._empty({x: of}))
         menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
 
 
