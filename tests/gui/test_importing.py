@@ -72,6 +72,9 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert "1 differs and stays as it is" in dialog.news.text()
     assert "are free there" in dialog.room.text()
     assert dialog.go.text() == "Import 4 entries"
+    # Enter imports nothing by itself; it goes to what does.
+    qtbot.keyClick(dialog.target.combo, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert dialog.focusWidget() is dialog.go and not window.jobs.jobs
     # Another target, another answer; what is typed is looked at when the typing pauses.
     dialog.target.combo.setEditText(str(tmp_path / "not" / "yet"))
     assert not dialog.known

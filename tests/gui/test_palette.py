@@ -124,6 +124,14 @@ def test_arrows_move_and_escape_gives_the_keyboard_back(qtbot: QtBot, window: Wi
     click(qtbot, shown, QPoint(4, shown.height() - 4))
     assert not shown.isVisible(), "a click beside it leaves it"
     assert window.head.box.hasFocus()
+    # So it is where nothing is found.
+    shown = opened(qtbot, window, "qqqq")
+    assert shown.none.isVisible()
+    for which in (Qt.Key.Key_Down, Qt.Key.Key_Tab, Qt.Key.Key_Return):
+        key(qtbot, shown.field, which)
+        assert shown.field.hasFocus()
+    key(qtbot, shown.field, Qt.Key.Key_Escape)
+    assert not shown.isVisible() and window.head.box.hasFocus()
 
 
 def test_a_click_takes_a_line(qtbot: QtBot, window: Window) -> None:

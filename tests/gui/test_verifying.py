@@ -26,6 +26,7 @@ from torchkeeper.client import carrying
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import verified
 from torchkeeper.client.kept.verified import Verified
+from torchkeeper.client.recipes import files
 from torchkeeper.client.words import preparing, verifying
 from torchkeeper.gui.activity.aftermath import Aftermath, LapTable
 from torchkeeper.gui.activity.detail import JobDetail
@@ -44,6 +45,7 @@ from torchkeeper.stores import places
 from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm.options import MOST_THREADS
 
+_RECIPES = Path(__file__).parents[2] / "resources" / "recipes"
 #: Milliseconds that cold compiles may take on two busy cores.
 COMPILE = 600_000
 
@@ -175,6 +177,32 @@ def test_the_last_verification_is_beside_each_place(
     click(qtbot, window.head.beside)
     [dialog] = window.findChildren(VerifyDialog)
     assert dialog.last.text().startswith("Changed since it was verified just now: 8.0×")
+    dialog.reject()
+
+
+def test_the_recipe_last_warmed_into_a_place_is_what_it_is_verified_with(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    shutil.copytree(_RECIPES, tmp_path / "recipes")
+    first, last, elsewhere = (
+        str(tmp_path / "recipes" / f"{name}.toml") for name in ("callable", "eager", "triton")
+    )
+    for recipe, into in ((first, place), (last, place), (elsewhere, tmp_path)):
+        files.add(recipe)
+        verified.keep_warmed([(recipe, 1, 0)], str(into))
+    window = open_window(place)
+    window.flows.verify()
+    (dialog,) = window.findChildren(VerifyDialog)
+    qtbot.waitUntil(lambda: dialog.recipe.names == [last], timeout=PATIENCE)
+    qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
+    assert dialog.recipe.combo.currentData() == [last]
+    dialog.reject()
+    window.flows.verify([first])
+    dialog = next(one for one in window.findChildren(VerifyDialog) if one.isVisible())
+    qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
+    assert dialog.recipe.names == [first], "what was asked for"
     dialog.reject()
 
 

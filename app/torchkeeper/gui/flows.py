@@ -163,9 +163,16 @@ class RecipeFlows(QObject):
             context.engines.background(listener, programs.save_recipe, file, run)
 
         def written(file: str) -> None:
-            then([file])
+            def listed(_: object) -> None:
+                then([file])
 
-        first = os.path.join(_folder(context, _RECIPES_IN), "run.toml")
+            # It is on the list from now on, whatever becomes of it.
+            listener = Listener(result=listed, failed=context.tell)
+            context.engines.background(listener, known_recipes.listed, [file], unless=True)
+
+        scripts = (os.path.basename(word) for word in run.words if word.endswith(".py"))
+        name = os.path.splitext(next(scripts, "run"))[0] + ".toml"
+        first = os.path.join(_folder(context, _RECIPES_IN), name)
         title, kinds = self.tr("Save as recipe"), self.tr("Recipes (*.toml)")
         choose_target(context.window, title, first, kinds, write, "toml")
 

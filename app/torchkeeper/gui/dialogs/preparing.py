@@ -190,12 +190,17 @@ class RecipeChoice(Compound):
     #: Other recipes were chosen, or more is known of them.
     changed = Signal()
 
-    def __init__(self, engines: Engines, names: Sequence[str] = (), rows: int = 4) -> None:
-        """names: what is chosen at first; nothing: the built-in one. rows: of the list of cells."""
+    def __init__(
+        self, engines: Engines, names: Sequence[str] = (), rows: int = 4, into: str = ""
+    ) -> None:
+        """names: what is chosen at first; nothing: what was last warmed ``into`` a place, else the
+        built-in one. rows: of the list of cells.
+        """
         super().__init__()
         self._engines = engines
         #: What is chosen: BUILTIN, files and folders.
         self.names = list(names) or [BUILTIN]
+        self._into = "" if names else into
         self._ticket: int | None = None
         self.made: Made | None = None
         self.error: UserError | None = None
@@ -219,7 +224,7 @@ class RecipeChoice(Compound):
         self._look()
 
     def choose(self, names: Sequence[str]) -> None:
-        self.names = list(names) or [BUILTIN]
+        self.names, self._into = list(names) or [BUILTIN], ""
         self._show_chosen()
         self._look()
 
@@ -241,6 +246,8 @@ class RecipeChoice(Compound):
             self.combo.addItem(self.tr("Choose files…"), _FILE)
             self.combo.addItem(self.tr("Choose a folder…"), _FOLDER)
         self._show_chosen()
+        if last := known.last_into(listed, self._into):
+            self.choose([last])
 
     def _show_chosen(self) -> None:
         rows = (n for n in range(self.combo.count()) if self.combo.itemData(n) == self.names)
@@ -255,8 +262,7 @@ class RecipeChoice(Compound):
     def _picked(self, row: int) -> None:
         data = self.combo.itemData(row)
         if isinstance(data, list):
-            self.names = data
-            self._look()
+            self.choose(data)
             return
         # Nothing of that is chosen yet.
         self._show_chosen()

@@ -51,7 +51,7 @@ class VerifyDialog(WorkDialog):
         self.setWindowTitle(self.tr("Verify"))
         self._place, self._start = place, start
         self.environment = EnvironmentChoice(environments)
-        self.recipe = RecipeChoice(engines, recipes, rows=3)
+        self.recipe = RecipeChoice(engines, recipes, rows=3, into=place)
         self.recipe.changed.connect(self._say)
         self.finished.connect(self.recipe.let_go)
         self.device = DeviceChoice()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLayout, QPushButton, QWidget
 
 from torchkeeper.gui.dialogs.base import Dialog
@@ -28,6 +29,8 @@ class WorkDialog(Dialog):
         super().__init__(parent, width, *ideas)
         #: The job that it has begun, until it asks for another.
         self.job: Job | None = None
+        #: The button that goes on, and the same where Enter presses it.
+        self._last: QPushButton | None = None
         self._goes_on: QPushButton | None = None
 
     def add_choice(self, body: QLayout, go: QPushButton, enter: bool = True) -> ChoicePage:
@@ -35,6 +38,7 @@ class WorkDialog(Dialog):
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         self.choice = page = ChoicePage(body, self.cancel, go)
         self.body.addWidget(page)
+        self._last = go
         if enter:
             self._goes_on = go
             go.setDefault(True)
@@ -53,6 +57,20 @@ class WorkDialog(Dialog):
         if event.type() == QEvent.Type.LayoutRequest and self.fits:
             self.grow_to(self._needed(self.choice))
         return done
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Where no button takes Enter, it goes to the one that goes on, which the next presses."""
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        go, buttons = self._last, self.findChildren(QPushButton)
+        if (
+            enter
+            and go is not None
+            and go.isEnabled()
+            and not any(one.isDefault() for one in buttons)
+        ):
+            go.setFocus(Qt.FocusReason.TabFocusReason)
+        else:
+            super().keyPressEvent(event)
 
     def follow(self, job: Job) -> None:
         """Leave the job to the drawer."""

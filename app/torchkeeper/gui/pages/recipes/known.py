@@ -273,6 +273,15 @@ def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
     verified.keep_warmed(counts, place)
 
 
+def last_into(listed: Sequence[Listed], place: str) -> str:
+    """The recipe that was last warmed into a place; "" where none was."""
+    known = (one for found in listed for one in found.recipes)
+    warmed = [
+        (one.warmed.at, one.path) for one in known if one.warmed and one.warmed.place == place
+    ]
+    return max(warmed, default=(0.0, ""))[1]
+
+
 def counted(job: Job) -> dict[str, tuple[str, int, int]]:
     """Of each recipe of a job its file, or BUILTIN, and its warm and other cells, if known."""
     # Of one that warms the rest, what was warm before counts, too.
