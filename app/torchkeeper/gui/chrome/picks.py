@@ -127,7 +127,7 @@ class PickList(QListWidget):
             self.picked.emit(self.picks[row])
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        # A list of which the first is chosen has the keys also while it is empty, and hidden for it.
+        # The list that has a first line takes the keys also while it is empty, and hidden for that.
         if watched is self._field and (self._field if self._first else self).isVisible():
             if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
                 return self._key(Qt.Key(event.key()))
