@@ -148,6 +148,11 @@ def test_nothing_is_red_while_one_types(qtbot: QtBot, window: Window) -> None:
     assert not head.wrong.isVisible(), "not before a pause"
     qtbot.waitUntil(head.wrong.isVisible, timeout=WAIT)
     assert "a number is expected" in head.wrong.text()
+    # All of it is seen in the width of the field.
+    window.resize(1100, 700)
+    settle(qtbot)
+    assert head.wrong.height() >= head.wrong.heightForWidth(head.wrong.width())
+    assert head.wrong.height() > 2 * head.wrong.fontMetrics().height() - 2, "two lines"
     head.box.clear()
     settle(qtbot)
     assert not head.wrong.isVisible() and not head.box.property("wrong")

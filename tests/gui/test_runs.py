@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
@@ -80,7 +80,7 @@ def test_runs_and_what_came_of_them(qtbot: QtBot, open_window: OpenWindow, recor
     ]
     assert [row[2:5] for row in rows] == [["0", "1", "0"], ["1", "0", "0"], ["0", "1", "0"]]
     assert [row[7] for row in rows] == ["3", "0", "0"]
-    assert dialog.totals.text().startswith("3 runs · 3 graphs: 1 hit (1 local), 2 misses; ")
+    assert dialog.totals.text().startswith("3 kept runs · 3 graphs: 1 hit (1 local), 2 misses; ")
     assert dialog.totals.text().endswith("1 file could not be read")
     assert dialog.selected() == [last], "the latest is looked at first"
     (graph,) = cells(dialog.graphs)
@@ -138,6 +138,12 @@ def test_commands_and_reasons_have_room_in_a_narrow_window(
             assert shown.columnWidth(name) >= 28 * shown.fontMetrics().averageCharWidth()
             assert shown.header().length() <= shown.viewport().width(), "nothing is scrolled to"
         hidden = [page.list.isColumnHidden(n) for n in range(page.list.columnCount())]
+        # What is said below the graphs lies below them, however little room there is.
+        page.why.setText("why " * 40)
+        page.why.show()
+        settle(qtbot)
+        below = page.why.mapTo(page, QPoint()).y()
+        assert page.graphs.mapTo(page, QPoint(0, page.graphs.height())).y() <= below
         assert any(hidden) is not all_of_them
         assert not any(hidden[n] for n in (0, 1, 2, 3)), "when, what, hits and misses"
 

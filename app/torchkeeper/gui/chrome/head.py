@@ -91,7 +91,8 @@ class Head(QWidget):
         names = forms.column(self.title, self.path, forms.REST, gap=2)
         line = forms.row((names, 1), (self.box, forms.TOP), gap=16)
         right = Qt.AlignmentFlag.AlignRight
-        parts = line, (self.below, right), (self.wrong, right)
+        # In a row of its own it is as high as it is at its width, and not at that of all.
+        parts = line, (self.below, right), forms.row(forms.REST, self.wrong)
         self._whole = forms.column(*parts, gap=2, margin=(16, 12, 16, 8))
         self.setLayout(self._whole)
 

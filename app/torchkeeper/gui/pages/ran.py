@@ -129,7 +129,9 @@ def totals_of(kept: Kept) -> str:
     if not kept.runs and not kept.damaged:
         return ""
     totals = {name: sum(run.totals[name] for run in kept.runs) for name in TOTALS}
-    said = _tr("{} · {}").format(say.count(len(kept.runs), "run", "runs"), causes.summary(totals))
+    said = _tr("{} · {}").format(
+        say.count(len(kept.runs), "kept run", "kept runs"), causes.summary(totals)
+    )
     if kept.damaged:
         said += _tr(" · {} could not be read").format(say.count(kept.damaged, "file", "files"))
     return said

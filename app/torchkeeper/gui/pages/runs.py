@@ -244,7 +244,7 @@ class RunsPage(Page):
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
         self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))
         page = forms.page(forms.column(self.bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
-        self.stack = forms.stack(self.blank, page)
+        self.stack = forms.stack(self.blank, forms.Scrolled(page))
         forms.add(self.body, self.totals, self.notice, (self.stack, 1))
         forms.add(self.tools, self.forget, self.again, self.start)
 
