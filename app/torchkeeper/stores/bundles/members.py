@@ -29,6 +29,8 @@ _MOST = ENTRY.size + 3 * 0xFFFF
 _UNREADABLE, _UTF8 = 0x61, 0x800
 #: Bits for each member by which names that stand there twice are looked for, at least.
 _BITS = 32
+#: Bytes of a directory whose names are held while they are looked at, which saves a second look.
+_HELD = 16 << 20
 
 Found = TypeVar("Found")
 
@@ -117,13 +119,16 @@ class Directory:
         """
         seen, bits = self._seen, len(self._seen) * 8
         twice: set[str] = set()
+        names: set[str] | None = set() if self.end - self.start <= _HELD else None
         sizes = packed = end = 0
         ordered = True
         for one in self:
             name = one.name
             at = hash(name) % bits
-            if seen[at >> 3] >> (at & 7) & 1:
+            if seen[at >> 3] >> (at & 7) & 1 and (names is None or name in names):
                 twice.add(name)  # perhaps
+            if names is not None:
+                names.add(name)
             seen[at >> 3] |= 1 << (at & 7)
             up = ".." in name and ".." in name.split("/")
             if up or name.startswith("/") or "\\" in name or "\0" in name:
