@@ -18,7 +18,7 @@ from __future__ import annotations
 import base64
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from torchkeeper.artifacts import beside, triton
@@ -368,6 +368,24 @@ def triton_path(device: str | None, key: str, name: str) -> str:
         if _DEVICE.fullmatch(device):
             return f"triton/{device}/{key}/{name}"
     raise _refused("triton", "/".join(filter(None, (device, key, name))))
+
+
+def checked_kernel(paths: Sequence[str]) -> Located | None:
+    """What the files of a kernel from a bundle are, where one folder and their names tell of all of
+    them; else None, and ``checked_path`` and ``locate`` tell of each. Raises as ``checked_path``.
+    """
+    folder, slash, _ = paths[0].rpartition("/")
+    start = folder + slash
+    names = tuple([path[len(start) :] for path in paths if path.startswith(start)])
+    if triton.is_common(folder.rpartition("/")[2]) or len(names) < len(paths):
+        return None
+    at = locate(checked_path("triton", paths[0]))
+    return at if at.kind == "triton" and _are_of_kernel(names) else None
+
+
+@functools.lru_cache(maxsize=1024)  # most kernels have the same few
+def _are_of_kernel(names: tuple[str, ...]) -> bool:
+    return all(_TRITON_FILE.fullmatch(name) and triton.is_file(name) for name in names)
 
 
 def checked_path(kind: str, path: str) -> str:

@@ -189,7 +189,9 @@ def _look_inside(
         look = Asker(
             asker.engine, args.json, lambda rows: entries.extend(map(entry_from_json, rows))
         )
-        listed: ListResult = look.ask(protocol.LIST, place=file, envs=envs, signers=signers_file())
+        listed: ListResult = look.ask(
+            protocol.LIST, place=file, envs=envs, signers=signers_file(), leaks=leaks
+        )
         if "format" not in listed:
             raise output.misuse(
                 f"{file} is a folder.",
@@ -197,10 +199,8 @@ def _look_inside(
                 "“torchkeeper ls” lists the entries of a folder.",
             )
         runs: entries_msg.RunnableResult = asker.ask(protocol.RUNNABLE, place=file)
-        if leaks:
-            asker.ask(protocol.LEAKS, place=file)
     counts = verdicts.counted(entries, here.torch) if here is not None else None
-    secrets = leaving.secrets_found(asker) if leaks else None
+    secrets = leaving.secrets_found(look) if leaks else None
     return _Inside(file, entries, look.left, listed, runs, secrets, counts, here)
 
 

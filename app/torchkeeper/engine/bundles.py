@@ -313,13 +313,19 @@ def signature(session: Session, params: msg.SignatureParams, report: Report) -> 
     # Why it cannot be read says who takes it in, unless its signature does.
     with contextlib.suppress(Problem), session.look_into(path, report) as bundle:
         if not bundle.signed:
-            none = Signature("none", None, None, None, bundle.manifest_sha256)
-            return cast("msg.SignatureResult", none._asdict())
-    return signed_by(path, params.get("signers"), report)
+            return signature_in(bundle, None, report)
+    return _signed_by(path, params.get("signers"), report)
 
 
-def signed_by(path: str, signers: str | None, report: Report) -> msg.SignatureResult:
-    """As ``signature``, where the bundle is not taken in next."""
+def signature_in(bundle: Bundle, signers: str | None, report: Report) -> msg.SignatureResult:
+    """As ``signature``, of a bundle that was read."""
+    if bundle.signed:
+        return _signed_by(bundle.path, signers, report)
+    none = Signature("none", None, None, None, bundle.manifest_sha256)
+    return cast("msg.SignatureResult", none._asdict())
+
+
+def _signed_by(path: str, signers: str | None, report: Report) -> msg.SignatureResult:
     found = signing.signature_of(path, path_of(signers) if signers else None, report)
     return cast("msg.SignatureResult", found._asdict())
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.entry import (
     COUNTED_APART,
@@ -27,7 +27,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, protocol
+from torchkeeper.engine import detail, protocol, screening
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import places as msg
     from torchkeeper.engine.messages.dead import TrashParams, TrashResult
     from torchkeeper.engine.messages.verdicts import KnowParams, KnowResult, ProbeParams
+    from torchkeeper.stores.bundles.bundle import Bundle
     from torchkeeper.verdict.probed import Env
 
 #: Characters of a graph or a source that ``show`` sends.
@@ -100,13 +101,16 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     kinds, sums = Counter[str](), Counter[str]()
     seen: list[MadeIn | None] = []
     listed: list[Item] = []
+    quiet = screening.quiet(session, report) if params.get("leaks") and store.signable else None
     briefly, every = not params.get("facts") and not params.get("envs"), bool(params.get("all"))
     if store.tells_unread(asked.fields) and briefly:
         batches = store.unread(report, protocol.MAX_ROWS)
     else:
         # Who is told a mark, or asks for some, wants every change; verdicts may want the files.
         glimpsing = briefly and unless is None and not every and not params.get("filter")
-        batches = store.entries(session, report, items, all_of_it=every, glimpsing=glimpsing)
+        batches = store.entries(
+            session, report, items, all_of_it=every, glimpsing=glimpsing, search=quiet
+        )
     timed = asks_times(store, asked) or bool(params.get("times") or params.get("facts"))
     batches = store.timed(batches, timed)
     for batch in with_verdicts(session, store, batches, params.get("envs"), asked, report):
@@ -143,10 +147,12 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
         totals["mark"] = "" if unless is None else store.mark(listed)
     store.close()
     tell_refused(store, report)
+    if quiet and not quiet.clear():
+        screening.leaks(session, {"place": place}, report)
     if store.signable and params.get("signers"):
-        from torchkeeper.engine.bundles import signed_by
+        from torchkeeper.engine.bundles import signature_in
 
-        totals["signature"] = signed_by(store.place, params["signers"], report)
+        totals["signature"] = signature_in(cast("Bundle", store), params["signers"], report)
     return totals
 
 

@@ -40,8 +40,9 @@ def _of(session: Session, source: Source, items: list[Item], report: Report) -> 
         none = RunnableKind(kind=item.kind, entries=0, pickles=0, sources=0, objects=0, unread=0)
         kind = kinds.setdefault(item.kind, none)
         kind["entries"] += 1
-        kind["sources"] += sum(file.name.endswith(_SOURCES) for file in item.files)
-        kind["objects"] += sum(file.name.endswith(_OBJECTS) for file in item.files)
+        files = item.names
+        kind["sources"] += sum([name.endswith(_SOURCES) for name in files])
+        kind["objects"] += sum([name.endswith(_OBJECTS) for name in files])
     budget = Budget()
     for batch in _batches(items, source):
         for item, _ in batch:

@@ -96,6 +96,11 @@ def _texts(said: object) -> list[str]:
     return [text for one in said for text in _texts(one)] if isinstance(said, list) else []
 
 
+def quiet(session: Session, report: Report) -> Screen:
+    """What tells of secrets, and holds nothing back."""
+    return Screen(report, partial(tell_left, report), session.reader, "allow", own_names())
+
+
 def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.LeaksResult:
     """What of ``place``, or of its entry of a ``kind`` at a ``path``, nobody else should read:
     findings ``secret={…}``, and the summary. Nothing is changed. Raises Problem("entry-gone").
@@ -111,7 +116,7 @@ def leaks(session: Session, params: msg.LeaksParams, report: Report) -> msg.Leak
         else:
             batches = store.entries(session, report, carried=Carried(facts=False))
         every = [one for batch in batches for one in batch]
-        quiet = Screen(report, partial(tell_left, report), session.reader, "allow", own_names())
+        told = quiet(session, report)
         some, source = store.for_bundle(every, lambda *_: None)
-        quiet.described(some, source)
-        return quiet.told.to_json()
+        told.described(some, source)
+        return told.told.to_json()

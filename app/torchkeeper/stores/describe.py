@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 from torchkeeper.artifacts import aoti_eager, builds, code, fxgraph
 from torchkeeper.artifacts import entry as entries
@@ -68,6 +68,14 @@ class Carried:
     facts: bool = True
 
 
+class Search(Protocol):
+    """Searches what is read of entries that are begun (screening.Screen)."""
+
+    def begin(self, item: Item) -> None: ...
+    def search(self, file: File, data: bytes, digest: str) -> None: ...
+    def searching(self, file: File) -> Callable[[bytes | memoryview], None]: ...
+
+
 class _About(NamedTuple):
     """What is known of an entry that tells about others."""
 
@@ -99,12 +107,13 @@ def describe(
     living: Living | None = None,
     carried: Carried | None = None,
     budget: Budget | None = None,
+    search: Search | None = None,
 ) -> Iterator[list[Described]]:
     """The entries of a store, in batches. What the index knows is not read again.
 
     What there is no time for in the ``budget`` is unread (``Entry.put_off``), and the index keeps
     that; without a budget it is read all the same. With ``carried``, the entries are to be copied:
-    what that reads anyway is not read here.
+    what that reads anyway is not read here. ``search`` is given all that is read.
 
     ``items`` must be in an order in which graphs come before what they name (items.in_order).
     With ``living``, which wants all items of a place, entries say why nothing needs them.
@@ -114,7 +123,8 @@ def describe(
     known = _Known()
     index = index if index and not full else None
     waiting: list[_Loaded] = []
-    for loaded in itertools.chain(_batches(items, source, index, carried, budget, report), ([],)):
+    batches = _batches(items, source, index, carried, budget, report, search)
+    for loaded in itertools.chain(batches, ([],)):
         # While the reader is at one batch, the next is loaded; but a large one is alone in memory.
         heavy = sum(one.size for one in _readings(loaded)) > 2 * BATCH_BYTES
         for batch, coming in ((waiting, loaded), (loaded, [])) if heavy else ((waiting, loaded),):
@@ -159,6 +169,7 @@ def _batches(
     carried: Carried | None,
     budget: Budget | None,
     report: Report,
+    search: Search | None,
 ) -> Iterator[list[_Loaded]]:
     """The items loaded, so few at a time that they fit; what takes long to be hashed comes last."""
     loaded: list[_Loaded] = []
@@ -180,7 +191,7 @@ def _batches(
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
         elif item.kind not in READ:
-            one = _load(item, source, report, None)
+            one = _load(item, source, report, None, None)
         elif (
             not (last or carried)
             and item.kind in _LATE
@@ -196,7 +207,7 @@ def _batches(
             elif carried and item.kind in _CARRIED:
                 one = _glance(item, source, carried)
             else:
-                one = _load(item, source, report, budget)
+                one = _load(item, source, report, budget, search)
         if one is None:
             continue
         loaded.append(one)
@@ -219,7 +230,9 @@ class _Loaded:
     partly: bool = False
 
 
-def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> _Loaded | None:
+def _load(
+    item: Item, source: Source, report: Report, budget: Budget | None, search: Search | None
+) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
     every = files = item.files
     regular = all(file[6] for file in every)
@@ -231,6 +244,9 @@ def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> 
     contents: dict[str, bytes] = {}
     problem = None
     gone = 0
+    search = search if item.kind in PORTABLE else None
+    if search:
+        search.begin(item)
     if item.about:
         # Of a file that lists several, what it says of this one stands for it.
         name = aoti_eager.text_path(item.path).rpartition("/")[2]
@@ -244,7 +260,7 @@ def _load(item: Item, source: Source, report: Report, budget: Budget | None) -> 
         name = file.name
         wanted = _wanted(item.kind, name)
         try:
-            digest, data, head = _read(item.kind, name, file, source, wanted, report)
+            digest, data, head = _read(item.kind, name, file, source, wanted, report, search)
         except FileNotFoundError:
             gone += 1
             continue
@@ -321,7 +337,13 @@ def _wanted(kind: str, name: str) -> int:
 
 
 def _read(
-    kind: str, name: str, file: File, source: Source, wanted: int, report: Report
+    kind: str,
+    name: str,
+    file: File,
+    source: Source,
+    wanted: int,
+    report: Report,
+    search: Search | None,
 ) -> tuple[str, bytes | None, bytes]:
     """(sha256, up to ``wanted`` bytes or None where a whole payload is larger, first bytes)."""
     with source.open(file) as stream:
@@ -331,7 +353,11 @@ def _read(
         if len(data) == file.size < step:  # in one piece, as nearly all of very many are
             data = portable_bytes(kind, name, data)
             kept = data[:wanted] if wanted and not (whole and len(data) > wanted) else None
-            return hashlib.sha256(data).hexdigest(), kept, data[: builds.HEADER]
+            sha256 = hashlib.sha256(data).hexdigest()
+            if search:
+                search.search(file, data, sha256)
+            return sha256, kept, data[: builds.HEADER]
+        hear = search.searching(file) if search else None
         digest = hashlib.sha256()
         some = io.BytesIO()  # which grows in place, and gives away what it holds
         head = data[: builds.HEADER]
@@ -339,10 +365,14 @@ def _read(
         while data:
             report.check()
             digest.update(data)
+            if hear:
+                hear(data)
             if size < wanted:
                 some.write(data[: wanted - size])
             size += len(data)
             data = stream.read(CHUNK)
+        if hear:
+            hear(b"")
         if not wanted or (whole and size > wanted):
             return digest.hexdigest(), None, head
         return digest.hexdigest(), some.getvalue(), head

@@ -163,7 +163,7 @@ class Reader(AbstractContextManager["Reader"]):
         self._worked = 0.0
         #: The batch that the reader was sent ahead.
         self._begun: list[Reading] = []
-        self._alike: dict[str, Facts] = {}
+        self._alike: dict[bytes, Facts] = {}
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
@@ -186,14 +186,6 @@ class Reader(AbstractContextManager["Reader"]):
         if self._begun:
             self.close()
 
-    def _one(self, kind: str, facts: Facts) -> Facts:
-        """The facts as the same object as before, of kernels: a big folder has many alike."""
-        if kind != "triton" or "metadata" in facts:
-            return facts
-        if len(self._alike) >= _ALIKE:
-            self._alike.clear()
-        return self._alike.setdefault(repr(facts), facts)
-
     def facts(
         self, asked: list[Reading], report: Report, full: bool = False, budget: Budget | None = None
     ) -> list[Facts]:
@@ -208,24 +200,23 @@ class Reader(AbstractContextManager["Reader"]):
                 report.check()
                 if budget and budget.over:
                     self._drop()
-                    found += [_checked({"problem": "entry-unread"}) for _ in todo]
+                    found += [_problem("entry-unread") for _ in todo]
                     break
                 answers = self._ask(todo, report, full, budget)
-                checked = map(_checked, answers)
-                found += [self._one(of.kind, x) for of, x in zip(todo, checked, strict=False)]
+                found += answers
                 todo = todo[len(answers) :]
         return found
 
     def _ask(
         self, batch: list[Reading], report: Report, full: bool, budget: Budget | None
-    ) -> list[dict[str, object]]:
+    ) -> list[Facts]:
         """Answers to a batch, as far as time allows, or up to and with what the reader dies of."""
         begun, self._begun = self._begun, []
         if not begun and not self._sent(batch, full):
-            return [{"problem": "reader-crashed"}]
+            return [_problem("reader-crashed")]
         process = self._process
         assert process
-        answers: list[dict[str, object]] = []
+        answers: list[Facts] = []
         while len(answers) < len(batch):
             asked = time.monotonic()
             line, problem = self._line(process, report, budget)
@@ -234,20 +225,31 @@ class Reader(AbstractContextManager["Reader"]):
             if line is None:
                 if budget:
                     budget.died()
-                answers.append({"problem": problem})
+                answers.append(_problem(problem))
                 self.close()
                 break
-            try:
-                answer = json.loads(line)
-            except (ValueError, RecursionError):
-                answer = None
-            answers.append(answer if isinstance(answer, dict) else {"problem": "reader-crashed"})
+            answers.append(self._said(line, batch[len(answers)].kind, full))
             if budget and budget.over and len(answers) < len(batch):
                 self.close()
                 break
         if budget and self._process:
             self._spend(process, budget)
         return answers
+
+    def _said(self, line: bytes, kind: str, full: bool) -> Facts:
+        """The facts in a line; of kernels the same object as before: many are alike."""
+        if (known := self._alike.get(line)) is not None and kind == "triton":
+            return known
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            answer = None
+        facts = _checked(answer) if isinstance(answer, dict) else _problem("reader-crashed")
+        if kind == "triton" and not full:
+            if len(self._alike) >= _ALIKE:
+                self._alike.clear()
+            self._alike[line] = facts
+        return facts
 
     def _spend(self, process: subprocess.Popen[bytes], budget: Budget) -> None:
         """Charge what the reader has taken since that was last done."""
@@ -324,6 +326,10 @@ class Reader(AbstractContextManager["Reader"]):
 def _texts(value: object, most: int | None = None) -> list[str]:
     some = value[:most] if isinstance(value, list) else []
     return [one[:_MAX_TEXT] for one in some if isinstance(one, str)]
+
+
+def _problem(code: str) -> Facts:
+    return _checked({"problem": code})
 
 
 def _checked(answer: Mapping[str, object]) -> Facts:

@@ -149,14 +149,15 @@ class _Search:
         self._own, self._hear, self._scanner = own, hear, Scanner(own)
         self._waiting: list[tuple[_About, bytes, str]] = []
         self._waits = 0  # bytes
-        self._nothing: set[str] = set()
+        #: The sha256 of small streams in which nothing was found.
+        self.nothing: set[str] = set()
 
     def whole(self, about: _About, data: bytes, digest: str = "") -> None:
         """Search all of a stream; digest: its sha256, if that is known."""
         if len(data) >= SMALL:
             return self.pieces(about, (data,))
         digest = digest or hashlib.sha256(data).hexdigest()
-        if digest not in self._nothing:
+        if digest not in self.nothing:
             self._waiting.append((about, data, digest))
             self._waits += len(data) + _EACH
             if self._waits >= SMALL:
@@ -179,8 +180,8 @@ class _Search:
             if some := list(found):
                 nothing.discard(digest)
                 self._hear(about, some)
-        if len(self._nothing) < _MAX_NOTHING:
-            self._nothing |= nothing
+        if len(self.nothing) < _MAX_NOTHING:
+            self.nothing |= nothing
 
 
 @dataclass
@@ -234,7 +235,7 @@ class Screen:
         self._choice, self._own, self._dry, self._kinds = choice, own or {}, dry, kinds
         #: Why items could not be searched to their end, by their identity.
         self._unsearched: dict[int, Problem] = {}
-        self.waits = choice is None
+        self.waits, self.alarmed = choice is None, False
         self._leaving = _Search(self._own, self._alarm)
         self._begun: _About
 
@@ -276,8 +277,9 @@ class Screen:
         return Taken(list(distinct.values()), made.source)
 
     # While entries are written to where nobody sees them, and nobody has said what to do with
-    # secrets (``waits``), each is read once: ``begin``, its files, and at the end ``clear``. All of
-    # these raise Alarm at a secret; then ``described`` is to be asked.
+    # secrets (``waits``), or while they are listed, each is read once: ``begin``, its files, and at
+    # the end ``clear``. All of these raise Alarm at a secret, or it is ``alarmed`` where these are
+    # allowed; then ``described`` is to be asked.
 
     def begin(self, item: Item) -> None:
         """An entry is written; what of it is no file is searched."""
@@ -287,6 +289,8 @@ class Screen:
 
     def search(self, file: File, data: bytes, digest: str) -> None:
         """A file of the entry that was begun, which has this sha256."""
+        if digest in self._leaving.nothing or self.alarmed:
+            return
         self._leaving.whole(self._begun._replace(file=file, name=file.name), data, digest)
 
     def searching(self, file: File) -> Callable[[bytes | memoryview], None]:
@@ -294,13 +298,17 @@ class Screen:
         about, scanner = self._begun._replace(file=file, name=file.name), Scanner(self._own)
         return lambda piece: self._alarm(about, scanner.feed(piece, not piece))
 
-    def clear(self) -> None:
+    def clear(self) -> bool:
         self._leaving.end()
-        self._report.finding(leaks=self.told.to_json())
+        if not self.alarmed:
+            self._report.finding(leaks=self.told.to_json())
+        return not self.alarmed
 
     def _alarm(self, about: _About, found: Iterable[Leak | Fact]) -> None:
         if self._kept(about, found):
-            raise Alarm
+            self.alarmed = True
+            if self.waits:
+                raise Alarm
 
     def _screened(self, items: Sequence[Item], source: Source) -> tuple[_Made, set[int]]:
         items = [item for item in items if item.kind in self._kinds]

@@ -14,7 +14,7 @@ from torchkeeper.artifacts.entry import KINDS, Problem
 from torchkeeper.artifacts.layout import inner_cache
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
-from torchkeeper.stores.describe import Carried, Described, describe, unread
+from torchkeeper.stores.describe import Carried, Described, Search, describe, unread
 from torchkeeper.stores.folders.index import Index, signature
 from torchkeeper.stores.items import Item, Left, Offered, Source, Taken, in_order
 from torchkeeper.stores.needs import TELLING, Living, Relatives, Told, relatives
@@ -205,9 +205,10 @@ class Store(Source):
     def entries(
         self, memory: Memory, report: Report, items: list[Item] | None = None,
         carried: Carried | None = None, all_of_it: bool = False, glimpsing: bool = False,
+        search: Search | None = None,
     ) -> Batches:  # fmt: skip
         """Its entries in batches, with progress; ``items``: all of them, if known already.
-        ``carried``: as of ``describe``; ``all_of_it``: also what takes longer than there is time.
+        ``carried``, ``search``: as of ``describe``; ``all_of_it``: also what takes too long.
         ``glimpsing``: folders of kernels that look as they did are not looked into: their items
         have no files, and a file that was changed in place is told as it was. For showing only.
         """
@@ -218,7 +219,7 @@ class Store(Source):
         try:
             described = describe(
                 coming, self, memory.reader, report, index=index, living=living, carried=carried,
-                budget=None if all_of_it else Budget(),
+                budget=None if all_of_it else Budget(), search=search,
             )  # fmt: skip
             for batch in itertools.chain(described, _glimpsed(index, report)):
                 self._own(batch)

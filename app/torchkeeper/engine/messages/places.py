@@ -42,7 +42,8 @@ class PlacesRow(_PlacesRow, total=False):
 class ListParams(OfPlace, total=False):
     """unless: the mark of an earlier listing, or an empty text to be told one. times: also when a
     server drops entries. facts: also what only its payloads tell. all: what takes longer to be read
-    than the place is given is read, too. signers: a file.
+    than the place is given is read, too. signers: a file. leaks: of a bundle, also what ``leaks``
+    tells, as that reads each byte once more.
     """
 
     filter: str
@@ -52,6 +53,7 @@ class ListParams(OfPlace, total=False):
     facts: bool
     all: bool
     signers: str | None
+    leaks: bool
 
 
 class ListResult(Beside, total=False):

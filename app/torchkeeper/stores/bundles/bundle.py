@@ -228,29 +228,30 @@ class Bundle(Store):
         files = []
         found: dict[str, layout.Located] = {}
         taken = {
-            file.path: members.take(file.path) if directory.may_hold(file.path) else None
-            for file in entry.files
+            path: members.take(path) if directory.may_hold(path) else None
+            for path, _, _ in entry.files
         }
         try:
-            for file in entry.files:
-                path = file.path
+            paths = [path[len(manifest.FILES) :] for path in taken]
+            for path in taken:
                 if not path.startswith(manifest.FILES):
                     raise Problem("name-refused", kind=entry.kind, name=path[:200])
-                path = layout.checked_path(entry.kind, path[len(manifest.FILES) :])
-                found[path] = layout.locate(path)
+            kernel = layout.checked_kernel(paths) if entry.kind == "triton" else None
+            for path in paths:
+                found[path] = kernel or layout.locate(layout.checked_path(entry.kind, path))
             if entry.kind == "aoti_eager":
                 found = dict.fromkeys(found, aoti_eager.located(list(found)))
-            homes = {(at.kind, at.entry_path) for at in found.values()}
+            homes = {(at.kind, at.entry_path) for at in set(found.values())}
             if homes <= self._homes:
                 raise Problem("listed-twice")
-            for file in entry.files:
-                path, info = file.path[len(manifest.FILES) :], taken[file.path]
+            for listed, size, sha256 in entry.files:
+                path, info = listed[len(manifest.FILES) :], taken[listed]
                 if info is None:
-                    raise Problem("promised-but-missing", path=file.path[:200])
-                if info.size != file.size:
-                    raise Problem("size-wrong", path=file.path[:200])
+                    raise Problem("promised-but-missing", path=listed[:200])
+                if info.size != size:
+                    raise Problem("size-wrong", path=listed[:200])
                 at = info.offset if info.as_it_is else ~info.offset
-                files.append(File(path, file.size, sha256=file.sha256, at=at))
+                files.append(File(path, size, sha256=sha256, at=at))
             if len(homes) != 1 or len(found) != len(files):
                 raise Problem("name-refused", kind=entry.kind, name=entry.path[:200])
             kind, home = homes.pop()

@@ -13,7 +13,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.remote import redis_key
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import query
-from torchkeeper.stores.describe import Carried, Described, unread
+from torchkeeper.stores.describe import Carried, Described, Search, unread
 from torchkeeper.stores.items import Item, Left, Offered
 from torchkeeper.stores.needs import Living, Relatives, needed
 from torchkeeper.stores.reader import Budget, Reader
@@ -65,6 +65,7 @@ class Redis(Database, Store):
     def entries(
         self, memory: Memory, report: Report, items: list[Item] | None = None,
         carried: Carried | None = None, all_of_it: bool = False, glimpsing: bool = False,
+        search: Search | None = None,
     ) -> Batches:  # fmt: skip
         from torchkeeper.stores.redis.payloads import described
 
