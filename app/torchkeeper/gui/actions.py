@@ -200,6 +200,8 @@ ACTIONS = (
     Spec("compare-as-b", _n("Compare as &B"), "compare", "Ctrl+Alt+B", "edit", 2,
          _n("Put the selected entry on side B of a comparison; side A may be of another place"),
          "entries", when=lambda s: s.comparable == 1),
+    Spec("preferences", _n("S&ettings…"), "theme", "Ctrl+,", "edit", 3,
+         _n("The theme, notifications, whom you trust, and where Torchkeeper keeps things")),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W", "cache", 0,
          _n("Compile ahead of time into a place"), "places", short=_n("Warm…")),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V", "cache", 0,
@@ -331,9 +333,9 @@ ACTIONS = (
     Spec("recipes", _n("&Recipes"), "recipes", "Ctrl+R", "go", 0,
          _n("What can be compiled ahead of time: your own recipes, and the one that comes with it"),
          on=_shown("recipes"), also="Ctrl+5"),
-    Spec("settings", _n("Profi&les"), "settings", "Ctrl+,", "go", 0,
+    Spec("settings", _n("Profi&les"), "settings", "Ctrl+6", "go", 0,
          _n("What steers PyTorch's caches: profiles of it, what is wrong with them, and where "
-            "each value comes from"), on=_shown("settings"), also="Ctrl+6"),
+            "each value comes from"), on=_shown("settings")),
     Spec("doctor", _n("&Health"), "doctor", "Ctrl+H", "go", 0,
          _n("What is wrong with caches, with what compiles and with the settings, and a way to "
             "mend it"), "places", on=_shown("doctor"), also="Ctrl+7"),

@@ -401,7 +401,7 @@ class WarmDialog(WorkDialog):
             spin.setAccessibleDescription(hint)
             several.addLayout(one, 1)
         forms.add(right, several, forms.GAP)
-        forms.field(right, self.tr("Pr&ofile"), self.profile)
+        forms.field(right, self.tr("Pro&file"), self.profile)
         right.addStretch(1)
         both = forms.row((left, 5), (right, 4), gap=32)
         body = forms.column(forms.label(intro, "muted", wrap=True), forms.GAP)
