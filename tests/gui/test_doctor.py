@@ -449,8 +449,8 @@ def test_with_a_real_environment(
     before = snapshot(fixture_cache)
     window = open_window(fixture_cache)
     page = asked_for(window)
-    qtbot.waitUntil(lambda: page.choice_of.combo.count() > 1, timeout=PATIENCE)
-    page.choice_of.choose(torch_python)
+    qtbot.waitUntil(lambda: len(window.here.environments.every) > 0, timeout=PATIENCE)
+    window.here.environments.choose(torch_python)
     qtbot.waitUntil(
         lambda: bool(page.diagnosis.asked and page.diagnosis.asked.facts.get("torch")),
         timeout=PATIENCE,

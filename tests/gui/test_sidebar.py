@@ -649,7 +649,7 @@ def test_a_click_on_an_environment_has_verdicts_be_about_it(qtbot: QtBot, window
     press(qtbot, shown, row)
     assert environments.chosen.python == samples.OLD_PYTHON
     said = shown.items.index(row).data(Qt.ItemDataRole.AccessibleTextRole)
-    assert said == f"torch 2.9.1+cu128, {samples.OLD_PYTHON}, used for verdicts"
+    assert said == f"torch 2.9.1+cu128, {samples.OLD_PYTHON}, used"
     shown.setFocus()
     key(qtbot, shown, Qt.Key.Key_Up)
     assert shown.current is not None and shown.current.python == samples.BROKEN_PYTHON

@@ -124,7 +124,7 @@ def test_what_another_torch_made_is_stale(
         assert accessible_text(one, VERDICT) == f"Stale, {why}"
     code = next(one for one in everything(window.entries) if one.kind == "code")
     assert code.verdict is None and cell_text(code, VERDICT) == ""
-    assert window.here.chooser.text() == f"Here: torch {judging}"
+    assert window.here.chooser.text() == f"Environment: torch {judging}"
     # The number in the status bar shows only those, and all again.
     bar = window.here.bar
     assert [name for name, button in bar.buttons.items() if button.isVisible()] == [

@@ -108,6 +108,8 @@ def _help(stage: Stage) -> None:
     QWhatsThis.hideText()
     window.show_about()
     stage.opened("about", window)
+    window.show_preferences()
+    stage.opened("preferences", window)
     text = (
         "Traceback (most recent call last):\n"
         '  File "torchkeeper/gui/window.py", line 214, in _update\n'

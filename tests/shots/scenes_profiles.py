@@ -98,7 +98,7 @@ def _origins(stage: Stage) -> None:
     window = stage.window(engines)
     page = _entered(window)
     turn(5.0, lambda: page.choice_of.facts is not None)
-    page.show_setting("TORCHINDUCTOR_CACHE_DIR", samples.PYTHON)
+    page.show_setting("TORCHINDUCTOR_CACHE_DIR", origin=True)
     turn(5.0, lambda: page.origins.found is not None and page.origins.of.count() > 1)
     stage.take("settings-origins", window)
     page.origins.of.setCurrentIndex(1)

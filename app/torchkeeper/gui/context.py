@@ -80,7 +80,7 @@ class Context(NamedTuple):
 
     @property
     def environments(self) -> Environments:
-        """The interpreters that verdicts can be about."""
+        """The interpreters that are known, and the one that is used."""
         return self.make_environments()
 
     @property

@@ -26,6 +26,8 @@ from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
     from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.client.programs import Ended
     from torchkeeper.engine.messages.bundles import Builders
@@ -218,10 +220,10 @@ class SigningFlows(QObject):
         self._show(dialog)
         return dialog
 
-    def show_signers(self) -> SignersDialog:
+    def show_signers(self, above: QWidget | None = None) -> SignersDialog:
         from torchkeeper.gui.dialogs.signers import SignersDialog
 
-        dialog = SignersDialog(self._context.window, self._context.engines)
+        dialog = SignersDialog(above or self._context.window, self._context.engines)
         dialog.open()
         return dialog
 

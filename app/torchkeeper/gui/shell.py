@@ -237,16 +237,16 @@ class Shell(QMainWindow):
 
     def _make_themes(self, menu: QMenu) -> None:
         group = QActionGroup(self)
-        texts = self.tr("Like the &system"), self.tr("&Light"), self.tr("&Dark")
-        for which, text in zip((Theme.SYSTEM, Theme.LIGHT, Theme.DARK), texts, strict=True):
-            action = QAction(text, group)
+        for which in Theme:
+            action = QAction(which.called, group)
             action.setStatusTip(self.tr("Have the window look so from now on"))
             action.setCheckable(True)
             theme.follow(action, partial(_tick, action, which))
-            action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))
+            action.triggered.connect(lambda _checked=False, which=which: self.choose_theme(which))
             menu.addAction(action)
 
-    def _choose_theme(self, which: Theme) -> None:
+    def choose_theme(self, which: Theme) -> None:
+        """Have the window look so from now on."""
         theme.look().choose(which)
         self.settings.setValue("look/theme", which.value)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
-from PySide6 import QtGui
+from PySide6 import QtCore, QtGui
 from PySide6.QtCore import QByteArray, QDir, QObject, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
@@ -104,12 +104,21 @@ def app_icon() -> QIcon:
     return QIcon(address("torchkeeper"))
 
 
+_tr = functools.partial(QtCore.QCoreApplication.translate, "Theme")
+
+
 class Theme(StrEnum):
-    """What the user chose under View > Theme."""
+    """What the user chose under View > Theme, or in the settings."""
 
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
+
+    @property
+    def called(self) -> str:
+        """What it is called in a menu."""
+        texts = _tr("Like the &system"), _tr("&Light"), _tr("&Dark")
+        return texts[list(Theme).index(self)]
 
 
 class Shades(NamedTuple):

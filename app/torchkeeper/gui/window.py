@@ -143,6 +143,7 @@ class Window(Shell):
             "sign": lambda: self.flows.signing.sign_bundle,
             "signers": lambda: self.flows.signing.show_signers, "quit": lambda: self.close,
             "find": lambda: self.navigator.go_to_filter,
+            "preferences": lambda: self.show_preferences,
             "select-all": lambda: self.navigator.select_all,
             **{f"copy-{what}": partial(partial, late(lambda: self.copier.copy), what)
                for what in ("key", "path", "json", "command")},
@@ -545,6 +546,17 @@ class Window(Shell):
         QWhatsThis.enterWhatsThisMode()
         text = self.tr("Click on anything to learn what it means, or press Esc")
         self.statusBar().showMessage(text, 8000)
+
+    def show_preferences(self) -> None:
+        """The settings of the window itself."""
+        from torchkeeper.gui.dialogs.about import Does, PreferencesDialog
+
+        notify, signing = self.notifier.toggle_notify, self.flows.signing
+        does = Does(
+            self.notifier.on, self.choose_theme, notify, signing.show_signers,
+            self.flows.results.reveal_path,
+        )  # fmt: skip
+        PreferencesDialog(self, does, self.settings.fileName()).open()
 
     def show_about(self) -> None:
         """Version and licence."""

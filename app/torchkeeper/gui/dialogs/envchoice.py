@@ -1,51 +1,74 @@
-"""The choice of an environment in a dialog: one of the interpreters that are known."""
+"""The environment that a page or a dialog is about: the window's, or in a dialog another one."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QMenu, QWidget
 
 from torchkeeper.client.words import environments as words
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui.verdicts.environments import Environment, Environments, State, summary_of
+from torchkeeper.gui.verdicts.environments import (
+    Environment,
+    Environments,
+    State,
+    fill,
+    state_text,
+    summary_of,
+)
 from torchkeeper.gui.widgets import forms
-from torchkeeper.gui.widgets.forms import Choice, Compound
+from torchkeeper.gui.widgets.forms import Compound
+from torchkeeper.gui.widgets.notice import Elided
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.verdict.probed import Env
 
 
 class EnvironmentChoice(Compound):
-    """An interpreter, at first that of the verdicts, and below it what it says of itself."""
+    """Follows the choice of the window and says what that is; a dialog can have one of its own."""
 
-    #: Another was chosen, or more is known of it.
+    #: It is another, or more is known of it.
     changed = Signal()
 
-    def __init__(self, environments: Environments, none: str = "") -> None:
-        """none: what an entry for no environment at all says; without it there is none."""
+    def __init__(self, environments: Environments, dialog: str = "", none: str = "") -> None:
+        """dialog: under what its own choice is kept; empty on a page, which has none. none: what
+        is said where it is none at all, if it can be.
+        """
         super().__init__()
-        self._environments, self._none = environments, none
-        #: Whether the user has chosen: then nothing else is.
-        self._touched = False
-        self.combo = Choice(40)
-        self.about = forms.label("", "muted", wrap=True)
-        forms.keep_room(self.about, 2)
-        self.setLayout(forms.column(self.combo, self.about, gap=4))
-        self.setFocusProxy(self.combo)
-        self.combo.activated.connect(self._touch)
-        self.combo.currentIndexChanged.connect(lambda *_: self._ask())
-        environments.changed.connect(self._fill)
-        self._fill()
+        self._environments, self._dialog, self._none = environments, dialog, none
+        #: Its own: None to follow the window, empty for none.
+        self._own = environments.own(dialog) if dialog else None
+        self.which, self.about = Elided(), forms.label("", "muted", wrap=True)
+        forms.keep_room(self.about, 2 if dialog else 1)
+        self.change = forms.button(self.tr("Change for this…"), self._ask_which, enter=False)
+        self.change.setVisible(bool(dialog))
+        self.about.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        said = forms.column(self.which, self.about, forms.REST, gap=4)
+        self.setLayout(forms.row((said, 1), (self.change, forms.TOP), gap=16))
+        if dialog:
+            self.setFocusProxy(self.change)
+        environments.changed.connect(self._follow)
+        self._follow()
         environments.find()
 
     @property
     def one(self) -> Environment | None:
-        """The environment that is chosen; None for none."""
-        return self._environments.of(str(self.combo.currentData() or ""))
+        """The environment; None for none."""
+        return self._chosen if self._own is None else self._environments.of(self._own)
+
+    @property
+    def _chosen(self) -> Environment | None:
+        """That of the window; where it has none and one is needed, the first that may do."""
+        chosen = self._environments.chosen
+        if chosen is None and not (self._none and self._environments.off):
+            hopeless = (State.WITHOUT, State.FAILED, State.FOUND)
+            every = self._environments.every
+            chosen = next((one for one in every if one.state not in hopeless), None)
+        return chosen
 
     @property
     def python(self) -> str:
-        """The interpreter that is chosen; empty for none, and for one that is not started."""
+        """Its interpreter; empty for none, and for one that is not started."""
         one = self.one
-        found = one is not None and one.state is State.FOUND
-        return "" if found else str(self.combo.currentData() or "")
+        return "" if one is None or one.state is State.FOUND else one.python
 
     @property
     def facts(self) -> Env | None:
@@ -56,65 +79,96 @@ class EnvironmentChoice(Compound):
     @property
     def waiting(self) -> bool:
         """Whether it is not known yet what it is."""
-        if not self._environments.found and not self.combo.count():
-            return True
-        one = self.one
-        return one is not None and one.state in (State.UNASKED, State.ASKING) and not one.torch
+        one, none = self.one, self._own == "" or (self._none and self._environments.off)
+        if one is None:
+            return not (none or self._environments.found)
+        return one.state in (State.UNASKED, State.ASKING) and not one.torch
 
     def choose(self, python: str) -> None:
-        """Choose an interpreter that is known."""
-        if (row := self.combo.findData(python)) >= 0:
-            self._touched = True
-            self.combo.setCurrentIndex(row)
+        """Begin with another than the window's, which is not remembered."""
+        chosen = self._chosen
+        if self._environments.of(python) is not None:
+            self._own = python if chosen is None or chosen.python != python else None
+            self._follow()
 
-    def _touch(self) -> None:
-        self._touched = True
+    def setAccessibleName(self, name: str) -> None:
+        QWidget.setAccessibleName(self, name)  # the button is called what it changes
+        self._say()
 
-    def _fill(self) -> None:
-        every = self._environments.every
-        rows = [(f"{printable(x.python)}  ({printable(x.label)})", x.python) for x in every]
-        if self._none:
-            rows.append((self._none, ""))
-        if [self.combo.itemData(row) for row in range(self.combo.count())] != [r[1] for r in rows]:
-            self.combo.offer(rows, str(self.combo.currentData() or ""))
-        if not self._touched:
-            first = self._environments.chosen
-            if first is None and not (self._none and self._environments.off):
-                hopeless = (State.WITHOUT, State.FAILED, State.FOUND)
-                first = next((one for one in every if one.state not in hopeless), None)
-            row = self.combo.findData(first.python if first is not None else "")
-            with QSignalBlocker(self.combo):
-                self.combo.setCurrentIndex(max(0, row))
-        self._ask()
+    def _ask_which(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.setToolTipsVisible(True)
+        chosen = self._environments.chosen
+        window = caption(state_text(chosen)) if chosen is not None else self.tr("none")
+        rows = [(self.tr("As in the &window: {}").format(window), "", None, self._own is None)]
+        last = [(self._none, "", "", self._own == "")] if self._none else []
+        at = self.one if self._own else None
+        fill(menu, rows, self._environments, at, last, self._take)
+        menu.popup(self.change.mapToGlobal(QPoint(0, self.change.height())))
 
-    def _ask(self) -> None:
+    def _take(self, python: str | None) -> None:
+        self._own = python
+        self._environments.keep_own(self._dialog, python)
+        self._follow()
+
+    def _follow(self) -> None:
+        environments = self._environments
+        if self._own and environments.found and environments.of(self._own) is None:
+            self._own = None  # it is off the list
         one = self.one
         if one is not None and one.state is State.UNASKED:
-            self._environments.ask(one)  # which changes it, and comes back here
+            environments.ask(one)  # which changes it, and comes back here
             return
         self._say()
         self.changed.emit()
 
     def _say(self) -> None:
-        one, role = self.one, "muted"
-        if one is None and self.combo.count():
-            said = ""
-        elif one is None:
-            said, found = self.tr("Looking for interpreters…"), self._environments.found
-            if found:
-                said, role = self.tr("No interpreter was found. Add one under Environments on the "
-                           "left, or name it in TORCHKEEPER_TORCH_PYTHON."), "error"  # fmt: skip
-            self.combo.setPlaceholderText(self.tr("No interpreter") if found else "")
-        elif one.torch:
-            said = summary_of(one.facts or {})
-        elif one.error is not None and one.state is not State.ASKING:
-            said, role = "\n".join(filter(None, str(one.error).splitlines())), "error"
-        elif one.state is State.WITHOUT:
-            said, role = printable(words.without_torch(one.facts or {}), 400), "error"
-        elif one.state is State.FOUND:
+        one = self.one
+        said, role = self._what(one) if one is not None else self._nothing()
+        if one is not None:
+            self.which.setText(f"{printable(one.python)}  ({printable(one.label)})")
+        self.which.setToolTip(tip(self.which.text()))
+        forms.set_role(self.about, role)
+        forms.tell(self.about, "\n".join(filter(None, (said, self._beside()))))
+        self.which.setAccessibleName(f"{self.accessibleName()}: {self.which.text()}")
+        self.change.setAccessibleName(f"{self.which.accessibleName()}: {self.change.text()}")
+        self.change.setAccessibleDescription(self.about.text())
+
+    def _beside(self) -> str:
+        """What the window has, where this has another."""
+        environments, chosen = self._environments, self._environments.chosen
+        if not (self._dialog and environments.found):
+            return ""
+        if self._own is None:
+            apart = self.one is not None and chosen is None
+            return self.tr("The first that may do: the window has none.") if apart else ""
+        if chosen is None:
+            return self.tr("Only for this: the window has no environment.")
+        other = f"{state_text(chosen)}, {printable(chosen.python)}"
+        return self.tr("Only for this. The window has {}.").format(other)
+
+    def _nothing(self) -> tuple[str, str]:
+        if self._none and (self._own == "" or self._environments.off):
+            self.which.setText(self._none)
+            follows = self._own is None
+            return self.tr("The window has no environment.") if follows else "", "muted"
+        if not self._environments.found:
+            self.which.setText(self._none)
+            return self.tr("Looking for interpreters…"), "muted"
+        self.which.setText(self._none or self.tr("No interpreter"))
+        return self.tr("No interpreter was found. Add one under Environments on the left, or name "
+                       "it in TORCHKEEPER_TORCH_PYTHON."), "error"  # fmt: skip
+
+    def _what(self, one: Environment) -> tuple[str, str]:
+        if one.torch:
+            return summary_of(one.facts or {}), "muted"
+        if one.error is not None and one.state is not State.ASKING:
+            return "\n".join(filter(None, str(one.error).splitlines())), "error"
+        if one.state is State.WITHOUT:
+            return printable(words.without_torch(one.facts or {}), 400), "error"
+        if one.state is State.FOUND:
             said = self.tr("It was found and not started: nobody has named it. “Start it” under "
                            "Environments on the left has it say what it is.")  # fmt: skip
-        else:
-            said = self.tr("Asking this interpreter for its torch…")
-        forms.set_role(self.about, role)
-        forms.tell(self.about, said)
+            return said, "muted"
+        return self.tr("Asking this interpreter for its torch…"), "muted"

@@ -32,7 +32,7 @@ _PYTHON = Qt.ItemDataRole.UserRole
 
 
 class EnvironmentsDialog(Dialog):
-    """Lists interpreters, asks them, adds and removes some, and chooses whom verdicts are about."""
+    """Lists interpreters, asks them, adds and removes some, and chooses the one that is used."""
 
     #: An environment is to be prepared: its interpreter.
     preparing = Signal(str)
@@ -99,7 +99,7 @@ class EnvironmentsDialog(Dialog):
         self.prepare.setToolTip(
             self.tr("Build the header that the first compile of this environment builds otherwise")
         )
-        self.use = forms.button(self.tr("&Use for verdicts"), self._use, enter=False)
+        self.use = forms.button(self.tr("&Use it"), self._use, enter=False)
         self.close_ = forms.button(self.tr("Close"), self.accept)
         self.close_.setDefault(True)
         line = forms.row(self.add, self.remove, forms.REST, margin=(0, forms.GAP, 0, 0))
@@ -132,7 +132,7 @@ class EnvironmentsDialog(Dialog):
             font = item.font(0)
             font.setBold(one is chosen)
             item.setFont(0, font)
-            used = self.tr(", used for verdicts") if one is chosen else ""
+            used = self.tr(", used") if one is chosen else ""
             spoken = f"{printable(one.python)}, {text}{used}"
             item.setData(1, Qt.ItemDataRole.AccessibleTextRole, spoken)
         self._show()
@@ -182,7 +182,7 @@ class EnvironmentsDialog(Dialog):
     def _about(self, one: Environment) -> str:
         parts = [printable(one.label)]
         if one is self._environments.chosen:
-            parts.append(self.tr("used for verdicts"))
+            parts.append(self.tr("used"))
         if one.state is State.ASKING:
             parts.append(self.tr("it is asked what it is, which takes some seconds…"))
         elif one.state is State.FOUND:

@@ -68,7 +68,7 @@ class ImportDialog(WorkDialog):
         self.names = Names(engines, self)
         self.names.changed.connect(lambda: self._compare(soon=False))
         none = self.tr("None: native objects keep the names they have")
-        self.environment = EnvironmentChoice(environments, none)
+        self.environment = EnvironmentChoice(environments, "import", none)
         self.prospects = Prospects(engines, self.environment, self)
         self.prospects.changed.connect(self._say_prospects)
         self._stays = Stays()

@@ -44,7 +44,7 @@ class PrepareDialog(WorkDialog):
         super().__init__(parent, 640, "header")
         self.setWindowTitle(self.tr("Prepare an environment"))
         self._start = start
-        self.environment = EnvironmentChoice(environments)
+        self.environment = EnvironmentChoice(environments, "prepare")
         self.environment.choose(first)
         self.folder = forms.line_edit(self.tr("The usual one: TMPDIR, else /tmp"))
         self.folder.textChanged.connect(lambda *_: self._say())

@@ -41,7 +41,7 @@ class ProgramDialog(Dialog):
         self.line.selectAll()
         self.folder = forms.line_edit(self.tr("The folder that it starts in"))
         self.folder.setText(str(settings.value(_FOLDER) or "") or os.path.expanduser("~"))
-        self.environment = EnvironmentChoice(environments, self.tr("As the command says"))
+        self.environment = EnvironmentChoice(environments, "run", self.tr("As the command says"))
         self.profile = ProfileChoice(engines, str(settings.value(_PROFILE) or ""))
         self.said = forms.label("", "muted", wrap=True)
         self.said.setAccessibleName(self.tr("What runs"))

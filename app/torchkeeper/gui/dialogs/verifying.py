@@ -50,7 +50,7 @@ class VerifyDialog(WorkDialog):
         super().__init__(parent, 720, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
         self._place, self._start = place, start
-        self.environment = EnvironmentChoice(environments)
+        self.environment = EnvironmentChoice(environments, "verify")
         self.recipe = RecipeChoice(engines, recipes, rows=3, into=place)
         self.recipe.changed.connect(self._say)
         self.finished.connect(self.recipe.let_go)

@@ -344,8 +344,8 @@ class WarmDialog(WorkDialog):
         super().__init__(parent, 880, "recipe", "profile")
         self.setWindowTitle(self.tr("Warm a cache"))
         self._start = start
-        self.choice_of = EnvironmentChoice(environments)
-        self.interpreter, self.environment = self.choice_of.combo, self.choice_of.about
+        self.choice_of = EnvironmentChoice(environments, "warm")
+        self.environment = self.choice_of.about
         self.recipe = RecipeChoice(engines, recipes)
         self.target = PlaceChoice(places, current)
         self.profile = ProfileChoice(engines, profile)
@@ -401,11 +401,11 @@ class WarmDialog(WorkDialog):
             spin.setAccessibleDescription(hint)
             several.addLayout(one, 1)
         forms.add(right, several, forms.GAP)
-        forms.field(right, self.tr("Pr&ofile"), self.profile)
+        forms.field(right, self.tr("Pro&file"), self.profile)
         right.addStretch(1)
         both = forms.row((left, 5), (right, 4), gap=32)
         body = forms.column(forms.label(intro, "muted", wrap=True), forms.GAP)
-        forms.field(body, self.tr("Python &interpreter"), self.choice_of)
+        forms.field(body, self.tr("&Environment"), self.choice_of)
         forms.add(body, forms.GAP, both, forms.GAP, forms.REST)
         self.add_choice(body, self.go)
 

@@ -112,8 +112,8 @@ class SidebarFlows(QObject):
         self._context.update_soon()
 
     def with_environment(self, what: str) -> None:
-        """Do something with the current environment: have verdicts be about it ("use"), or the
-        doctor look ("doctor"), "ask" it anew what it is, "prepare" it, or "copy" its path.
+        """Do something with the current environment: "use" it, or have the doctor look ("doctor"),
+        "ask" it anew what it is, "prepare" it, or "copy" its path.
         """
         context, one = self._context, self._list.current
         if one is None:

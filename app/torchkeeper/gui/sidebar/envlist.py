@@ -1,4 +1,4 @@
-"""The environments as a list, each with its torch; the one that verdicts are about is marked."""
+"""The environments as a list, each with its torch; the one that is used is marked."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class EnvironmentItems(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip("\n".join(_about(one, chosen)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            used = [_tr("used for verdicts")] if chosen else []
+            used = [_tr("used")] if chosen else []
             return ", ".join([state_text(one), printable(one.python), *used])
         return None
 
@@ -87,9 +87,9 @@ class EnvironmentItems(QAbstractListModel):
 def _about(one: Environment, chosen: bool) -> list[str]:
     lines = [printable(one.python), printable(one.label), state_text(one)]
     if chosen:
-        lines.append(_tr("Verdicts are about it"))
+        lines.append(_tr("All of the window is about it"))
     elif one.torch:
-        lines.append(_tr("Click to have verdicts be about it"))
+        lines.append(_tr("Click to use it"))
     if one.state is State.FOUND:
         lines.append(_tr("Nobody has named it: click to have it started"))
     if one.writers:
@@ -152,7 +152,7 @@ class EnvironmentDelegate(QStyledItemDelegate):
 
 
 class EnvironmentList(SideList):
-    """The environments; a click or Enter has verdicts be about one."""
+    """The environments; a click or Enter chooses one."""
 
     wanted = Signal(str)
 
@@ -193,7 +193,7 @@ class EnvironmentsPane(Section):
     def _say(self) -> None:
         text, environments = "", self._environments
         if environments.off:
-            text = _tr("No verdicts are asked for: choose an environment to have some.")
+            text = _tr("None is used: choose one to have verdicts.")
         elif not environments.every and environments.found:
             text = _tr("No Python with a torch was found. Drop one here, or add one with +.")
         elif not environments.every:

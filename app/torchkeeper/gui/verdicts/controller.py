@@ -299,7 +299,7 @@ class VerdictController(QObject):
         box.setText(" ".join([*words, f"is:{verdict}"] if verdict else words))
 
     def add_interpreter(self) -> None:
-        """Ask for an interpreter, put it on the list, and have verdicts be about it."""
+        """Ask for an interpreter, put it on the list, and use it."""
         from torchkeeper.gui.dialogs.environments import choose_interpreter
 
         def added(python: str) -> None:

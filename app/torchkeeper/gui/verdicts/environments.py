@@ -1,4 +1,4 @@
-"""The environments that verdicts can be about, their words, and the button that chooses one.
+"""The environments, which of them is chosen, their words, and the button that chooses one.
 Nothing here waits: a thread looks for interpreters, processes ask each for a limited time.
 """
 
@@ -35,6 +35,8 @@ tr = partial(QCoreApplication.translate, "Environment")
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
 KEY = "environment/python"
 NONE = "none"
+#: Where dialogs keep that they have another one than the window.
+_OWN = "environment/own"
 #: So many are asked at once: each loads its torch.
 _AT_ONCE = 2
 #: Characters of a path in a menu; its end tells more than its beginning.
@@ -132,7 +134,7 @@ class Environments(QObject):
         return self.of(str(self._settings.value(KEY) or "")) or next(hopeful, None)
 
     def choose(self, python: str | None) -> None:
-        """Have verdicts be about this one, or none; whether one found is started, is asked."""
+        """Have all be about this one, or none; whether one found is started, is asked."""
         one = self.of(python or "")
         if one is not None and one.state is State.FOUND:
             self.to_start.emit(one)
@@ -141,9 +143,22 @@ class Environments(QObject):
             self.add(one.python, lambda one: self.choose(one.python))
             return
         self._settings.setValue(KEY, NONE if python is None else python)
+        self._settings.remove(_OWN)  # dialogs follow again
         self.changed.emit()
         self.find()
         self._ask_chosen()
+
+    def own(self, dialog: str) -> str | None:
+        """What a dialog has for itself: an interpreter, empty for none; None for the chosen one."""
+        kept = str(self._settings.value(f"{_OWN}/{dialog}") or "")
+        return ("" if kept == NONE else kept) if kept else None
+
+    def keep_own(self, dialog: str, python: str | None) -> None:
+        """Have a dialog begin with it, until another one is chosen for all."""
+        if python is None:
+            self._settings.remove(f"{_OWN}/{dialog}")
+        else:
+            self._settings.setValue(f"{_OWN}/{dialog}", python or NONE)
 
     def find(self) -> None:
         """Look for interpreters, once."""
@@ -152,7 +167,12 @@ class Environments(QObject):
             self._look(self._found)
 
     def _look(self, then: Callable[[Found], None], **change: str) -> None:
-        listener = Listener(result=then, failed=self.failed.emit)
+        def failed(error: UserError) -> None:
+            self.found = True  # nobody waits for more
+            self.failed.emit(error)
+            self.changed.emit()
+
+        listener = Listener(result=then, failed=failed)
         self._engines.background(listener, lookups.interpreters, **change)
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
@@ -312,15 +332,46 @@ def state_text(one: Environment) -> str:
     }.get(one.state, "")
 
 
+#: What a menu of environments offers besides: text, hint, what it stands for, whether it is on.
+Row = tuple[str, str, str | None, bool]
+
+
+def fill(
+    menu: QMenu, rows: Sequence[Row], environments: Environments, at: Environment | None,
+    last: Sequence[Row], then: Callable[[str | None], object],
+) -> None:  # fmt: skip
+    """Offer environments, of which ``at`` is on, between other rows."""
+    group = QActionGroup(menu)
+
+    def add(text: str, hint: str, python: str | None, on: bool) -> None:
+        action = QAction(text, group)
+        action.setToolTip(tip(hint))
+        action.setCheckable(True)
+        action.setChecked(on)
+        action.triggered.connect(lambda: then(python))
+        menu.addAction(action)
+
+    for row in rows:
+        add(*row)
+    if rows:
+        menu.addSeparator()
+    for one in environments.every:
+        text = caption(f"{state_text(one)}   {short_path(one.python)}")
+        add(text, printable(one.python), one.python, one is at)
+    if environments.every and last:
+        menu.addSeparator()
+    for row in last:
+        add(*row)
+
+
 class Chooser(QToolButton):
-    """Says which torch is asked, and lets another be chosen."""
+    """The one choice of the environment: says which it is, and lets another be chosen."""
 
     def __init__(self, environments: Environments, more: Sequence[QAction]) -> None:
         """more: what the menu offers besides."""
         super().__init__()
         self.setObjectName("environment")
         self._environments, self._more = environments, list(more)
-        self._group: QActionGroup | None = None
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QSize(18, 18))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -336,12 +387,13 @@ class Chooser(QToolButton):
         text, more, icon = self._words(self._environments.chosen)
         self.setText(text)
         self.setToolTip(tip(more))
-        self.setAccessibleName(self.tr("Environment of the verdicts: {}").format(text))
+        self.setAccessibleName(self.tr("Environment: {}").format(text))
         self.setIcon(theme.icon(icon, theme.shades().warning if icon == "warning" else None))
 
     def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
         if self._environments.off:
-            return self.tr("No verdicts"), self.tr("Choose whose torch is asked"), "machine"
+            hint = self.tr("Choose the environment that all of the window is about")
+            return self.tr("No environment"), hint, "machine"
         if chosen is None:
             if self._environments.found:
                 tip = self.tr("No interpreter with a torch was found: add one")
@@ -349,8 +401,8 @@ class Chooser(QToolButton):
             return self.tr("Looking for torch…"), "", "machine"
         python = printable(chosen.python)
         if chosen.torch:
-            text = self.tr("Here: torch {}").format(printable(chosen.torch, 40))
-            tip = self.tr("Verdicts are about this environment:")
+            text = self.tr("Environment: torch {}").format(printable(chosen.torch, 40))
+            tip = self.tr("Verdicts, pages and dialogs are about this environment:")
             facts = summary_of(chosen.facts or {})
             return text, f"{tip}\n{python}\n{facts}", "machine"
         if chosen.state is State.FAILED:
@@ -373,28 +425,13 @@ class Chooser(QToolButton):
             self._fill()
 
     def _fill(self) -> None:
-        menu = self.menu()
-        menu.clear()
-        if self._group is not None:
-            self._group.deleteLater()
-        group = self._group = QActionGroup(menu)
-        environments, chosen = self._environments, self._environments.chosen
-
-        def add(text: str, hint: str, python: str | None, on: bool) -> None:
-            action = QAction(text, group)
-            action.setToolTip(tip(hint))
-            action.setCheckable(True)
-            action.setChecked(on)
-            action.triggered.connect(lambda: environments.choose(python))
-            menu.addAction(action)
-
-        for one in environments.every:
-            python = one.python
-            text = caption(f"{state_text(one)}   {short_path(python)}")
-            add(text, printable(python), python, one is chosen)
-        if environments.every:
-            menu.addSeparator()
-        hint = self.tr("Ask no environment what is of use in it")
-        add(self.tr("&No verdicts"), hint, None, environments.off)
+        menu, environments = self.menu(), self._environments
+        for action in menu.actions():
+            menu.removeAction(action)
+        for group in menu.findChildren(QActionGroup):
+            group.deleteLater()
+        hint = self.tr("Work without one: no verdicts are asked for")
+        none = self.tr("&No environment"), hint, None, environments.off
+        fill(menu, [], environments, environments.chosen, [none], environments.choose)
         menu.addSeparator()
         menu.addActions(self._more)

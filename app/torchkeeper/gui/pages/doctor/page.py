@@ -58,7 +58,7 @@ class DoctorPage(Page):
         self.preview: MendDialog | None = None
         #: What is being mended, or put back: its card has the keyboard again after that.
         self._mends: Told | None = None
-        self.choice_of = EnvironmentChoice(self._environments, self.tr("No environment"))
+        self.choice_of = EnvironmentChoice(context.environments, none=self.tr("No environment"))
         self.scope = Choice(characters=40)
         lists.keep_up(self, self._grow_old)
         self._soon = once(self, self._look_anew, _SOON_MS)
@@ -83,11 +83,11 @@ class DoctorPage(Page):
         self.cancel = forms.button(self.tr("Cancel"), self._cancel, self.tr("Look no further"))
         forms.add(self.tools, self.copy, self.all, self.again, self.cancel)
         for text, control in (
-            (self.tr("E&nvironment"), self.choice_of), (self.tr("&Look at"), self.scope)
+            (self.tr("Environment"), self.choice_of), (self.tr("&Look at"), self.scope)
         ):  # fmt: skip
             name = forms.name_of(control, text)
             name.setFixedWidth(96)
-            name.setContentsMargins(0, 7, 0, 0)
+            name.setContentsMargins(0, 7 if control is self.scope else 0, 0, 0)
             self.body.addLayout(forms.row((name, forms.TOP), (control, 1), gap=12))
         self.summary = forms.label("", "heading", wrap=True)
         self.where = forms.label("", "muted", wrap=True)
@@ -146,7 +146,7 @@ class DoctorPage(Page):
 
         page = self._context.pages.go("settings")
         assert isinstance(page, SettingsPage)
-        page.show_setting(name, self.choice_of.python if self.choice_of.facts else "")
+        page.show_setting(name, origin=self.choice_of.facts is not None)
 
     def _show_log(self) -> None:
         from torchkeeper.gui.dialogs.about import BugDialog

@@ -61,8 +61,7 @@ class SettingsPage(Page):
         self.tabs.setDocumentMode(True)
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.tabBar().setAccessibleName(self.tr("Profiles, or where values come from"))
-        self._name = forms.label(self.tr("Environmen&t"), "heading")
-        self._name.setContentsMargins(0, 7, 0, 0)
+        self._name = forms.label(self.tr("Environment"), "heading")
         self._above = forms.row((self._name, forms.TOP), gap=12)
         forms.add(self.body, self._above, (self.tabs, 1))
         for module in _MODULES:
@@ -73,10 +72,9 @@ class SettingsPage(Page):
         self._later.start()
 
     def _make(self) -> Iterator[None]:
-        newest = self.tr("Any: the newest known defaults")
-        self.choice_of = EnvironmentChoice(self._environments(), newest)
+        newest = self.tr("None: the newest known defaults")
+        self.choice_of = EnvironmentChoice(self._environments(), none=newest)
         self.choice_of.setAccessibleName(self.tr("Environment"))
-        self._name.setBuddy(self.choice_of)
         self._above.addWidget(self.choice_of, 1)
         yield
         from torchkeeper.gui.pages.profiles.tab import ProfilesTab
@@ -181,13 +179,12 @@ class SettingsPage(Page):
         if self._origins is not None:
             self._origins.let_go()
 
-    def show_setting(self, name: str, python: str = "") -> None:
-        """Go to a setting: to where its value in the environment of ``python`` comes from, or
-        without one, to its field in the form of the chosen profile.
+    def show_setting(self, name: str, *, origin: bool) -> None:
+        """Go to a setting: to where its value comes from, or to its field in the form of the
+        chosen profile.
         """
-        if python:
+        if origin:
             self.tabs.setCurrentWidget(self.origins)
-            self.choice_of.choose(python)
             self.origins.show_setting(name)
         elif self.profiles.current is not None:
             self.tabs.setCurrentWidget(self.profiles)
