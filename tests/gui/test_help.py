@@ -133,7 +133,7 @@ def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:
     assert "Mega-cache" in dialog.view.toPlainText()
     assert "Orphan" not in dialog.view.toPlainText()
     dialog.search.setText("no such idea")
-    assert dialog.view.toPlainText().strip() == "Nothing here has these words."
+    assert dialog.view.toPlainText().strip() == "No term has these words."
     dialog.accept()
 
 

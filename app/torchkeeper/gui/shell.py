@@ -240,7 +240,7 @@ class Shell(QMainWindow):
         texts = self.tr("Like the &system"), self.tr("&Light"), self.tr("&Dark")
         for which, text in zip((Theme.SYSTEM, Theme.LIGHT, Theme.DARK), texts, strict=True):
             action = QAction(text, group)
-            action.setStatusTip(self.tr("Have the window look so from now on"))
+            action.setStatusTip(self.tr("Use this look from now on"))
             action.setCheckable(True)
             theme.follow(action, partial(_tick, action, which))
             action.triggered.connect(lambda _checked=False, which=which: self._choose_theme(which))

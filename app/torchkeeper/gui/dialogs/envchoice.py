@@ -112,8 +112,8 @@ class EnvironmentChoice(Compound):
         elif one.state is State.WITHOUT:
             said, role = printable(words.without_torch(one.facts or {}), 400), "error"
         elif one.state is State.FOUND:
-            said = self.tr("It was found and not started: nobody has named it. “Start it” under "
-                           "Environments on the left has it say what it is.")  # fmt: skip
+            said = self.tr("This interpreter was found and never started. “Start it” under "
+                           "Environments on the left starts it.")  # fmt: skip
         else:
             said = self.tr("Asking this interpreter for its torch…")
         forms.set_role(self.about, role)

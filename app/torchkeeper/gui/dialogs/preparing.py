@@ -148,8 +148,8 @@ class DeviceChoice(Choice):
     def __init__(self) -> None:
         super().__init__(20)
         self._wanted = ""
-        self.addItem(self.tr("The best there is"), "")
-        self.setToolTip(self.tr("What a recipe says itself comes first"))
+        self.addItem(self.tr("The best one available"), "")
+        self.setToolTip(self.tr("A device that a recipe names comes first"))
 
     def suggest(self, device: str) -> None:
         """Begin with this device, once it is known that an interpreter has it."""

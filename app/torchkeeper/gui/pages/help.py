@@ -27,14 +27,14 @@ class IdeasDialog(Dialog):
         self.setWindowTitle(self.tr("Glossary"))
         self.search = forms.line_edit(self.tr("Find a word"))
         self.search.setAccessibleName(self.tr("Find a word"))
-        self.search.setAccessibleDescription(self.tr("Only what has these words is shown"))
+        self.search.setAccessibleDescription(self.tr("Shows only the terms with these words"))
         forms.clearable(self.search)
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Words and what they mean"), margin=4)
         self.view.setObjectName("card")
         text = self.tr(
-            "Shift+F1 says it of what has the keyboard, here and in every dialog; "
-            "Ctrl+Shift+F1 and a click, of anything in the window."
+            "Shift+F1 explains the control that has the focus, here and in every dialog. "
+            "Ctrl+Shift+F1 and a click explain anything in the window."
         )
         forms.add(self.body, self.search, (self.view, 1), forms.label(text, "muted", wrap=True))
         close = forms.button(self.tr("Close"), self.accept)
@@ -55,7 +55,7 @@ class IdeasDialog(Dialog):
             if section.rows:
                 found.append(section)
         none = Section("", labelled=False)
-        none.add("", Value(self.tr("Nothing here has these words."), muted=True))
+        none.add("", Value(self.tr("No term has these words."), muted=True))
         self.view.show_sections(found or [none])
 
 

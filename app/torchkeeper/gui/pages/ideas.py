@@ -39,88 +39,88 @@ IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
             "generated code, a choice of autotuning. It has a kind, a key and a payload. One key "
             "may have several payloads, each of which is an entry of its own.")),
         Idea("payload", _n("Payload"), _n(
-            "The bytes that PyTorch itself reads. They are read here without being run: a payload "
-            "that is loaded by PyTorch can run code, as any pickle can.")),
+            "The bytes that PyTorch itself reads. Torchkeeper reads them without running them. "
+            "When PyTorch loads a payload, it can run code, as any pickle can.")),
         Idea("needs", _n("Needs, and needed by"), _n(
-            "Entries are made of each other: an AOTAutograd entry names the FX graphs it needs, "
-            "and a graph the code and the kernels that were built for it. If one of them is "
-            "missing, PyTorch compiles again.")),
+            "Entries depend on each other: an AOTAutograd entry names the FX graphs it needs, and "
+            "a graph the code and the kernels that were built for it. If one of them is missing, "
+            "PyTorch compiles again.")),
         Idea("orphan", _n("Orphan"), _n(
-            "An entry that nothing in its place needs any more, because what named it was removed. "
-            "It does no harm but takes room, and can be purged.")),
+            "An entry that nothing in its place needs any more, because the entry that named it is "
+            "gone. It only takes room; you can purge it.")),
         Idea("filter", _n("Filter"), _n(
             "Shows only some of the entries. Words look in names and keys; kind:triton, size>10M, "
-            "age>30d and torch:2.9 compare fields; is:stale, is:broken and is:orphan find what is "
-            "of no use. A minus in front of a word turns it around.")),
+            "age>30d and torch:2.9 compare fields; is:stale, is:broken and is:orphan find entries "
+            "that you can remove. A minus in front of a word negates it.")),
         Idea("treemap", _n("Treemap"), _n(
-            "A picture of what takes the room: each rectangle is a group of entries, and as large "
-            "as their bytes. Double-click or press Enter to look into one, Backspace to come "
-            "back.")),
+            "A map of sizes: each rectangle is a group of entries, and its area shows their bytes. "
+            "Double-click or press Enter to look into one, Backspace to come back.")),
         Idea("trash", _n("Trash"), _n(
-            "Purging moves files within the place, where no PyTorch finds them, so that Undo can "
-            "put them back. Nothing is freed before the trash is emptied. Of a server nothing can "
-            "be put back.")),
+            "A purge moves entries to the trash of their place. PyTorch does not find them there, "
+            "and Undo puts them back. The space is free when you empty the trash. A server has no "
+            "trash.")),
     )),
-    (_n("Whether it is of use"), (
+    (_n("Verdicts"), (
         Idea("environment", _n("Environment"), _n(
-            "A Python interpreter with its torch, and the machine under it: GPU, CPU, driver. "
-            "Verdicts are always about one, since an entry is only good for what made it.")),
+            "A Python interpreter with its torch, and the machine under it: GPU, CPU, driver. A "
+            "verdict is always about one environment, because an entry works only with what made "
+            "it.")),
         Idea("verdict", _n("Verdict"), _n(
             "Whether a program that runs in the chosen environment will find the entry: usable, "
-            "conditional, unknown, unsafe, stale or broken, always with reasons. It is worked out "
-            "from what the entry records of its key; nothing is compiled or run for it.")),
+            "conditional, unknown, unsafe, stale or broken, always with reasons. Torchkeeper works "
+            "it out from the key factors that the entry records, and compiles or runs nothing.")),
         Idea("usable", _n("Usable"), _n(
-            "A program that leaves the environment's settings as they are finds the entry, and "
+            "A program with the environment's own settings finds the entry, and "
             "compiles nothing.")),
         Idea("conditional", _n("Conditional"), _n(
             "A program finds the entry if it meets a condition: the same number of threads, say, "
             "or max_autotune switched on. The inspector says which, and what the program must do. "
-            "That is no fault.")),
+            "This is not a fault.")),
         Idea("unknown", _n("Unknown"), _n(
-            "The entry does not record enough to tell whether it will be found. It is said so "
-            "rather than guessed. Verify measures it.")),
+            "The entry does not record enough to tell whether a program finds it. Verify measures "
+            "it.")),
         Idea("unsafe", _n("Unsafe"), _n(
-            "PyTorch finds the entry and takes it, although its code is for another machine: for "
-            "wider vectors than this CPU has, say, which no key tells. It may compute wrong "
-            "results, or end the program. Nothing removes it by itself, as it may be good where it "
-            "was made. Compile again into a folder of its own.")),
+            "PyTorch finds and loads the entry, although its code is for another machine, such as "
+            "one with wider vectors: the key does not record this. It may compute wrong results, "
+            "or crash the program. The entry may be good where it was made, so Torchkeeper does "
+            "not suggest to remove it. Compile again into another folder.")),
         Idea("stale", _n("Stale"), _n(
             "No program finds the entry in this environment: another torch, GPU or Triton made it. "
             "It may still be good elsewhere, so look at who else uses the place before you purge "
             "it.")),
         Idea("broken", _n("Broken"), _n(
-            "The entry is damaged, or lacks something that it needs. PyTorch passes over it, and "
+            "The entry is damaged, or lacks something that it needs. PyTorch skips it, and "
             "compiles again.")),
         Idea("key-factor", _n("Key factor"), _n(
             "One of the hundreds of facts that PyTorch hashes into a key: the graph, the shapes of "
-            "inputs, torch's version, the GPU, each setting. If a single one differs, the key does "
-            "and nothing is found. Compare shows which.")),
+            "inputs, torch's version, the GPU, each setting. If one of them differs, the key "
+            "differs and PyTorch does not find the entry. Compare shows which one.")),
     )),
     (_n("Filling and sharing"), (
         Idea("recipe", _n("Recipe"), _n(
             "A small file that says what to compile: a function and its example inputs, a script, "
-            "an eager operator, a Triton kernel. Warm runs recipes ahead of time, so that the "
-            "first call of a program is fast.")),
+            "an eager operator, a Triton kernel. Each combination of its sizes and modes is a "
+            "variant. Warm runs recipes ahead of time, so that programs start fast.")),
         Idea("bundle", _n("Bundle"), _n(
             "One file of entries (.torchcache) that can be sent to another machine, with a list of "
             "what is in it and who made it. It can be signed. Before one is written, it is "
             "searched for passwords and keys.")),
         Idea("mega-cache", _n("Mega-cache"), _n(
-            "What PyTorch's own save_cache_artifacts writes. It holds graphs and choices, but no "
-            "built C++ objects, no torch version and no signature: on a CPU everything is built "
-            "again. It can be imported here like a bundle.")),
+            "The file that PyTorch's own save_cache_artifacts writes. It holds graphs and choices, "
+            "but no built C++ objects, no torch version and no signature: on a CPU everything is "
+            "built again. You can import it like a bundle.")),
         Idea("signature", _n("Signature"), _n(
-            "Says who made a bundle, and that nothing in it was changed since. What is imported is "
-            "code that PyTorch runs, so a bundle of somebody whose key you trust needs no "
-            "question, and any other asks first.")),
+            "Shows who made a bundle, and that nobody changed it since. A bundle holds code that "
+            "PyTorch runs: if you trust the key of its signer, you import it without a question; "
+            "otherwise Torchkeeper asks first.")),
         Idea("verification", _n("Verification"), _n(
-            "The proof of a cache: fresh processes run a recipe with a copy of nothing but that, "
-            "and PyTorch's own counters say what was found and what was built again. Cold is the "
-            "same run with nothing there.")),
+            "The proof of a cache: fresh processes run a recipe with a copy of this cache alone, "
+            "and PyTorch's own counters tell the hits and the rebuilt objects. Cold is the same "
+            "run with an empty cache.")),
         Idea("header", _n("Precompiled header"), _n(
             "On a CPU, PyTorch builds a C++ header of 149 MB once for each temporary folder, even "
-            "where everything else is cached. Prepare builds it ahead of time. What was made "
-            "portable needs none.")),
+            "where everything else is cached. Prepare builds it ahead of time. Portable entries "
+            "need none.")),
         Idea("profile", _n("Profile"), _n(
             "A named set of the settings that steer PyTorch's caches. Recipes are warmed, and "
             "programs run, with one; it can be read from a script or a manifest, and written as "
@@ -166,7 +166,7 @@ def said_of(at: QWidget | None) -> str:
 
 def nothing() -> str:
     """What is said where nothing is known."""
-    said = tr("Nothing more is known of this. Ctrl+F1 in the window lists what its words mean.")
+    said = tr("This control has no explanation. Ctrl+F1 in the window opens the glossary.")
     return explained("", said)
 
 

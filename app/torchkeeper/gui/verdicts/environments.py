@@ -341,7 +341,11 @@ class Chooser(QToolButton):
 
     def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
         if self._environments.off:
-            return self.tr("No verdicts"), self.tr("Choose whose torch is asked"), "machine"
+            return (
+                self.tr("No verdicts"),
+                self.tr("Choose the environment of the verdicts"),
+                "machine",
+            )
         if chosen is None:
             if self._environments.found:
                 tip = self.tr("No interpreter with a torch was found: add one")
@@ -357,12 +361,16 @@ class Chooser(QToolButton):
             tip = "\n".join(filter(None, str(chosen.error).splitlines()))
             return self.tr("Torch does not answer"), tip, "warning"
         if chosen.state is State.FOUND:
-            tip = self.tr("It was found and not started: nobody has named it")
+            tip = self.tr("It was found and never started")
             return self.tr("Torch not started"), f"{python}\n{tip}", "warning"
         if chosen.state is State.WITHOUT:
             why = printable(words.without_torch(chosen.facts or {}), 400)
             return self.tr("No torch"), f"{python}\n{why}", "warning"
-        return self.tr("Asking torch…"), self.tr("{} is asked what it is").format(python), "machine"
+        return (
+            self.tr("Asking torch…"),
+            self.tr("Torchkeeper is asking {}").format(python),
+            "machine",
+        )
 
     def _open(self) -> None:
         self._environments.find()
@@ -394,7 +402,7 @@ class Chooser(QToolButton):
             add(text, printable(python), python, one is chosen)
         if environments.every:
             menu.addSeparator()
-        hint = self.tr("Ask no environment what is of use in it")
+        hint = self.tr("Turn verdicts off")
         add(self.tr("&No verdicts"), hint, None, environments.off)
         menu.addSeparator()
         menu.addActions(self._more)
