@@ -358,7 +358,7 @@ ACTIONS = (
          _n("The manual of Torchkeeper, with a search field")),
     Spec("shortcuts", _n("&Keyboard shortcuts"), "keyboard", "F1", "help", 0,
          _n("All shortcuts on one page")),
-    Spec("ideas", _n("&Glossary…"), "ideas", "Ctrl+F1", "help", 0,
+    Spec("glossary", _n("&Glossary…"), "glossary", "Ctrl+F1", "help", 0,
          _n("The terms of this window: verdict, key factor, mega-cache and others")),
     Spec("explain", _n("&Explain this"), "help", "Shift+F1", "help", 0,
          _n("Explain the control that has the focus; in dialogs, too")),

@@ -24,7 +24,7 @@ from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import Finder
 from torchkeeper.gui.jobs.model import LOG_LINES, Job, State
 from torchkeeper.gui.matrix.pane import CellsPane
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping

@@ -17,7 +17,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.pages import ideas as asking
+from torchkeeper.gui.pages import glossary as asking
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled, Yielding
@@ -43,10 +43,10 @@ class Dialog(QDialog):
     the size that it opens with, and its buttons stay where they are, whatever arrives.
     """
 
-    def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
-        """ideas: what its What's This explains, by their names."""
+    def __init__(self, parent: QWidget | None, width: int, *terms: str) -> None:
+        """terms: what its What's This explains, by their names."""
         super().__init__(parent)
-        asking.explain(self, *ideas)
+        asking.explain(self, *terms)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setMinimumWidth(width)
@@ -307,8 +307,8 @@ def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog
 class UnsavedDialog(Dialog):
     """Closes at once where nothing is unsaved, and else asks: save, close without, or stay."""
 
-    def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
-        super().__init__(parent, width, *ideas)
+    def __init__(self, parent: QWidget | None, width: int, *terms: str) -> None:
+        super().__init__(parent, width, *terms)
         self._sure = False
         self._question: ConfirmDialog | None = None
         #: What was asked for that comes after its end.

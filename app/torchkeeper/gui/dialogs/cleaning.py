@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog, confirm_for_good
-from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.pages import glossary
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.asking import Suggestions
 from torchkeeper.gui.verdicts.environments import Environments
@@ -57,7 +57,7 @@ class _Lines(QTreeWidget):
         lists.columns(self, (0, 200, 160), _WHAT)
         lists.right(self, (_SIZE,))
         texts = {
-            **{reason: ideas.of(reason).text for reason in SAFE},
+            **{reason: glossary.of(reason).text for reason in SAFE},
             "unused": self.tr("Nothing has used them, or what needs them, since then."),
             "budget": self.tr("Those used longest ago go, until each place fits its budget."),
             "needless": self.tr("Code that only removed entries need. It goes with them."),
@@ -189,7 +189,7 @@ class CleanDialog(Dialog):
         self.lines = _Lines({place: titles[place] for place in able})
         for reason in reasons:
             self.lines.heads[reason].setExpanded(1 < len(able) <= _FEW)
-        ideas.explain(self.lines, *SAFE)
+        glossary.explain(self.lines, *SAFE)
         self._make_limits()
         without = str(settings.value(_WITHOUT) or "").splitlines()
         self.found = Suggestions(engines, environments, able, without, self)
@@ -207,7 +207,7 @@ class CleanDialog(Dialog):
         self.in_use.setAccessibleDescription(what_then)
         self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
-        ideas.explain(self.at_once, "trash")
+        glossary.explain(self.at_once, "trash")
         self.shows = forms.button(self.tr("Show entries…"), self._preview, enter=False)
         self.shows.setToolTip(tip(self.tr("Show the entries of the chosen line")))
         self.cancel = forms.button(self.tr("Cancel"), self.reject)

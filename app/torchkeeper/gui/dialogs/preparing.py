@@ -15,7 +15,7 @@ from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.verdicts.environments import Environments

@@ -18,7 +18,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.pages.doctor.diagnosis import Plan
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.rows import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.view import EntryTable

@@ -16,7 +16,7 @@ from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, Reci
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Asked, Job
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip

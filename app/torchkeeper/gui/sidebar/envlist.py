@@ -14,7 +14,7 @@ from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, Section, SideList
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State, state_text

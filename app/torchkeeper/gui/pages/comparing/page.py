@@ -19,7 +19,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.lists import Offer

@@ -14,7 +14,7 @@ from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui import theme
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.overview import parts as words
 from torchkeeper.gui.pages.overview.parts import Crumbs, Looking, PartList, Reclaiming
 from torchkeeper.gui.pages.page import Page

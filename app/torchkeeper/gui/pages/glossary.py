@@ -1,4 +1,4 @@
-"""The ideas that one meets in the window. Also What's This without a mouse."""
+"""The terms that one meets in the window. Also What's This without a mouse."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QWhatsThis, QW
 
 from torchkeeper.gui.widgets.plain import explained
 
-tr = partial(QCoreApplication.translate, "Ideas")
+tr = partial(QCoreApplication.translate, "Glossary")
 
 
-class Idea(NamedTuple):
+class Term(NamedTuple):
     """What it is called, and what it means."""
 
     id: str
@@ -26,123 +26,123 @@ _N = QT_TRANSLATE_NOOP
 
 
 def _n(text: str) -> str:
-    return str(_N("Ideas", text))
+    return str(_N("Glossary", text))
 
 
-IDEAS: tuple[tuple[str, tuple[Idea, ...]], ...] = (
+TERMS: tuple[tuple[str, tuple[Term, ...]], ...] = (
     (_n("What there is"), (
-        Idea("place", _n("Place"), _n(
+        Term("place", _n("Place"), _n(
             "Where entries live: a cache folder, a Redis server or a bundle file. All three hold "
             "the very same payloads, so entries can be copied from any of them to any other.")),
-        Idea("entry", _n("Entry"), _n(
+        Term("entry", _n("Entry"), _n(
             "One thing that torch.compile has kept: a compiled graph, a kernel, a file of "
             "generated code, a choice of autotuning. It has a kind, a key and a payload. One key "
             "may have several payloads, each of which is an entry of its own.")),
-        Idea("payload", _n("Payload"), _n(
+        Term("payload", _n("Payload"), _n(
             "The bytes that PyTorch itself reads. Torchkeeper reads them without running them. "
             "When PyTorch loads a payload, it can run code, as any pickle can.")),
-        Idea("needs", _n("Needs, and needed by"), _n(
+        Term("needs", _n("Needs, and needed by"), _n(
             "Entries depend on each other: an AOTAutograd entry names the FX graphs it needs, and "
             "a graph the code and the kernels that were built for it. If one of them is missing, "
             "PyTorch compiles again.")),
-        Idea("orphan", _n("Orphan"), _n(
+        Term("orphan", _n("Orphan"), _n(
             "An entry that nothing in its place needs any more, because the entry that named it is "
             "gone. It only takes room; you can purge it.")),
-        Idea("filter", _n("Filter"), _n(
+        Term("filter", _n("Filter"), _n(
             "Shows only some of the entries. Words look in names and keys; kind:triton, size>10M, "
             "age>30d and torch:2.9 compare fields; is:stale, is:broken and is:orphan find entries "
             "that you can remove. A minus in front of a word negates it.")),
-        Idea("treemap", _n("Treemap"), _n(
+        Term("treemap", _n("Treemap"), _n(
             "A map of sizes: each rectangle is a group of entries, and its area shows their bytes. "
             "Double-click or press Enter to look into one, Backspace to come back.")),
-        Idea("trash", _n("Trash"), _n(
+        Term("trash", _n("Trash"), _n(
             "A purge moves entries to the trash of their place. PyTorch does not find them there, "
             "and Undo puts them back. The space is free when you empty the trash. A server has no "
             "trash.")),
     )),
     (_n("Verdicts"), (
-        Idea("environment", _n("Environment"), _n(
+        Term("environment", _n("Environment"), _n(
             "A Python interpreter with its torch, and the machine under it: GPU, CPU, driver. A "
             "verdict is always about one environment, because an entry works only with what made "
             "it.")),
-        Idea("verdict", _n("Verdict"), _n(
+        Term("verdict", _n("Verdict"), _n(
             "Whether a program that runs in the chosen environment will find the entry: usable, "
             "conditional, unknown, unsafe, stale or broken, always with reasons. Torchkeeper works "
             "it out from the key factors that the entry records, and compiles or runs nothing.")),
-        Idea("usable", _n("Usable"), _n(
+        Term("usable", _n("Usable"), _n(
             "A program with the environment's own settings finds the entry, and "
             "compiles nothing.")),
-        Idea("conditional", _n("Conditional"), _n(
+        Term("conditional", _n("Conditional"), _n(
             "A program finds the entry if it meets a condition: the same number of threads, say, "
             "or max_autotune switched on. The inspector says which, and what the program must do. "
             "This is not a fault.")),
-        Idea("unknown", _n("Unknown"), _n(
+        Term("unknown", _n("Unknown"), _n(
             "The entry does not record enough to tell whether a program finds it. Verify measures "
             "it.")),
-        Idea("unsafe", _n("Unsafe"), _n(
+        Term("unsafe", _n("Unsafe"), _n(
             "PyTorch finds and loads the entry, although its code is for another machine, such as "
             "one with wider vectors: the key does not record this. It may compute wrong results, "
             "or crash the program. The entry may be good where it was made, so Torchkeeper does "
             "not suggest to remove it. Compile again into another folder.")),
-        Idea("stale", _n("Stale"), _n(
+        Term("stale", _n("Stale"), _n(
             "No program finds the entry in this environment: another torch, GPU or Triton made it. "
             "It may still be good elsewhere, so look at who else uses the place before you purge "
             "it.")),
-        Idea("broken", _n("Broken"), _n(
+        Term("broken", _n("Broken"), _n(
             "The entry is damaged, or lacks something that it needs. PyTorch skips it, and "
             "compiles again.")),
-        Idea("key-factor", _n("Key factor"), _n(
+        Term("key-factor", _n("Key factor"), _n(
             "One of the hundreds of facts that PyTorch hashes into a key: the graph, the shapes of "
             "inputs, torch's version, the GPU, each setting. If one of them differs, the key "
             "differs and PyTorch does not find the entry. Compare shows which one.")),
     )),
     (_n("Filling and sharing"), (
-        Idea("recipe", _n("Recipe"), _n(
+        Term("recipe", _n("Recipe"), _n(
             "A small file that says what to compile: a function and its example inputs, a script, "
             "an eager operator, a Triton kernel. Each combination of its sizes and modes is a "
             "variant. Warm runs recipes ahead of time, so that programs start fast.")),
-        Idea("bundle", _n("Bundle"), _n(
+        Term("bundle", _n("Bundle"), _n(
             "One file of entries (.torchcache) that can be sent to another machine, with a list of "
             "what is in it and who made it. It can be signed. Before one is written, it is "
             "searched for passwords and keys.")),
-        Idea("mega-cache", _n("Mega-cache"), _n(
+        Term("mega-cache", _n("Mega-cache"), _n(
             "The file that PyTorch's own save_cache_artifacts writes. It holds graphs and choices, "
             "but no built C++ objects, no torch version and no signature: on a CPU everything is "
             "built again. You can import it like a bundle.")),
-        Idea("signature", _n("Signature"), _n(
+        Term("signature", _n("Signature"), _n(
             "Shows who made a bundle, and that nobody changed it since. A bundle holds code that "
             "PyTorch runs: if you trust the key of its signer, you import it without a question; "
             "otherwise Torchkeeper asks first.")),
-        Idea("verification", _n("Verification"), _n(
+        Term("verification", _n("Verification"), _n(
             "The proof of a cache: fresh processes run a recipe with a copy of this cache alone, "
             "and PyTorch's own counters tell the hits and the rebuilt objects. Cold is the same "
             "run with an empty cache.")),
-        Idea("header", _n("Precompiled header"), _n(
+        Term("header", _n("Precompiled header"), _n(
             "On a CPU, PyTorch builds a C++ header of 149 MB once for each temporary folder, even "
             "where everything else is cached. Prepare builds it ahead of time. Portable entries "
             "need none.")),
-        Idea("profile", _n("Profile"), _n(
+        Term("profile", _n("Profile"), _n(
             "A named set of the settings that steer PyTorch's caches. Recipes are warmed, and "
             "programs run, with one; it can be read from a script or a manifest, and written as "
             "one.")),
     )),
 )  # fmt: skip
 
-_BY_ID = {idea.id: idea for _, some in IDEAS for idea in some}
+_BY_ID = {term.id: term for _, some in TERMS for term in some}
 
 
-def of(ident: str) -> Idea:
-    """An idea, translated."""
-    idea = _BY_ID[ident]
-    return idea._replace(name=tr(idea.name), text=tr(idea.text))
+def of(ident: str) -> Term:
+    """An term, translated."""
+    term = _BY_ID[ident]
+    return term._replace(name=tr(term.name), text=tr(term.text))
 
 
 def whats_this(*idents: str) -> str:
-    return "".join(explained(idea.name, idea.text) for idea in map(of, idents))
+    return "".join(explained(term.name, term.text) for term in map(of, idents))
 
 
 def explain(what: QWidget | QAction, *idents: str) -> None:
-    """Have What's This of a widget or an action say what ideas mean."""
+    """Have What's This of a widget or an action say what terms mean."""
     what.setWhatsThis(whats_this(*idents))
 
 
@@ -155,13 +155,13 @@ def explain_focused(window: QWidget) -> bool:
 
 
 def said_of(at: QWidget | None) -> str:
-    """What is said of a control: what it does, and the ideas that it is about; empty for none."""
+    """What is said of a control: what it does, and the terms that it is about; empty for none."""
     own = _own(at) if at is not None else ""
-    ideas, part = "", at
-    while part is not None and not ideas:
-        ideas = _of_item(part) or part.whatsThis()
+    terms, part = "", at
+    while part is not None and not terms:
+        terms = _of_item(part) or part.whatsThis()
         part = None if part.isWindow() else part.parentWidget()
-    return own + ideas
+    return own + terms
 
 
 def nothing() -> str:
