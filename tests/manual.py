@@ -19,7 +19,7 @@ from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.cli import contract
 from torchkeeper.cli.commands import COMMANDS
 from torchkeeper.client.words import say
-from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.pages import glossary
 from torchkeeper.settings.known import GROUPS, SETTINGS, Setting, default
 from torchkeeper.stores.query import FILTERS
 
@@ -55,7 +55,7 @@ def _facts(one: Setting) -> str:
 
 def verdicts() -> Iterator[str]:
     """Each verdict, what it means and what can be done."""
-    yield from _table(("Verdict", "Means"), [(name, ideas.of(name).text) for name in VERDICTS])
+    yield from _table(("Verdict", "Means"), [(name, glossary.of(name).text) for name in VERDICTS])
 
 
 def kinds() -> Iterator[str]:

@@ -41,7 +41,7 @@ FLOORS = [
 ]
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
-    "widgets": "widgets theme idle taborder pages.ideas",
+    "widgets": "widgets theme idle taborder pages.glossary",
     "models": """background desktop jobs matrix.cells pages.profiles.drafts
         pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.asking verdicts.verifications""",

@@ -71,7 +71,7 @@ def test_a_folder_that_is_somebodys_cache_stays(
     assert ran.code == 1
     assert f"(process {trainer.pid}) runs with this folder as its cache" in ran.err
     assert "--in-use" in ran.err
-    assert "All that matches is in use." in ran.out
+    assert "All matching entries are in use." in ran.out
     dry = tk("purge", fixture_cache, "--dry-run", "--json")
     assert dry.code == 1
     assert dry.result["entries"] == 0

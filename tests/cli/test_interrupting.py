@@ -44,7 +44,7 @@ def test_it_takes_back_and_says_so(
     _, said = copying.communicate(timeout=300)
     assert copying.returncode == 130
     first, second, last = said.splitlines()[-3:]
-    assert first.startswith("Cancelling: what was done is taken back.")
+    assert first.startswith("Cancelling: the changes are taken back.")
     assert second.endswith("Nothing was left behind.")
     assert last == "torchkeeper: Cancelled."
     assert files(tmp_path / "target") == []
@@ -60,12 +60,12 @@ def test_who_does_not_wait_is_told_what_completes_it(
         os.kill(int(child), signal.SIGSTOP)
     copying.send_signal(signal.SIGINT)
     assert copying.stderr is not None
-    while "Ctrl-C once more leaves that for later" not in copying.stderr.readline():
+    while "Ctrl-C again leaves that for later" not in copying.stderr.readline():
         assert copying.poll() is None
     copying.send_signal(signal.SIGINT)
     _, said = copying.communicate(timeout=300)
     assert copying.returncode == 130
-    assert f"“torchkeeper recover {target}” brings it to its end" in said
+    assert f"“torchkeeper recover {target}” completes it" in said
     assert len(files(target)) > 500 and list(target.glob(f"{JOURNAL}*"))
     ran = tk("recover", target)
     assert ran.code == 0 and re.search(

@@ -93,7 +93,7 @@ def test_the_list(tk: Tk, tmp_path: Path) -> None:
     added = tk("recipe", "add", tmp_path / "a.toml", "--json", **config).objects
     assert [one["path"] for one in added] == [str(tmp_path), str(tmp_path / "a.toml")]
     (tmp_path / "a.toml").unlink()
-    assert "a.toml  [not there any more]" in tk("recipe", "list", **config).out
+    assert "a.toml  [no longer exists]" in tk("recipe", "list", **config).out
     assert tk("recipe", "remove", tmp_path / "a.toml", **config).out == f"{tmp_path}\n"
     assert tk("recipe", "remove", tmp_path / "a.toml", **config).code == 1
 

@@ -27,9 +27,9 @@ def test_what_cannot_be_verified(tk: Tk, tmp_path: Path, fixture_cache: Path) ->
     empty = tk("verify", tmp_path / "empty")
     assert empty.code == 1
     assert f"nothing to verify in {tmp_path / 'empty'}" in empty.err
-    assert "What is run is the built-in recipe; --recipe FILE names" in empty.err
+    assert "Verify runs the built-in recipe; --recipe FILE names" in empty.err
     named = tk("verify", tmp_path / "empty", "--recipe", "builtin")
-    assert "What is run" not in named.err
+    assert "Verify runs" not in named.err
     recipe = tk("verify", fixture_cache, "--recipe", "nothing-of-the-kind")
     assert recipe.code == 2
     assert "nothing-of-the-kind" in recipe.err

@@ -31,7 +31,7 @@ from tests.shots import run as shots
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.about import AboutDialog
-from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.pages import glossary
 from torchkeeper.gui.window import Window
 
 #: The screen, and what a window's frame and a panel leave of it.
@@ -102,7 +102,7 @@ def unseen_focus(dialog: QDialog) -> list[str]:
     at = dialog.focusWidget()
     if at is None or not at.isVisible() or not at.isEnabled():
         return ["nothing has the keyboard"]
-    if not ideas.said_of(at) and not isinstance(dialog, AboutDialog):
+    if not glossary.said_of(at) and not isinstance(dialog, AboutDialog):
         return [f"Shift+F1 says nothing of {_called(at)}"]
     box = QRect(at.mapTo(dialog, QPoint(0, 0)), at.size()).adjusted(-4, -4, 4, 4)
     box = box.intersected(dialog.rect())

@@ -155,7 +155,7 @@ def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
     asked = drawer.findChildren(ConfirmDialog)[-1]
     words = " ".join(label.text() for label in asked.findChildren(QLabel))
     assert "Forget 4 jobs that have ended?" in words
-    assert "Those that the search hides go as well" in words
+    assert "removes the jobs that the search hides" in words
     asked.go.click()
     drawer.filter.clear()
     qtbot.waitUntil(lambda: len(drawer.rows.items) == 1, timeout=PATIENCE)

@@ -98,7 +98,7 @@ def test_a_place_that_goes_is_said_to_be_gone_until_it_is_back(
     settle(qtbot)
     state = empty_state(window.listing, window.entries, True, 2, "", None)
     assert state is not None
-    assert state[1] == "There is nothing here any more"
+    assert state[1] == "This place no longer exists"
     [place] = [place for place in window.places.places if place.path == str(fixture_cache)]
     assert place.icon == "folder-missing"
     away.rename(fixture_cache)

@@ -120,7 +120,7 @@ def test_the_nearest_entry_is_found_in_any_place(
     # What another torch brings with it is said to follow from that.
     assert headings(page)[0].text(0) == "torch (1)"
     rest = headings(page)[-1]
-    assert rest.text(0).startswith("What follows from that, or may (")
+    assert rest.text(0).startswith("Consequences, certain or likely (")
     assert not rest.isExpanded()
     total = page.tree.total
     assert total > 20

@@ -68,7 +68,7 @@ def test_to_another_folder(
     assert dialog.title.text().startswith("Copy 7 entries, ")
     assert table(dialog)["FX graph"][2:] == ["7", "–", "–"]
     assert dialog.news.text().startswith("7 new (")
-    assert dialog.room.text().startswith("The folder will be made. ")
+    assert dialog.room.text().startswith("The folder will be created. ")
     assert not dialog.trust.isVisible()
     assert dialog.go.text() == "Copy 7 entries"
     assert dialog.go.isDefault()
@@ -141,7 +141,7 @@ def test_to_a_new_bundle_which_is_replaced_only_when_that_is_said(
     again = ask(qtbot, window, output)
     assert again.replace.isVisible()
     assert not again.go.isEnabled()
-    assert "to be replaced" in again.go.toolTip()
+    assert "Replace the existing" in again.go.toolTip()
     again.replace.setChecked(True)
     click(qtbot, again.go)
     idle(qtbot, window)
@@ -315,7 +315,7 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     assert "copy 4 entries to target" in window.statusBar().currentMessage()
     at = hold_over(window, fixture_cache)
     assert aim(window) is None
-    assert "is where these entries are" in window.statusBar().currentMessage()
+    assert "These entries are in" in window.statusBar().currentMessage()
     at = hold_over(window, target)
     mouse(window, QEvent.Type.MouseButtonRelease, at, held=False)
     assert aim(window) is None
@@ -413,7 +413,7 @@ def test_dropped_on_a_place_when_the_bundle_is_ready(
         dialog.reject()
     else:
         assert window.findChildren(CopyDialog) == []
-        assert "Dropped where nothing takes a file" in window.statusBar().currentMessage()
+        assert "Nothing there takes a file" in window.statusBar().currentMessage()
     assert list(target.iterdir()) == []
 
 

@@ -278,7 +278,7 @@ def test_a_disk_that_hangs_is_left_and_looked_at_again(
     click(qtbot, page.cancel)
     assert not page.diagnosis.running
     assert window.focusWidget() is page.again, "it stands where Cancel stood"
-    assert page.summary.text() == "Cancelled: not all was looked at"
+    assert page.summary.text() == "Cancelled before all checks were done"
     slow_disk.answer()  # until here it hangs
     click(qtbot, page.again)
     over(qtbot, page)
@@ -421,7 +421,7 @@ def test_what_would_be_done_need_not_be_waited_for(
     page = opened(qtbot, window, fixture_cache)
     slow_disk.hang()
     click(qtbot, page.all)
-    assert page.summary.text() == "Working out what would be done…"
+    assert page.summary.text() == "Preparing the fixes…"
     assert not page.again.isVisible()
     click(qtbot, page.cancel)
     assert not page.mender.busy

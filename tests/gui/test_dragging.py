@@ -94,7 +94,7 @@ def test_a_bundle_is_offered_when_it_is_ready(
     drag(window)
     assert time.thread_time() - begun < within(0.1)
     assert window.dragging.preparing
-    assert "keep the button held" in window.statusBar().currentMessage()
+    assert "keep holding the button" in window.statusBar().currentMessage()
     qtbot.waitUntil(lambda: bool(dropped), timeout=PATIENCE)
     [(path, data)] = dropped
     assert path.name == "cache-2.9.1.torchcache"
@@ -129,7 +129,7 @@ def test_what_is_dropped_nowhere_is_removed(
         drag(window)
         qtbot.waitUntil(lambda number=number: len(seen) == number, timeout=PATIENCE)  # type: ignore[misc]
         qtbot.waitUntil(lambda: scratch() == [], timeout=PATIENCE)
-        assert "Dropped where nothing takes a file" in window.statusBar().currentMessage()
+        assert "Nothing there takes a file" in window.statusBar().currentMessage()
     assert window.error_bar.error is None
 
 

@@ -135,7 +135,7 @@ def test_a_frame_says_what_a_drop_would_do(qtbot: QtBot, window: Window) -> None
     QApplication.sendEvent(window, QDragLeaveEvent())
     window.show_page("recipes")
     assert not over(window, at, files(BUNDLE))
-    assert "is no recipe" in said(window)
+    assert "is not a recipe" in said(window)
     assert not let_go(window, at, files(BUNDLE))
     assert said(window) == ""
     assert not window.findChildren(ImportDialog)
@@ -205,7 +205,7 @@ def test_a_result_that_is_shown_keeps_no_drop_away(qtbot: QtBot, window: Window)
     assert QGuiApplication.modalWindow() is not None
     assert not over(dialog, at, files(BUNDLE)), "it asks something first"
     veil = window.drops.veil
-    assert veil is not None and not veil.takes and "close it first" in veil.text
+    assert veil is not None and not veil.takes and "Close this dialog first" in veil.text
     QApplication.sendEvent(dialog, QDragLeaveEvent())
     job = window.jobs.add("Export", "export", None)
     window.jobs.begin(job)

@@ -151,7 +151,7 @@ def test_nothing_is_replaced_unasked(
     window = open_window(fixture_cache)
     dialog = ask(qtbot, window, mine)
     assert not dialog.go.isEnabled()
-    assert "replaced" in dialog.go.toolTip()
+    assert "Replace the existing" in dialog.go.toolTip()
     assert "4 B" in dialog.replace.text()
     dialog.replace.setChecked(True)
     assert dialog.go.isEnabled()

@@ -104,7 +104,7 @@ def test_without_jobs_the_activity_says_what_it_is_for(window: Window) -> None:
     window.actions_["activity"].trigger()
     activity = window.following.drawer
     assert activity.isVisible() and not activity.clear_button.isEnabled()
-    assert "listed here" in activity.blank.text.text() and activity.import_.isVisible()
+    assert "This list shows" in activity.blank.text.text() and activity.import_.isVisible()
     window.jobs.add("Export", "export", None)
     assert not activity.blank.isVisible() and activity.job is window.jobs.jobs[0]
     window.jobs.end(window.jobs.jobs[0], State.CANCELLED)

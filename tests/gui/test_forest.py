@@ -39,7 +39,7 @@ def test_all_that_is_shown_is_nothing_of_a_users_own(
         "fxgraph", "aotautograd", "code", "pgo", "lock"
     }  # fmt: skip
     assert dialog.strange.isVisible() and not dialog.strange.also.isVisible()
-    assert f"{len(mine)} files stay" in dialog.strange.what.text()
+    assert f"{len(mine)} unknown files stay" in dialog.strange.what.text()
     click(qtbot, dialog.go)
     idle(qtbot, window)
     after = snapshot(fixture_cache)
@@ -57,12 +57,12 @@ def test_chosen_rows_of_a_users_own_are_asked_for_by_themselves(
     window.table.select({("unknown", "notes.md")})
     settle(qtbot)
     dialog = purging(qtbot, window, "purge")
-    assert dialog.title.text() == "No known writer wrote any of this"
+    assert dialog.title.text() == "All of these are unknown files"
     assert not dialog.go.isEnabled()
     assert dialog.strange.also.isVisible() and not dialog.strange.also.isChecked()
     dialog.strange.also.setChecked(True)
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    assert "1 file goes that no known writer wrote" in dialog.strange.what.text()
+    assert "1 unknown file goes, too" in dialog.strange.what.text()
     assert (fixture_cache / "notes.md").exists()
     click(qtbot, dialog.go)
     idle(qtbot, window)

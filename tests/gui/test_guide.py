@@ -52,7 +52,7 @@ def test_another_place_is_left_alone(
         window.open_paths([str(fixture_cache)])
         listed(qtbot, window, fixture_cache)
         bar.show_step(number)
-        assert bar.go.text() == "Show the guide's folder" and "left alone" in bar.text.text()
+        assert bar.go.text() == "Show the guide's folder" and "stays as it is" in bar.text.text()
         click(qtbot, bar.go)
         listed(qtbot, window, own)
         assert not window.findChildren(PurgeDialog) and not window.jobs.active
@@ -74,7 +74,7 @@ def test_a_folder_that_is_not_there_yet_is_said_to_be_missing(
     window.guide.bar.show_step(4)
     click(qtbot, window.guide.bar.go)
     qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
-    assert "There is no" in str(window.error_bar.error)
+    assert "does not exist" in str(window.error_bar.error)
     window.guide.bar.end()
 
 
@@ -232,7 +232,7 @@ def test_a_step_that_cannot_be_taken_says_so(
     bar = window.guide.bar
     bar.show_step(4)
     click(qtbot, bar.go)
-    assert "Take the step before" in bar.text.text()
+    assert "Go back to the previous" in bar.text.text()
     bar.end()
 
 

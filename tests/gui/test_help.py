@@ -1,4 +1,4 @@
-"""Help within the window: every idea has words, and is explained where one meets it."""
+"""Help within the window: every term has words, and is explained where one meets it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.shots import sample_overview, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
-from torchkeeper.gui.pages import ideas
-from torchkeeper.gui.pages.help import IdeasDialog
+from torchkeeper.gui.pages import glossary
+from torchkeeper.gui.pages.help import GlossaryDialog
 from torchkeeper.gui.table.rows import COLUMNS
 from torchkeeper.gui.treemap.view import Treemap
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
 
-EVERY = [idea for _, some in ideas.IDEAS for idea in some]
+EVERY = [term for _, some in glossary.TERMS for term in some]
 
 
 @pytest.fixture
@@ -38,16 +38,16 @@ def window(qtbot: QtBot, settings: QSettings) -> Iterator[Window]:
 
 
 def test_every_idea_has_a_short_text() -> None:
-    assert len({idea.id for idea in EVERY}) == len(EVERY) >= 18
-    for idea in EVERY:
-        assert 60 < len(idea.text) <= 500, idea.id
-        assert 1 <= idea.text.count(". ") + idea.text.endswith(".") <= 4, idea.id
-        assert "<" not in idea.text and idea.name
+    assert len({term.id for term in EVERY}) == len(EVERY) >= 18
+    for term in EVERY:
+        assert 60 < len(term.text) <= 500, term.id
+        assert 1 <= term.text.count(". ") + term.text.endswith(".") <= 4, term.id
+        assert "<" not in term.text and term.name
 
 
 @pytest.mark.slow
 def test_each_is_explained_by_something_that_is_seen(qtbot: QtBot, window: Window) -> None:
-    wanted = {ideas.whats_this(idea.id): idea.id for idea in EVERY}
+    wanted = {glossary.whats_this(term.id): term.id for term in EVERY}
     said = ""
     for ident in ("overview", "entries"):
         page = window.show_page(ident)
@@ -99,18 +99,18 @@ def test_the_keyboard_asks_of_what_has_it(
     window.show_page("entries")
     window.table.go_to_row(0)
     window.table.setCurrentIndex(window.entries.index(0, 2))
-    assert ideas.whats_this("verdict") in ask(window.table)
-    assert ideas.whats_this("filter") in ask(window.head.box)
+    assert glossary.whats_this("verdict") in ask(window.table)
+    assert glossary.whats_this("filter") in ask(window.head.box)
     assert "Words match name and key" in ask(window.head.box), "and what it does"
     compare = window.show_page("compare")
     buttons = [x for x in compare.findChildren(QWidget) if x.isVisible() and x.isEnabled()
                and x.accessibleName() == "Go to entries"]  # fmt: skip
-    assert ideas.whats_this("key-factor") in ask(buttons[0]), "what it is part of"
+    assert glossary.whats_this("key-factor") in ask(buttons[0]), "what it is part of"
     window.show_page("entries")
     window.actions_["verify"].trigger()
     [verify] = window.findChildren(VerifyDialog)
-    assert ideas.whats_this("mega-cache") in ask(verify.runs["mega"])
-    assert ideas.whats_this("verification") in ask(verify.cancel)
+    assert glossary.whats_this("mega-cache") in ask(verify.runs["mega"])
+    assert glossary.whats_this("verification") in ask(verify.cancel)
     verify.reject()
 
 
@@ -125,15 +125,15 @@ def test_where_nothing_is_known_a_click_asks(qtbot: QtBot, window: Window) -> No
 
 
 def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:
-    window.actions_["ideas"].trigger()
-    (dialog,) = window.findChildren(IdeasDialog)
+    window.actions_["glossary"].trigger()
+    (dialog,) = window.findChildren(GlossaryDialog)
     said = dialog.view.toPlainText()
-    assert all(idea.name in said and idea.text in said for idea in EVERY)
+    assert all(term.name in said and term.text in said for term in EVERY)
     type_in(qtbot, dialog.search, "save_cache")
     assert "Mega-cache" in dialog.view.toPlainText()
     assert "Orphan" not in dialog.view.toPlainText()
-    dialog.search.setText("no such idea")
-    assert dialog.view.toPlainText().strip() == "Nothing here has these words."
+    dialog.search.setText("no such term")
+    assert dialog.view.toPlainText().strip() == "No term has these words."
     dialog.accept()
 
 
@@ -144,9 +144,9 @@ def test_options_of_dialogs_are_explained(qtbot: QtBot, window: Window) -> None:
     settle(qtbot)
     window.actions_["purge"].trigger()
     [purge] = window.findChildren(PurgeDialog)
-    assert purge.at_once.whatsThis() == ideas.whats_this("trash")
+    assert purge.at_once.whatsThis() == glossary.whats_this("trash")
     purge.reject()
     window.actions_["verify"].trigger()
     [verify] = window.findChildren(VerifyDialog)
-    assert verify.runs["mega"].whatsThis() == ideas.whats_this("mega-cache")
+    assert verify.runs["mega"].whatsThis() == glossary.whats_this("mega-cache")
     verify.reject()

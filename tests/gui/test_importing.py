@@ -81,7 +81,7 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert table(dialog)["FX graph"][2:] == ["", "", ""]
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     assert dialog.news.text().startswith("19 new (")
-    assert dialog.room.text().startswith("The folder will be made.")
+    assert dialog.room.text().startswith("The folder will be created.")
     dialog.target.combo.setEditText(str(good))
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     assert "is not a folder" in dialog.news.text()

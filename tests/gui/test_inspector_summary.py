@@ -61,7 +61,7 @@ def test_a_verdict_is_a_sentence_with_its_conditions_and_reasons(qtbot: QtBot) -
     assert card.title.text() == "Stale"
     assert card.environment.text() == "for torch 2.13.0+cpu"
     assert card.python.text() == "/opt/py312/bin/python"
-    assert "No program finds it here." in said
+    assert "No program finds it here, because of:" in said
     assert "• torch 2.9.1+cu128, here 2.13.0+cpu" in said
     assert card.accessibleName() == "Verdict: Stale"
     assert "torch 2.9.1+cu128" in card.accessibleDescription()

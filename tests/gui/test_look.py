@@ -189,7 +189,7 @@ STATES = {
     "compare-settings compare-inputs compare-graph compare-none "
     "compare-reading compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
-    "help": "shortcuts ideas whats-this about bug",
+    "help": "shortcuts glossary whats-this about bug",
     "manual": "manual manual-page manual-found manual-nothing",
     "server": "window-server window-server-read-only server-purge server-purge-many "
     "server-expiry server-page window-server-expiry "
@@ -393,7 +393,7 @@ def test_what_is_gone_is_not_painted_and_stops_nobody(
 ) -> None:
     window = open_window()
     painted: list[str] = []
-    for opened in ("ideas", "about", "environments"):
+    for opened in ("glossary", "about", "environments"):
         window.actions_[opened].trigger()
         dialog = next(x for x in window.findChildren(QDialog) if x.isVisible())
         theme.follow(dialog, partial(painted.append, opened), now=False)

@@ -129,12 +129,12 @@ def test_what_is_unsafe_stands_beside_what_is_usable(
 
     found.add([more(3, "stale")])
     page._show()
-    assert page.usable.more.text() == "of 3 entries judged"
+    assert page.usable.more.text() == "of 3 entries checked"
     assert "may compute wrong" not in page.usable.toolTip()
     found.add([more(1_200, "unsafe")])
     page._show()
     assert page.usable.value.text() == "0%"
-    assert page.usable.more.text() == "of 1,203 entries judged · 1,200 unsafe"
+    assert page.usable.more.text() == "of 1,203 entries checked · 1,200 unsafe"
     assert "may compute wrong results" in page.usable.toolTip()
 
 

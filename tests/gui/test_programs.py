@@ -218,7 +218,7 @@ def test_the_environment_runs_what_does_not_name_another(
     for text in ("/usr/bin/python3 -c 0", "torchrun train.py"):
         dialog.line.setText(text)
         assert dialog.python == ""
-        assert dialog.said.text().startswith("The environment is not used")
+        assert dialog.said.text().startswith("This command does not use the environment")
     dialog.line.setText("a | b")
     assert not dialog.go.isEnabled() and "for a shell" in dialog.said.text()
     dialog.reject()

@@ -55,7 +55,7 @@ def test_what_was_written_and_opened_is_offered_and_what_is_gone_is_not(
     opened(window)
     qtbot.waitUntil(lambda: not opened(window)[1].isEnabled(), timeout=PATIENCE)
     gone = opened(window)[1]
-    assert gone.data() == str(two) and "not there any more" in gone.toolTip()
+    assert gone.data() == str(two) and "no longer exists" in gone.toolTip()
     # Shown as a place, it was opened, too.
     window.recent.clear()
     window.places.add(str(one))

@@ -289,7 +289,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     editor = edited(qtbot, window, file)
     assert editor.makes.title.text() == "It makes 4 variants"
     assert editor.makes.cells.item(0).text() == "small, batch 2, default"
-    assert editor.state.text() == "Nothing is wrong with it"
+    assert editor.state.text() == "No faults found"
     assert not editor.save.isEnabled()
     editor.text.go_to(5, len("batch = [2, 4") + 1)
     type_in(qtbot, editor.text, ", 0.5")
@@ -642,7 +642,7 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     assert form.inputs.toPlainText() == "1: [4, 16]\n2: [8, 16], scale = 2.0, grad = true"
     assert form.form.modes == ["max-autotune"]
     assert form.gradients.currentData() == "no-grad"
-    assert "Of this one alone: mode and grad." in form.about.text()
+    assert "For this one alone: mode and grad." in form.about.text()
     assert "callable.compile.options" in form.about.text()
     # What all have cannot be taken from one.
     text = SEVERAL.replace('"cpu"\n', '"cpu"\nmode = "default"\n')
@@ -653,7 +653,7 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
     other.modes["max-autotune"].setChecked(False)
     click(qtbot, other.go)
     assert other.isVisible()
-    assert "All callables have" in other.wrong.text()
+    assert "applies to all callables" in other.wrong.text()
     # What it says of itself is changed there; what it does not, for all.
     form.gradients.setCurrentIndex(form.gradients.findData("forward"))
     form.device.setEditText("cuda")
@@ -670,7 +670,7 @@ def test_of_several_callables_each_is_shown_and_changed(qtbot: QtBot) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [('[exported]\nfile = "a.pt2"\n', "The form is for a callable"),
-     ('[[callable]]\nfunction = "m"\n', "Correct what is wrong")],
+     ('[[callable]]\nfunction = "m"\n', "Correct the faults")],
 )  # fmt: skip
 def test_what_the_form_cannot_show_is_for_the_text(
     qtbot: QtBot, open_window: OpenWindow, folder: Path, text: str, why: str
@@ -736,7 +736,7 @@ def test_of_several_cells_all_runs_of_a_verification_are_prepared(
     box = dialog.runs["prepared"]
     qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
     assert dialog.chosen == ["cold", "mega", "warm"]
-    assert "Several variants" in box.toolTip()
+    assert "With several variants" in box.toolTip()
     dialog.recipe.choose([BUILTIN])
     qtbot.waitUntil(box.isEnabled, timeout=PATIENCE)
     assert dialog.chosen == ["cold", "mega", "warm", "prepared"], "as it was wanted"

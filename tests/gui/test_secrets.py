@@ -41,7 +41,7 @@ def test_export_asks_what_is_to_become_of_secrets(
     assert "byte 4,205: redis://:…@127.0.0.1" in said
     assert "/srv/train/make_cache.py" in dialog.secrets.private.text()
     assert not dialog.go.isEnabled()
-    assert "Say what is to become of them" in dialog.go.toolTip()
+    assert "Choose what to do with them" in dialog.go.toolTip()
     dialog.secrets.choice.setCurrentIndex(0)
     assert dialog.go.isEnabled()
     click(qtbot, dialog.go)
@@ -133,7 +133,7 @@ def test_what_pytorch_never_writes_wants_a_word(
         wait_for(qtbot, dialog)
         assert dialog.anyway.isVisible() == odd
         assert ("os.system" in dialog.strange.text()) == odd
-        assert "Able to run: FX graph: 7 pickles" in dialog.trust.text()
+        assert "Code that it can run: FX graph: 7 pickles" in dialog.trust.text()
         assert dialog.go.isEnabled() != odd
         dialog.anyway.setChecked(True)
         assert dialog.go.isEnabled()

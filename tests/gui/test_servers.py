@@ -99,7 +99,7 @@ def test_a_server_that_is_added_is_listed_and_remembered(
     qtbot.waitUntil(
         lambda: "ours" in trial.facts and "PyTorch" in trial.facts["ours"].text(), timeout=PATIENCE
     )
-    assert "lets you in" in trial.said.text()
+    assert "accepts the login" in trial.said.text()
     told = {name: label.text() for name, label in trial.facts.items()}
     assert told["ours"].startswith("12 of PyTorch · ") and told["keys"] == "13"
     assert told["version"].count(".") == 2 and "no limit" in told["memory"]

@@ -289,7 +289,7 @@ def test_a_bundle_that_is_shown_is_signed(
     dialog = open_dialog(qtbot, window, SignDialog)
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     assert fingerprint(other) in dialog.said.text()
-    assert "takes the place" in dialog.said.text()
+    assert "replaces that one" in dialog.said.text()
     assert dialog.key.value == str(key)
     click(qtbot, dialog.go)
     idle(qtbot, window)
@@ -411,7 +411,7 @@ def test_whom_one_trusts(
     click(qtbot, dialog.required, QPoint(9, dialog.required.height() // 2))
     qtbot.waitUntil(signers.required, timeout=PATIENCE)
     qtbot.waitUntil(dialog.required.isEnabled, timeout=PATIENCE)
-    assert "refused" in dialog.what_then.text()
+    assert "refuse other" in dialog.what_then.text()
     # What cannot be written is not shown as if it were.
     trusting = Path(signers.signers_file()).with_name("trust.json")
     trusting.unlink()

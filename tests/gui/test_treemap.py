@@ -416,7 +416,7 @@ def test_a_screen_reader_hears_the_current_tile(qtbot: QtBot, view: Treemap) -> 
 
 @pytest.mark.qt_log_ignore("raise\\(\\)", extend=True)
 def test_a_tile_is_named_where_the_pointer_rests(qtbot: QtBot, view: Treemap) -> None:
-    view.hint = "A double click goes into it"
+    view.hint = "A double click opens it"
     at = _at(view, "fxgraph")
     event = QHelpEvent(QEvent.Type.ToolTip, at, view.mapToGlobal(at))
     QApplication.sendEvent(view, event)

@@ -219,7 +219,7 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     shown = [frame.objectName() for frame in frames if frame.isVisible()]
     assert shown == ["hint"], "one's own folder is no alarm"
     assert [dialog.device.itemText(n) for n in range(dialog.device.count())] == [
-        "The best there is", "cpu  (a CPU)", "cuda:0  (a GPU)",
+        "The best one available", "cpu  (a CPU)", "cuda:0  (a GPU)",
     ]  # fmt: skip
     dialog.begin_with("", {"device": "cuda:0"})
     assert dialog.device.device == "cuda:0", "what it was warmed for"

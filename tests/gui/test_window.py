@@ -155,7 +155,7 @@ def test_tells_why_a_place_cannot_be_shown(
     settle(qtbot)
     assert window.stack.currentWidget() is window.empty
     assert window.entries.rowCount() == 0
-    assert window.empty.title.text() == "There is nothing here any more"
+    assert window.empty.title.text() == "This place no longer exists"
     window.open_paths([str(tmp_path / "never")])
     qtbot.waitUntil(lambda: window.error_bar.error is not None, timeout=PATIENCE)
     assert "never" in window.error_bar.what.text()

@@ -124,7 +124,7 @@ def _drop(stage: Stage) -> None:
     team = window.places.index(window.places.row_of(_TEAM))
     shown.point(shown.visualRect(team).center())
     window.statusBar().showMessage(
-        window.dragging.tr("Let go to copy {} to {}: you are asked first").format(
+        window.dragging.tr("Drop to copy {} to {}: you are asked first").format(
             "5 entries", "llama"
         )
     )

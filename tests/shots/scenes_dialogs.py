@@ -94,8 +94,8 @@ def _help(stage: Stage) -> None:
     window = stage.window()
     window.show_shortcuts()
     stage.opened("shortcuts", window)
-    window.show_ideas()
-    stage.opened("ideas", window)
+    window.show_glossary()
+    stage.opened("glossary", window)
     from PySide6.QtWidgets import QApplication, QWhatsThis
 
     at = window.head.box

@@ -285,7 +285,9 @@ def _drag(stage: Stage) -> None:
     window = stage.window()
     window.table.select({entry.identity for entry in window.entries.shown()[2:7]})
     window.statusBar().showMessage(
-        window.tr("Preparing a bundle, {} of {}: keep the button held…").format("1.2 MB", "3.4 MB")
+        window.tr("Preparing a bundle, {} of {}: keep holding the button…").format(
+            "1.2 MB", "3.4 MB"
+        )
     )
     stage.take("window-dragging", window)
     stage.close(window)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
     """The options. for_whom: who gets the settings, as ``the program``."""
-    command.add_argument("--profile", metavar="PROFILE", help=f"{for_whom} has exactly the "
-                         "settings of this profile, and no other that “config settings” lists: one "
-                         "of yours by its name, or a file (see “config --help”)")  # fmt: skip
-    output.flag(command, "--insist", "use the profile although something in it is wrong")
+    command.add_argument("--profile", metavar="PROFILE", help=f"{for_whom} gets exactly the "
+                         "settings of this profile, and no others of “config settings”: the name "
+                         "of one of yours, or a file (see “config --help”)")  # fmt: skip
+    output.flag(command, "--insist", "use the profile despite its faults")
 
 
 def for_warm(args: argparse.Namespace, params: WarmParams) -> None:

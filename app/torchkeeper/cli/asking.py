@@ -172,7 +172,7 @@ def completing(told: CutOff) -> str:
     if told["outcome"] == "waiting":
         return f"“{how}” completes it now."
     if told["outcome"] == "not-believed":
-        return f"“{how} --forget” removes it; “--believe” carries out what it says."
+        return f"“{how} --forget” removes the record; “--believe” carries it out."
     return ""
 
 
@@ -186,11 +186,11 @@ def interrupted_lines(operation: str, params: Mapping[str, Any], again: bool) ->
     if again and os.path.isdir(place):
         command = f"torchkeeper recover {printable(shlex.quote(place))}"
         return [
-            "It is left as it is now, which may be a half. What was begun is written down: "
-            f"“{command}” brings it to its end, and so does the next change of the folder."
+            "The folder stays as it is now, maybe half done. A record of the change is kept: "
+            f"“{command}” completes it, and so does the next change of the folder."
         ]
     if again:
-        return ["It is left as it is now."]
+        return ["The folder stays as it is now."]
     if how is Ends.BACK:
-        return ["Cancelling: what was done is taken back. Ctrl-C once more leaves that for later."]
-    return ["Cancelling: what was done by now stays."]
+        return ["Cancelling: the changes are taken back. Ctrl-C again leaves that for later."]
+    return ["Cancelling: the changes made so far stay."]

@@ -55,10 +55,7 @@ class _Inside(NamedTuple):
         return {**self.listed, "runnable": self.runnable, **leaks, **judged}
 
 
-TRUST = (
-    "What is imported is code: PyTorch will run it the next time a program compiles with this "
-    "cache."
-)
+TRUST = "You import code: PyTorch will run it the next time a program compiles with this cache."
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
@@ -66,12 +63,12 @@ def add_export(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", "--output", metavar="FILE", type=streams.file, required=True,
                          help="the bundle to write, by custom *.torchcache; “-” is standard "
                          "output")  # fmt: skip
-    output.flag(command, "--with-needed", "with the entries also what they need: graphs, code and "
+    output.flag(command, "--with-needed", "also write what the entries need: graphs, code and "
                 "kernels")  # fmt: skip
-    output.flag(command, "--dry-run", "only print what would be written, and its size")
+    output.flag(command, "--dry-run", "only print the entries and the size of the bundle")
     signing.add_key(command, "--sign")
     leaving.add_secrets(command)
-    output.flag(command, "--no-clobber", "fail instead of replacing a file that is there")
+    output.flag(command, "--no-clobber", "fail instead of replacing an existing file")
     looking.add_filter(command)
 
 
@@ -119,8 +116,8 @@ def _plan_export(
     output.remark(args, [carrying.undescribed(answer)])
     if answer["lacking"] and not args.json:
         short = say.count(answer["lacking"], "entry", "entries")
-        output.note(f"{short} cannot hit without FX graphs that are not chosen: "
-                    "--with-needed takes them along.")  # fmt: skip
+        output.note(f"{short} cannot hit without FX graphs that are not chosen: --with-needed "
+                    "includes them.")  # fmt: skip
     there: bundles.TargetResult = asker.ask(protocol.TARGET, path=file)
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
@@ -253,18 +250,18 @@ def _made_in(facts: MadeIn | None) -> str:
 
 def add_import(command: argparse.ArgumentParser) -> None:
     command.add_argument("files", metavar="FILE", type=streams.file, nargs="+", help="a bundle, or "
-                         "a raw mega-cache; several are placed together or not at all; “-” is "
+                         "a raw mega-cache; several are imported together or not at all; “-” is "
                          "standard input")  # fmt: skip
     looking.add_into(command)
-    output.flag(command, "--trust", "do not ask: you trust whoever made the file")
-    output.flag(command, "--dry-run", "only print what is new there and what is not")
+    output.flag(command, "--trust", "do not ask: you trust the maker of the file")
+    output.flag(command, "--dry-run", "only print which entries are new there")
     looking.add_env(command)
 
 
 def trusts(nothing: str, trust: str, made: str, question: str) -> bool:
     """Whether somebody says that they trust others' code. Raises UserError where nobody could."""
     if not output.can_ask():
-        remedy = f"Add --trust if you trust whoever made {made}."
+        remedy = f"Add --trust if you trust the maker of {made}."
         raise output.misuse(nothing, f"{trust} There is no terminal to ask on.", remedy)
     return output.confirm(f"{trust}\n{question}?")
 
@@ -374,12 +371,14 @@ def add_copy(command: argparse.ArgumentParser) -> None:
     command.add_argument("source", metavar="SRC", type=looking.place,
                          help="a cache folder, a bundle or a redis:// server")  # fmt: skip
     command.add_argument("target", metavar="DST", type=looking.place,
-                         help="the same; *.torchcache makes a bundle")  # fmt: skip
+                         help=(
+                             "the target, of the same kinds; *.torchcache makes a bundle"
+                         ))  # fmt: skip
     looking.add_filter(command)
     output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
     output.flag(command, "--dry-run", "only print what would be copied")
-    output.flag(command, "--replace", "replace a bundle that is there; no entry ever is")
-    output.flag(command, "--trust", "do not ask: you trust whoever made the bundle")
+    output.flag(command, "--replace", "replace an existing bundle; existing entries always stay")
+    output.flag(command, "--trust", "do not ask: you trust the maker of the bundle")
     leaving.add_secrets(command)
 
 

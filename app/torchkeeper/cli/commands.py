@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 #: Which interpreter is asked where none is named (``client.engines.interpreters.chosen``).
 DEFAULT_ENV = (
-    "by default TORCHKEEPER_TORCH_PYTHON, else the app's own, or the active environment's if only "
-    "that has a torch"
+    "by default TORCHKEEPER_TORCH_PYTHON, else that of the app, or of the active environment if "
+    "only that has torch"
 )
 
 
@@ -31,7 +31,7 @@ class Command(NamedTuple):
     lists: bool = False
 
 
-LOOK, WHY, FILL = "look at caches", "say what is used, and why", "fill caches"
+LOOK, WHY, FILL = "look at caches", "explain what hits, and why", "fill caches"
 CARRY, CLEAN, REST = "carry them elsewhere", "clean up", "this machine, and servers"
 #: In the order in which help has them.
 GROUPS = (LOOK, WHY, FILL, CARRY, CLEAN, REST)
@@ -39,8 +39,8 @@ GROUPS = (LOOK, WHY, FILL, CARRY, CLEAN, REST)
 COMMANDS = {
     "places": Command(
         LOOK, "looking:places", "list the caches found on this machine",
-        (("torchkeeper places", "where caches are, and who says so"),
-         ("torchkeeper places --protect /srv/cache", "nothing changes it from now on")),
+        (("torchkeeper places", "where caches are, and who names them"),
+         ("torchkeeper places --protect /srv/cache", "protect it from all changes")),
         lists=True,
     ),
     "ls": Command(
@@ -54,74 +54,75 @@ COMMANDS = {
         LOOK, "looking:du", "sum up places by kind, and their trash",
         (("torchkeeper du cache", "what each kind takes, and the trash"),
          ("torchkeeper du cache model.torchcache", "two places"),
-         ("torchkeeper du cache --filter 'age>30d'", "what is old comes to")),
+         ("torchkeeper du cache --filter 'age>30d'", "the size of what is old")),
         filtered=True, lists=True,
     ),
     "overview": Command(
         LOOK, "overviewing:overview",
-        "sum up all places: what they hold, what is usable, what could go",
-        (("torchkeeper overview", "all that this machine has"),
-         ("torchkeeper overview cache redis://host --older 90d", "two places, and what is old")),
+        "sum up all places: what they hold, what is usable, what you can remove",
+        (("torchkeeper overview", "all places of this machine"),
+         ("torchkeeper overview cache redis://host "
+          "--older 90d", "two places, with another limit of age")),
         lists=True,
     ),
     "show": Command(
-        LOOK, "entries:show", "show all that is known of an entry",
+        LOOK, "entries:show", "show all facts of an entry",
         (("torchkeeper show cache f3jp4pg", "the beginning of a key is enough"),
          ("torchkeeper show model.torchcache f3jp4pg --json", "for a program")),
         lists=True,
     ),
     "inspect": Command(
         LOOK, "bundles:inspect", "list what is in a bundle or mega-cache",
-        (("torchkeeper inspect model.torchcache", "what is in it, who signed it, is it usable"),
+        (("torchkeeper inspect model.torchcache", "its entries, its signer, its verdicts"),
          ("ssh host torchkeeper export cache -o - | torchkeeper inspect -", "from a pipe")),
         lists=True,
     ),
     "check": Command(
         WHY, "entries:check",
-        "say of each entry of places whether it will be used here, and who else can change it",
-        (("torchkeeper check cache", "in the environment that PyTorch is started from"),
+        "tell for each entry of places whether programs find it here, and who else can change it",
+        (("torchkeeper check cache", "in the default environment"),
          ("torchkeeper check cache --env /opt/venv/bin/python", "in another one"),
          ("torchkeeper check cache --quiet --filter kind:fxgraph", "of graphs, for cron")),
         filtered=True, lists=True,
     ),
     "explain": Command(
-        WHY, "entries:explain", "say why an entry is used here or not, or how two differ",
-        (("torchkeeper explain cache f3jp4pg", "why it is used here, or is not"),
-         ("torchkeeper explain cache f3jp4pg fabc123", "what makes two keys different"),
+        WHY, "entries:explain", "explain why a program finds an entry or not, or how two differ",
+        (("torchkeeper explain cache f3jp4pg", "why a program finds it here, or not"),
+         ("torchkeeper explain cache f3jp4pg fabc123", "the differences between two keys"),
          ("torchkeeper explain cache --trace trace", "what a program found and missed")),
         lists=True,
     ),
     "env": Command(
-        WHY, "entries:env", "list the interpreters with torch, and what decides there",
+        WHY, "entries:env", "list the interpreters with torch, and their facts",
         (("torchkeeper env", "all that are known"),
-         ("torchkeeper env --add /opt/venv/bin/python", "one more from now on")),
+         ("torchkeeper env --add /opt/venv/bin/python", "add one to the list")),
         lists=True,
     ),
     "run": Command(
         WHY, "running:run",
-        "run a program, then say which graphs were in the cache, and why not",
+        "run a program, then tell which graphs hit the cache, and why others missed",
         (("torchkeeper run -- python serve.py", "what hit, what missed, and why"),
          ("torchkeeper run --recipe serve.toml -- python serve.py", "write down what it compiles")),
         json=False,
     ),
     "runs": Command(
-        WHY, "running:kept_runs", "list the programs that were run, with hits and misses",
+        WHY, "running:kept_runs", "list the runs of programs, with hits and misses",
         (("torchkeeper runs", "those that are kept"),
-         ("torchkeeper runs last", "what the latest one found and missed")),
+         ("torchkeeper runs last", "the hits and misses of the latest one")),
         lists=True,
     ),
     "warm": Command(
-        FILL, "warming:warm", "compile recipes into a place, and take it on from there"
+        FILL, "warming:warm", "compile recipes into a place, then export or publish it"
     ),
     "recipe": Command(FILL, "warming:", "show, check, write and keep recipes", json=False),
     "verify": Command(
         FILL, "verifying:verify",
-        "run a recipe with nothing but a place or bundle, and compare",
-        (("torchkeeper verify cache --recipe model.toml", "is all of it found, and how fast"),
+        "run a recipe with only a place or bundle, and compare",
+        (("torchkeeper verify cache --recipe model.toml", "whether all of it hits, and how fast"),
          ("torchkeeper verify model.torchcache --recipe model.toml --trust", "of a bundle")),
     ),
     "prepare": Command(
-        FILL, "telling:prepare", "build ahead what PyTorch builds once before CPU programs start",
+        FILL, "telling:prepare", "build the C++ headers of PyTorch ahead of the first CPU program",
         (("torchkeeper prepare", "for programs of this user"),
          ("torchkeeper prepare --env /opt/venv/bin/python --into /var/tmp", "with another TMPDIR")),
     ),
@@ -129,7 +130,7 @@ COMMANDS = {
         CARRY, "bundles:copy", "copy entries from any place to any other",
         (("torchkeeper copy cache redis://host", "share a folder through Redis"),
          ("torchkeeper copy redis://host cache --filter torch:2.13", "take some of it back"),
-         ("torchkeeper copy cache other --dry-run", "only say what would be copied")),
+         ("torchkeeper copy cache other --dry-run", "only print the entries to copy")),
         filtered=True,
     ),
     "export": Command(
@@ -148,45 +149,46 @@ COMMANDS = {
     ),
     "sign": Command(CARRY, "signing:sign", "sign a bundle with an SSH key"),
     "signers": Command(
-        CARRY, "signing:", "say whose signatures are trusted, and whether one is needed", json=False
+        CARRY, "signing:", "choose whose signatures to trust, and whether to need one", json=False
     ),
     "purge": Command(
         CLEAN, "removing:purge", "move entries to the trash; on a server, remove them for good",
-        (("torchkeeper purge cache --stale --dry-run", "what nobody here can use"),
+        (("torchkeeper purge cache --stale --dry-run", "what no environment here can use"),
          ("torchkeeper purge cache --filter 'age>30d'", "show what is old, and ask"),
-         ("torchkeeper purge cache --keep 10G --yes --quiet", "for cron: what is used least goes")),
+         ("torchkeeper purge cache --keep 10G "
+          "--yes --quiet", "for cron: what was used longest ago goes")),
         filtered=True,
     ),
     "undo": Command(
         CLEAN, "removing:undo", "put the latest purge back",
-        (("torchkeeper undo cache", "what went last is there again"),
+        (("torchkeeper undo cache", "the entries of the latest purge are back"),
          ("torchkeeper undo cache --json", "for a program")),
     ),
     "trash": Command(
         CLEAN, "removing:trash", "show the trash of a place, or empty it",
-        (("torchkeeper trash cache", "what was purged, and when"),
+        (("torchkeeper trash cache", "the purged entries, and when"),
          ("torchkeeper trash cache --empty", "ask, and remove it for good")),
     ),
     "recover": Command(
-        CLEAN, "removing:recover", "complete what was cut off in a folder",
+        CLEAN, "removing:recover", "complete a change that was cut off in a folder",
         (("torchkeeper recover cache", "after a crash, or a full disk"),
          ("torchkeeper recover cache --json", "for a program")),
     ),
     "server": Command(
-        REST, "servers:server", "say how a Redis server is, and what that means",
-        (("torchkeeper server redis://host", "its room, its rules, who can write to it"),
+        REST, "servers:server", "show the state of a Redis server, with advice",
+        (("torchkeeper server redis://host", "its memory, its rules, who can write to it"),
          ("torchkeeper server rediss://host:6380 --json", "for a program")),
     ),
     "ttl": Command(
-        REST, "servers:ttl", "say how long a Redis server keeps entries",
+        REST, "servers:ttl", "set how long a Redis server keeps entries",
         (("torchkeeper ttl redis://host 30d", "everything goes in 30 days"),
          ("torchkeeper ttl redis://host never --filter torch:2.13", "some of it stays")),
         filtered=True,
     ),
     "doctor": Command(
-        REST, "doctor:doctor", "say what is wrong with the caches of this machine, and mend it",
-        (("torchkeeper doctor", "what is wrong, why, and what to do"),
-         ("torchkeeper doctor --fix --dry-run", "what it would mend"),
+        REST, "doctor:doctor", "find and fix what is wrong with the caches of this machine",
+        (("torchkeeper doctor", "the faults, their causes and their fixes"),
+         ("torchkeeper doctor --fix --dry-run", "the fixes that it would make"),
          ("torchkeeper doctor cache redis://host", "of these only")),
     ),
     "config": Command(
@@ -194,19 +196,19 @@ COMMANDS = {
     ),
     "jobs": Command(
         REST, "history:jobs",
-        "list what the window is at and has done, and what came of it",
+        "list the jobs of the window, with their results",
         (("torchkeeper jobs", "the jobs that are kept"),
          ("torchkeeper jobs --json", "for a program")),
         lists=True,
     ),
     "install-desktop": Command(
         REST, "desktop:install_desktop",
-        "put the app into the menus of the desktop, and have it open bundles",
+        "add the app to the menus of the desktop, to open bundles with it",
         (("torchkeeper install-desktop", "for this user"),
          ("torchkeeper install-desktop --remove", "and back")),
     ),
     "completion": Command(
-        REST, "completion:completion", "print what makes a shell complete commands and values",
+        REST, "completion:completion", "print the completion script for a shell",
         (("torchkeeper completion bash > ~/.local/share/bash-completion/completions/torchkeeper",
           "for bash; or eval \"$(torchkeeper completion bash)\" in ~/.bashrc"),
          ("torchkeeper completion zsh > ~/.zfunc/_torchkeeper", "for zsh, in a folder of fpath"),
@@ -220,7 +222,7 @@ COMMANDS = {
         json=False,
     ),
     "help": Command(
-        REST, "main:help_", "say what a command does and takes, or print a page of the manual",
+        REST, "main:help_", "explain a command, or print a page of the manual",
         (("torchkeeper help ls", "the same as “torchkeeper ls --help”"),
          ("torchkeeper help recipe new", "of a part of a command")),
         json=False,

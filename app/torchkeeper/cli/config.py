@@ -57,46 +57,46 @@ def add_config(command: argparse.ArgumentParser) -> None:
         return made
 
     part("list", list_profiles, "list your profiles")
-    show = part("show", _show, "show the settings of a profile, or those that are set here, or of "
-                "an interpreter or a process with what made them so")  # fmt: skip
+    show = part("show", _show, "show the settings of a profile, of this shell, of an interpreter "
+                "or of a process, and where they come from")  # fmt: skip
     _add_optional(show)
     of = show.add_mutually_exclusive_group()
-    of.add_argument("--env", metavar="PYTHON", help="what an interpreter's torch makes of this "
-                    "shell, and where each value comes from")  # fmt: skip
-    of.add_argument("--pid", metavar="PID", type=int, help="the same of a running process of "
-                    "yours, as far as it can be seen")  # fmt: skip
-    output.flag(show, "--all", "with --env or --pid: also what is as PyTorch has it")
+    of.add_argument("--env", metavar="PYTHON", help="the settings of an interpreter's torch in "
+                    "this shell, and where each value comes from")  # fmt: skip
+    of.add_argument("--pid", metavar="PID", type=int, help="the same for a running process of "
+                    "yours, as far as it is visible")  # fmt: skip
+    output.flag(show, "--all", "with --env or --pid: also PyTorch's defaults")
     listed = part("processes", processes, "list your running processes that have torch")
-    output.flag(listed, "--all", "also those that have a torch, and have not loaded it")
-    check = part("check", check_settings, "say what is wrong with a profile, or with what is set "
-                 "here", contract.beyond("config check"))  # fmt: skip
+    output.flag(listed, "--all", "also those that have torch, but have not loaded it")
+    check = part("check", check_settings, "list the faults of a profile, or of the settings of "
+                 "this shell", contract.beyond("config check"))  # fmt: skip
     _add_optional(check)
-    check.add_argument("--env", metavar="PYTHON", help="the interpreter that it is for: what is "
-                       "wrong may depend on its torch and GPU")  # fmt: skip
-    export = part("export", export_profile, "write a profile, or what is set here, for others "
-                  "to read, with its passwords")  # fmt: skip
+    check.add_argument("--env", metavar="PYTHON", help="the interpreter that it is for: faults may "
+                       "depend on its torch and GPU")  # fmt: skip
+    export = part("export", export_profile, "write a profile, or the settings of this shell, in "
+                  "another format, with its passwords")  # fmt: skip
     _add_optional(export)
     export.add_argument("--format", choices=FORMATS, required=True, help="sh, to be sourced; "
                         "a .env file; ENV lines of a Dockerfile; a container's env")  # fmt: skip
     export.add_argument("-o", "--output", metavar="FILE", type=looking.path,
-                        help="write it there instead of to standard output")  # fmt: skip
-    export.add_argument("--secret", metavar="NAME/KEY", help="with --format kubernetes: take what "
-                        "has a password from this key of this Secret")  # fmt: skip
-    import_ = part("import", import_profile, "make a profile of what a file sets, which is "
-                   "not run")  # fmt: skip
+                        help="write to this file instead of standard output")  # fmt: skip
+    export.add_argument("--secret", metavar="NAME/KEY", help="with --format kubernetes: take the "
+                        "password from this key of this Secret")  # fmt: skip
+    import_ = part("import", import_profile, "make a profile of the settings in a file, without "
+                   "running it")  # fmt: skip
     import_.add_argument("file", metavar="FILE", help="a script for sh, a .env file, a Dockerfile, "
                          "a manifest, or a profile; - for standard input")  # fmt: skip
-    import_.add_argument("--format", choices=FORMATS, help="what it is; else that is guessed")
+    import_.add_argument("--format", choices=FORMATS, help="its format; by default it is guessed")
     import_.add_argument("--name", metavar="NAME", help="of the profile; by default the file's")
     output.flag(import_, "--force", "replace a profile of that name")
     _add_part(import_)
-    set_ = part("set", change_profile, "change the settings of a profile, or make one")
+    set_ = part("set", change_profile, "change the settings of a profile, or create it")
     set_.add_argument("profile", metavar="PROFILE", help="its name, or a file")
-    set_.add_argument("pairs", metavar="NAME=VALUE", nargs="*", help="what is to be set; with - as "
-                      "VALUE you are asked, or a line of standard input is read: others see what "
-                      "is in a command, and a password is not to be there")  # fmt: skip
+    set_.add_argument("pairs", metavar="NAME=VALUE", nargs="*", help="a setting; with - as VALUE, "
+                      "the command asks you or reads a line of standard input: others can see a "
+                      "password in a command line")  # fmt: skip
     set_.add_argument("--unset", metavar="NAME", nargs="+", action="extend", default=[],
-                      help="what is to be left to PyTorch")  # fmt: skip
+                      help="a setting to leave to PyTorch")  # fmt: skip
     set_.add_argument("--about", metavar="TEXT", help="what the profile is for")
     remove = part("remove", remove_profiles, "remove profiles")
     remove.add_argument("names", metavar="NAME", nargs="+", help="of a profile")
@@ -204,7 +204,7 @@ def list_profiles(args: argparse.Namespace) -> int:
     more = f", {damaged:,} damaged" if damaged else ""
     said = f"{say.count(len(rows), 'profile', 'profiles')}{more}."
     if not rows:
-        said = "There is no profile; “torchkeeper config set NAME VARIABLE=VALUE” makes one."
+        said = "There is no profile; “torchkeeper config set NAME VARIABLE=VALUE” creates one."
     told = {"profiles": len(rows), "damaged": damaged, "folder": keeping.folder()}
     output.result(args, told, said)
     return contract.PARTLY if damaged else contract.DONE
@@ -245,7 +245,7 @@ def change_profile(args: argparse.Namespace) -> int:
     file, new = is_file(args.profile), False
     if file and not args.profile.lower().endswith(keeping.SUFFIX):
         remedy = "To make a profile of it, use “config import”."
-        what = f"{printable(args.profile)} is no profile's file."
+        what = f"{printable(args.profile)} is not the file of a profile."
         raise output.misuse(what, "Those end with .toml.", remedy)
     try:
         before = keeping.read_file(args.profile) if file else keeping.load(args.profile)
@@ -375,7 +375,7 @@ def import_profile(args: argparse.Namespace) -> int:
 
 def _show_origins(args: argparse.Namespace) -> int:
     if args.profile is not None:
-        raise output.misuse("A profile is shown without --env and --pid.")
+        raise output.misuse("--env and --pid do not go with a profile.")
     if args.pid is not None:
         found = settled.of_process(args.pid)
         of = f"process {args.pid}"

@@ -22,11 +22,10 @@ class Exit(NamedTuple):
 
 
 EXITS = (
-    Exit(0, "done", "What was asked for is done, or was so already. An empty list is an answer."),
-    Exit(1, "no", "The answer is no: a check fails, what was named is not there, or nothing of "
-         "what was asked for could be done."),
-    Exit(2, "usage", "The command line, or a file that says what to do, is wrong; nothing was "
-         "done.", (
+    Exit(0, "done", "The command did what you asked for. An empty list is an answer."),
+    Exit(1, "no", "The answer is no: a check fails, something named does not exist, or the command "
+         "could do nothing of what you asked for."),
+    Exit(2, "usage", "The command line, or a file that it reads, is wrong; nothing was done.", (
         "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
         "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "cell-unknown",
         "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
@@ -49,7 +48,7 @@ EXITS = (
         "process-not-python", "profile-unreadable", "server-", "socket-", "password-",
         "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
     )),
-    Exit(4, "partly", "It is done but for what was left out, which is said on standard error. Of "
+    Exit(4, "partly", "It is done except for what was left out; standard error lists that. Of "
          "doctor and config check: a finding is a warning."),
     Exit(5, "errors", "Of doctor and config check: a finding is an error."),
 )  # fmt: skip
@@ -60,12 +59,10 @@ DONE, NO, USAGE, UNREACHABLE, PARTLY, ERRORS = (one.number for one in EXITS)
 VERSION = 1
 #: What is added to the number of a signal that ends a command.
 SIGNAL = 128
-_SIGNAL = (
-    "A signal has ended it: 130 is Ctrl-C, 143 SIGTERM. What was begun is taken back, or whole."
-)
+_SIGNAL = "A signal ended it: 130 is Ctrl-C, 143 SIGTERM. Its changes are taken back, or complete."
 RUN = (
-    "“torchkeeper run” ends as the program does; with 126 where it cannot be started, and 127 "
-    "where it is not there."
+    "“torchkeeper run” ends as the program does; with 126 if the program cannot start, and 127 if "
+    "it does not exist."
 )
 
 #: What the commands can end with besides 0 to 3.
@@ -110,7 +107,7 @@ def beyond(command: str) -> str:
     said = ["4 where something was left out"]
     if len(numbers) > 1:
         said = [f"{n} for {'errors' if n == ERRORS else 'warnings'}" for n in numbers]
-    return f"Exit status: {', '.join(said)}; else as “torchkeeper help exit-status” says."
+    return f"Exit status: {', '.join(said)}; for others see “torchkeeper help exit-status”."
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -26,8 +26,8 @@ def add_install_desktop(command: argparse.ArgumentParser) -> None:
     output.flag(where, "--user", "for this user, in XDG_DATA_HOME or ~/.local/share (the default)")
     output.flag(where, "--system", f"for all users of this machine, in {SYSTEM}/share")
     where.add_argument("--prefix", metavar="DIR", help="in DIR/share")
-    output.flag(command, "--remove", "take away exactly what this command has written")
-    output.flag(command, "--dry-run", "only say what would be done")
+    output.flag(command, "--remove", "remove exactly what this command wrote")
+    output.flag(command, "--dry-run", "only print the changes")
 
 
 def install_desktop(args: argparse.Namespace) -> int:
@@ -98,8 +98,8 @@ def _tell(
     for name, why in done.failed.items():
         output.line(f"failed: {name}: {printable(why)}")
     if done.missing:
-        late = "the desktop may see the change only after the next login."
-        output.line(f"not here: {', '.join(done.missing)}; {late}")
+        late = "the desktop may show the change only after the next login."
+        output.line(f"not installed: {', '.join(done.missing)}; {late}")
     if args.prefix and not args.remove and not _looked_into(placed.root):
         output.line(f"Desktops look there only where XDG_DATA_DIRS names {printable(placed.root)}.")
 

@@ -68,7 +68,7 @@ class Fixer:
         if stays:
             self._say(one, said, done=False)
             if nothing:
-                output.note("  Nothing of it can be done: it is in use, or gone.")
+                output.note("  Nothing can be fixed: it is in use, or gone.")
             return [one]
         answer: msg.MendResult = {}
         if prepares:
@@ -112,18 +112,18 @@ class Fixer:
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
     command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
-                         help="cache folders and redis:// servers; by default what the "
-                         "environment uses, and this user's other caches in brief")  # fmt: skip
+                         help="cache folders and redis:// servers; by default those that the "
+                              "environment uses, and this user's others in brief")  # fmt: skip
     looking.add_env(command)
-    output.flag(command, "--fix", "mend what can be, after asking")
+    output.flag(command, "--fix", "fix what can be fixed, after a question")
     output.flag(command, "--yes", "with --fix: do not ask")
-    output.flag(command, "--dry-run", "with --fix: only say what would be done")
+    output.flag(command, "--dry-run", "with --fix: only print the changes")
 
 
 def doctor(args: argparse.Namespace) -> int:
     """torchkeeper doctor; ends by the worst that is found, or partly where a fix failed."""
     if (args.yes or args.dry_run) and not args.fix:
-        raise output.misuse("--yes and --dry-run say how to fix.", "", "Give --fix with them.")
+        raise output.misuse("--yes and --dry-run need --fix.", "", "Add --fix.")
     for place in args.places:
         if scheme_of(place).local and what_at_once(place) == "missing":
             raise user_error("place-missing", {"place": place})

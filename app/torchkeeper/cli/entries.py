@@ -48,19 +48,19 @@ _LINES = 30
 def add_explain(command: argparse.ArgumentParser) -> None:
     looking.add_place(command, nargs="?")
     add = command.add_argument
-    add("key", metavar="KEY", nargs="?", help="a key, or the start of only one; alone: why this "
-        "entry is used here, or is not")  # fmt: skip
+    add("key", metavar="KEY", nargs="?", help="a key, or the unique start of one; alone: why a "
+        "program finds this entry here, or not")  # fmt: skip
     other = command.add_mutually_exclusive_group()
     other.add_argument("other", metavar="KEY2", nargs="?",
-                       help="another key: what differs between the two")  # fmt: skip
-    output.flag(other, "--nearest", "what differs from the entry that is most like this one")
+                       help="another key: the differences between the two")  # fmt: skip
+    output.flag(other, "--nearest", "the differences from the most similar entry")
     add("--in", dest="places", metavar="PLACE2", type=looking.place, action="append", default=[],
-        help="where KEY2 is, or where else to look for the nearest; for that it may be given "
-        "several times")  # fmt: skip
-    other.add_argument("--trace", metavar="DIR", type=looking.path, help="instead of a key, what a "
-                       "program left in the folder that TORCH_TRACE named: hits, misses, and how "
-                       "these differ from what PLACE holds now, if one is given")  # fmt: skip
-    add("--env", metavar="PYTHON", help="with KEY alone: the interpreter whose torch is asked; "
+        help="the place of KEY2, or a place to search for the nearest entry; for that it may be "
+             "given several times")  # fmt: skip
+    other.add_argument("--trace", metavar="DIR", type=looking.path, help="instead of a key, the "
+                       "folder that TORCH_TRACE named for a program: its hits and misses, and how "
+                       "the misses differ from what PLACE holds now, if you give one")  # fmt: skip
+    add("--env", metavar="PYTHON", help="with KEY alone: the interpreter with the torch to ask; "
         f"{DEFAULT_ENV}")  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def _print_verdict(row: msg.CheckRow, env: Env) -> None:
     here = printable(f"in {env.get('executable')}, torch {env.get('torch')}")
     verdict = row["verdict"]
     if verdict is None:
-        output.line(f"no verdict: what needs it is what is used ({here})")
+        output.line(f"no verdict: the entry that needs it has one ({here})")
         return
     output.line(f"{verdict} {here}")
     if verdict == "usable":
@@ -178,7 +178,7 @@ def _print_compared(
     output.line()
     output.line(f"{said}.")
     rows = explaining.differences(found)
-    for follows, title in ((False, []), (True, ["What follows from that, or may:"])):
+    for follows, title in ((False, []), (True, ["Consequences, certain or likely:"])):
         if some := [row for row in rows if row["follows"] == follows]:
             output.lines(["", *title])
             cells = []
@@ -202,7 +202,7 @@ def _title(entry: Entry) -> str:
 
 def add_show(command: argparse.ArgumentParser) -> None:
     looking.add_place(command)
-    command.add_argument("key", metavar="KEY", help="a key, or the start of only one")
+    command.add_argument("key", metavar="KEY", help="a key, or the unique start of one")
 
 
 def show(args: argparse.Namespace) -> int:
@@ -300,8 +300,9 @@ def add_check(command: argparse.ArgumentParser) -> None:
     looking.add_several(command)
     looking.add_filter(command)
     words = *VERDICTS, *_STATES
-    output.add_words(command, "--fail-on", "WORD,…", words, "end with 1 where an entry is so: "
-                     f"{', '.join(words)}; “empty” is that there is nothing to check")  # fmt: skip
+    output.add_words(command, "--fail-on", "WORD,…", words, "end with 1 if an entry is in one of "
+                     f"these states: {', '.join(words)}; “empty” means that there is nothing to "
+                     "check")  # fmt: skip
     output.add_table(command, _CHECK, limit=True)
 
 
@@ -420,10 +421,10 @@ def add_env(command: argparse.ArgumentParser) -> None:
                          help="this interpreter only; may be given several times")  # fmt: skip
     change = command.add_mutually_exclusive_group()
     change.add_argument("--add", metavar="PYTHON", action="append", default=[],
-                        help="put an interpreter on the list of those that are started, for the "
-                        "window too; may be given several times")  # fmt: skip
+                        help="add an interpreter to the list that the commands and the window "
+                             "start; may be given several times")  # fmt: skip
     change.add_argument("--remove", metavar="PYTHON",
-                        help="take an interpreter that was added off the list")  # fmt: skip
+                        help="remove an added interpreter from the list")  # fmt: skip
 
 
 def env(args: argparse.Namespace) -> int:

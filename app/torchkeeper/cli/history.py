@@ -12,13 +12,13 @@ from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 
 #: The headings of the list.
-_HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "WHAT CAME OF IT")
+_HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "RESULT")
 
 
 def add_jobs(command: argparse.ArgumentParser) -> None:
     output.add_table(command, output.column_names(_HEAD), limit=True)
-    command.add_argument("ident", metavar="ID", nargs="?", help="show this job, one that has ended "
-                         "with its log: the beginning of its id, or “last”")  # fmt: skip
+    command.add_argument("ident", metavar="ID", nargs="?", help="show this job, with its log if it "
+                         "has ended: the beginning of its id, or “last”")  # fmt: skip
     output.flag(command, "--forget", "remove the job from the history; “all” is every job")
 
 

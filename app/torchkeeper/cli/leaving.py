@@ -65,13 +65,13 @@ _LISTED = 20
 def add_secrets(command: argparse.ArgumentParser) -> None:
     some = command.add_mutually_exclusive_group()
     some.add_argument("--redact", dest="secrets", action="store_const", const="redact",
-                      help="replace passwords and keys that are found in the entries by as many x; "
-                      "without it, or one of the next two, nothing is written where there are "
-                      "some")  # fmt: skip
+                      help="write an x for each character of the passwords and keys in the "
+                           "entries; without this or one of the next two options, nothing is "
+                           "written if there are any")  # fmt: skip
     some.add_argument("--without-secrets", dest="secrets", action="store_const", const="leave",
-                      help="leave out the entries that they are found in")  # fmt: skip
+                      help="leave out the entries that hold them")  # fmt: skip
     some.add_argument("--allow-secrets", dest="secrets", action="store_const", const="allow",
-                      help="take them along")  # fmt: skip
+                      help="keep them")  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -49,13 +49,12 @@ def path(text: str) -> str:
     if not scheme_of(text).local:
         # Otherwise it would be a folder, of such a name, in the current one.
         raise argparse.ArgumentTypeError(
-            "it is a server, and a file or folder is needed; “torchkeeper copy” copies to servers "
-            "and from them"
+            "it is a server; give a file or a folder. “torchkeeper copy” copies to and from servers"
         )
     if has_login(text) and not os.path.lexists(text):
         # As a name it would be shown, and kept on the disk.
         raise argparse.ArgumentTypeError(
-            "it looks like a server's address with a password; that of a file or folder is needed"
+            "it looks like a server's address with a password; give a file or a folder"
         )
     return os.path.abspath(text)
 
@@ -79,7 +78,7 @@ def server(text: str) -> str:
     """A place that programs can have as their remote cache."""
     name = place(text)
     if not scheme_of(name).remote_cache:
-        raise argparse.ArgumentTypeError("it is no redis://, rediss:// or unix:// address")
+        raise argparse.ArgumentTypeError("it is not a redis://, rediss:// or unix:// address")
     return name
 
 
@@ -89,9 +88,9 @@ def _warn_of_typed() -> None:
     from torchkeeper.client.secrets import VARIABLE as PASSWORD
 
     output.note(
-        "torchkeeper: The password in the address is seen by other users of this machine (ps), and "
-        f"stays in the history of the shell.\n  Give it in {PASSWORD}, or leave it out: on a "
-        "terminal it is asked for."
+        "torchkeeper: Other users of this machine see the password in the address (ps), and it "
+        f"stays in the history of the shell.\n  Give it in {PASSWORD}, or leave it out: a terminal "
+        "asks for it."
     )
 
 
@@ -102,9 +101,9 @@ def add_place(command: argparse.ArgumentParser, nargs: str | None = None) -> Non
 
 def add_several(command: argparse.ArgumentParser) -> None:
     """Places that are looked at one after the other."""
-    command.add_argument("places", metavar="PLACE", type=place, nargs="+", help="a cache folder, "
-                         "a bundle or a redis:// server; with several each line names its own, and "
-                         "the exit status is 4 where one cannot be looked at")  # fmt: skip
+    command.add_argument("places", metavar="PLACE", type=place, nargs="+", help="a cache folder, a "
+                         "bundle or a redis:// server; with several, each line names its place, "
+                         "and the exit status is 4 if one cannot be read")  # fmt: skip
 
 
 def at_each(places: Sequence[str], look: Callable[[str], None]) -> list[UserError]:
@@ -136,18 +135,17 @@ def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> No
     command.add_argument("--filter", metavar="Q", default="", help="only entries that match")
     if several:
         command.add_argument("--env", metavar="PYTHON", action="append", default=[],
-                             help="the interpreter whose torch is asked for verdicts; may be "
-                             f"given several times; {DEFAULT_ENV}, "
-                             "and for --stale all that are known")  # fmt: skip
+                             help="the interpreter with the torch to ask for verdicts; may be "
+                                  f"given several times; {DEFAULT_ENV}, and for --stale all known "
+                                  "ones")  # fmt: skip
         return
     add_env(command)
 
 
 def add_env(command: argparse.ArgumentParser) -> None:
     """--env, whose verdicts are wanted, or whose names of built objects."""
-    command.add_argument("--env", metavar="PYTHON", help="the interpreter whose torch is asked, "
-                         "for verdicts and for the names of built objects; "
-                         f"{DEFAULT_ENV}")  # fmt: skip
+    command.add_argument("--env", metavar="PYTHON", help="the interpreter with the torch to ask, "
+                         f"for verdicts and names of built objects; {DEFAULT_ENV}")  # fmt: skip
 
 
 #: The names of the columns of places, as its --columns takes them.
@@ -222,17 +220,16 @@ def _protect(args: argparse.Namespace) -> int:
 def add_ls(command: argparse.ArgumentParser) -> None:
     add_several(command)
     add_filter(command)
-    output.flag(command, "--all", "also locks, headers and unknown files, which are no entries and "
-                "are counted apart; a filter such as kind:lock lists them, too")  # fmt: skip
+    output.flag(command, "--all", "also locks, headers and unknown files, which are not entries "
+                "and have their own totals; a filter like kind:lock lists them")  # fmt: skip
     command.add_argument("--sort", metavar="COL", choices=sorted(listing.SORTS), default="kind",
                          help=f"one of {', '.join(listing.SORTS)}")  # fmt: skip
     output.add_table(command, listing.NAMES, limit=True)
-    output.flag(command, "--times", "also when a server drops entries and when they were used last")
-    output.flag(command, "--facts", "also all else that the keys of a server do not tell, which "
-                "takes long: torch, device, compile time")  # fmt: skip
-    output.flag(command, "--read-all", "read also what takes longer than the place is given for "
-                "its size on the disk, and look into kernels' folders that look as they did; what "
-                "is found is remembered")  # fmt: skip
+    output.flag(command, "--times", "also the expiry and the last use of entries on a server")
+    output.flag(command, "--facts", "also what only the values of a server tell, which takes long: "
+                "torch, device, compile time")  # fmt: skip
+    output.flag(command, "--read-all", "also read what the time limit of the place leaves unread, "
+                "and kernels' folders that look unchanged; the results are remembered")  # fmt: skip
 
 
 def ls(args: argparse.Namespace) -> int:
@@ -272,8 +269,8 @@ def ls(args: argparse.Namespace) -> int:
     if unread:
         many = say.count(unread, "entry was", "entries were")
         output.note(
-            f"{many} not read: that would take longer than the place is given for its size on the "
-            "disk. “ls --read-all” reads all; “show” reads one."
+            f"{many} not read: the time limit of the place ran out. “ls --read-all” reads all; "
+            "“show” reads one."
         )
     output.notes(output.left_lines(asker.left))
     for totals in found.values():
@@ -480,5 +477,5 @@ def _orphans_of(orphans: Orphans) -> str:
     if orphans["whole"]:
         return f"Of these {found}: “ls --all --filter is:orphan” says why." if some else ""
     if not some:
-        return "Which of them are orphans is known once “ls” has read them."
+        return "“ls” reads them and tells which are orphans."
     return f"Of these at least {found}; “ls” reads the entries and finds the others."

@@ -138,8 +138,8 @@ def filter_help() -> str:
     from torchkeeper.stores.query import FILTERS
 
     return (
-        f"Filter: {', '.join(FILTERS)}. All of several must hold; “torchkeeper help places.md” "
-        "says what each finds."
+        f"Filter: {', '.join(FILTERS)}. Several must all hold; “torchkeeper help places.md” "
+        "explains each."
     )
 
 
@@ -232,7 +232,7 @@ def joined(argv: list[str]) -> list[str]:
             joined.append(argument)
         if joined[-1].startswith("--") and joined[-1].endswith("=--"):
             option = joined[-1].removesuffix("=--")  # argparse would take it for nothing
-            raise output.misuse(f"What {option} asks for is missing.", "It is followed by “--”.")
+            raise output.misuse(f"The value of {option} is missing.", "“--” follows it.")
     return joined
 
 
@@ -322,7 +322,7 @@ def parser_of(chosen: str) -> Parser:
     """The parser; of the commands, only the module of the one that is chosen is loaded."""
     about = "See, warm, bundle and purge torch.compile caches. Without a command, opens the "
     about += "window; with files, opens it on them."
-    more = "“torchkeeper help COMMAND” says more of one, with examples; “torchkeeper help topics” "
+    more = "“torchkeeper help COMMAND” explains one, with examples; “torchkeeper help topics” "
     more += "lists the pages of the manual."
     parser = Parser(
         prog="torchkeeper", usage="%(prog)s [OPTION] [FILE ...] | COMMAND ...",
@@ -330,8 +330,8 @@ def parser_of(chosen: str) -> Parser:
         formatter_class=Blocks,
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"torchkeeper {VERSION}")
-    parser.add_argument(ALONE, action="store_true", help="open a window of its own, where else the "
-                        "one that is open opens the files")  # fmt: skip
+    parser.add_argument(ALONE, action="store_true", help="open a new window, even if one is open "
+                        "that could open the files")  # fmt: skip
     commands = parser.add_subparsers(metavar="COMMAND", required=True, help=argparse.SUPPRESS,
                                      prog="torchkeeper")  # fmt: skip
     # Where one is chosen the others are not shown, and to make them takes as long as all the rest.
@@ -364,8 +364,7 @@ def parser_of(chosen: str) -> Parser:
 def add_shots(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("dir", metavar="DIR", help="folder for the pictures")
-    add("--place", metavar="PLACE", help="the cache that is shown; PyTorch's default folder where "
-        "none is named")  # fmt: skip
+    add("--place", metavar="PLACE", help="the cache to show, else PyTorch's")  # fmt: skip
     add("--scale", type=int, choices=(1, 2), help="at this scale only, instead of at 1 and 2")
 
 

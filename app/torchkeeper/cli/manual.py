@@ -48,7 +48,7 @@ def show(topic: str, commands: Collection[str], mistyped: Mistyped) -> None:
     if topic == TOPICS:
         rows = [[name, page.about or page.title] for name, page in topics.items()]
         rows.append([STATUSES, "What a command ends with"])
-        output.table(["TOPIC", "WHAT IT IS ABOUT"], rows, frozenset())
+        output.table(["TOPIC", "SUBJECT"], rows, frozenset())
         output.note("“torchkeeper help TOPIC” prints a page.")
         return
     page = whole.topics().get(topic.lower().removesuffix(_SUFFIX))

@@ -43,10 +43,10 @@ def add_json(command: argparse.ArgumentParser) -> None:
 def add_common(command: argparse.ArgumentParser) -> None:
     """How much a command says."""
     how = command.add_mutually_exclusive_group()
-    how.add_argument("-q", "--quiet", action="store_true", help="print what is listed and what is "
-                     "wrong, and nothing else")  # fmt: skip
-    how.add_argument("-v", "--verbose", action="store_true", help="say all that is otherwise cut: "
-                     "each entry that is left out, each secret, the whole of a log")  # fmt: skip
+    how.add_argument("-q", "--quiet", action="store_true", help="print only the results and the "
+                     "errors")  # fmt: skip
+    how.add_argument("-v", "--verbose", action="store_true", help="print everything in full: each "
+                     "entry that is left out, each secret, the whole log")  # fmt: skip
 
 
 def add_words(
@@ -70,7 +70,7 @@ def add_table(command: argparse.ArgumentParser, names: Sequence[str], limit: boo
     """What is to be printed of a table. names: of its columns; limit: whether it is a list."""
     add_words(command, "--columns", "COL,…", names, "these columns in this order, of "
               f"{', '.join(names)}")  # fmt: skip
-    flag(command, "--no-header", "print rows alone: no headings, and no line that sums up")
+    flag(command, "--no-header", "print only rows: no headings and no totals")
     if limit:
         command.add_argument("--limit", metavar="N", type=_count, dest="rows", help="the first N "
                              "rows only")  # fmt: skip
@@ -78,7 +78,7 @@ def add_table(command: argparse.ArgumentParser, names: Sequence[str], limit: boo
 
 def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError("it is no number from 0 on")
+        raise argparse.ArgumentTypeError("it is not a number of at least 0")
     return int(text)
 
 

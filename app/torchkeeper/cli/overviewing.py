@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 _SUMS = ("ENTRIES", "CONTENT", "COMPILE", "USABLE")
 _PLACES = ("PLACE", *_SUMS, "TRASH ON DISK", "FREE")
 _KINDS = ("KIND", *_SUMS)
-_GOES = ("COULD GO", "ENTRIES", "BESIDE", "FREES", "BY")
+_GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", "BY")
 
 
 def add_overview(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("places", metavar="PLACE", nargs="*", type=looking.place, help="cache folders, bundles or "
         "redis:// servers; by default all that “torchkeeper places” finds")  # fmt: skip
-    add("--env", metavar="PYTHON", help="the interpreter whose torch is asked what is usable, and "
-        f"what is stale; {DEFAULT_ENV}, and for what is stale all that are known")  # fmt: skip
-    add("--older", metavar="AGE", type=measure(query.seconds_in), help="what was not used for so "
-        f"long counts as unused, by default {dead.DAYS}d")  # fmt: skip
-    add("--keep", metavar="SIZE", type=measure(query.bytes_in), help="how much each place may "
-        "keep: what was used longest ago could go")  # fmt: skip
+    add("--env", metavar="PYTHON", help="the interpreter with the torch to ask what is usable and "
+        f"what is stale; {DEFAULT_ENV}, and for what is stale all known ones")  # fmt: skip
+    add("--older", metavar="AGE", type=measure(query.seconds_in), help="entries not used for this "
+        f"long count as unused; by default {dead.DAYS}d")  # fmt: skip
+    add("--keep", metavar="SIZE", type=measure(query.bytes_in), help="the size that each place may "
+        "keep: what was used longest ago counts as over it")  # fmt: skip
     every = dict.fromkeys(output.column_names([*_PLACES, *_KINDS, *_GOES]))
     output.add_table(command, list(every))
-    output.flag(command, "--facts", "also what the keys of servers do not tell, which takes long: "
-                "torch, what is usable, what could go")  # fmt: skip
+    output.flag(command, "--facts", "also what only the values of servers tell, which takes long: "
+                "torch, what is usable, what you can remove")  # fmt: skip
 
 
 def overview(args: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def suggest(args: argparse.Namespace) -> int:
         _notes(heard, told, _Envs(None, found))
     total = heard.reclaimable().told
     result = {**total, "environments": _named(found), "unasked": fault(refusal)}
-    said = "" if total["bytes"] else "Nothing is dead."
+    said = "" if total["bytes"] else "No entry is dead."
     return _end(args, told, result, said, asker.unreadable)
 
 
@@ -350,10 +350,10 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
         own = Everywhere([(envs.own["python"], envs.own["env"])], [])
         said = f"usable: in {dead.environments(own)}"
         if some := heard.total({"verdict": "conditional"}).entries:
-            said += f"; {some:,} of them on conditions, which “torchkeeper check” tells"
+            said += f"; {some:,} of them on conditions, which “torchkeeper check” lists"
         output.note(said)
     if heard.totals.unsafe:
-        output.note(f"unsafe: {verdicts.unsafe()} “ls PLACE --filter is:unsafe” lists such.")
+        output.note(f"unsafe: {verdicts.unsafe()} “ls PLACE --filter is:unsafe” lists them.")
     if heard.reclaim() and envs.found.refusal():
         output.note(" ".join(["stale:", *str(envs.found.refusal()).splitlines()]))
     elif heard.reclaim():
@@ -364,7 +364,7 @@ def _notes(heard: Overview, told: list[PlaceTold], envs: _Envs) -> None:
     output.notes(filter(None, map(dead.rests, rests)))
     server = next((x.place for x in told if scheme_of(x.place).lazy and not x.problem), None)
     if server is not None and not heard.reclaim(server):
-        output.note("Of servers only what their keys tell; --facts looks into the values.")
+        output.note("Servers: only the facts in their keys; --facts reads the values.")
 
 
 def _said(heard: Overview, told: list[PlaceTold]) -> str:
@@ -376,9 +376,9 @@ def _said(heard: Overview, told: list[PlaceTold]) -> str:
         said += f"; {say.seconds(totals.compile_s)} of compiling, as {totals.timed:,} of them tell"
     if totals.judged:
         share, sizes = (f"{100 * (one or 0):.0f}%" for one in (totals.share, totals.share_bytes))
-        said += f"; {share} of the {totals.judged:,} judged usable ({sizes} of their content)"
+        said += f"; {share} of the {totals.judged:,} checked are usable ({sizes} of their content)"
     if totals.unsafe:
         said += f"; {verdicts.counted_as('unsafe', totals.unsafe)}"
     if could.bytes:
-        said += f"; {say.measured(could.told)} could go"
+        said += f"; {say.measured(could.told)} removable"
     return said + "."

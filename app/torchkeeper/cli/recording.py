@@ -37,10 +37,10 @@ _REASONS = 3
 
 def add(command: argparse.ArgumentParser) -> None:
     command.add_argument("--recipe", metavar="FILE", type=looking.path, help="write a recipe, "
-                         "FILE.toml, that warms again what the program compiles")  # fmt: skip
-    output.flag(command, "--force", "replace the recipe's file, if it is there")
-    output.flag(command, "--unproved", "do not run the recipe once to see that it finds what the "
-                "program compiled; for programs whose models take long to be built")  # fmt: skip
+                         "FILE.toml, of what the program compiles")  # fmt: skip
+    output.flag(command, "--force", "replace the recipe's file if it exists")
+    output.flag(command, "--unproved", "do not prove the recipe by running it once; for programs "
+                "with models that take long to build")  # fmt: skip
 
 
 def check(args: argparse.Namespace, command: Sequence[str]) -> None:
@@ -93,7 +93,7 @@ def write(args: argparse.Namespace, notes: str, ran: Ran) -> Mapping[str, object
             proof = prove(args, found, ran)
         except KeyboardInterrupt:
             name = printable(args.recipe, 400)
-            output.note(f"The recipe is written, and is not proved: {name}.")
+            output.note(f"The recipe is written, but not proved: {name}.")
             raise
         made = recorded.recipe_of(found, ran.command, args.recipe, ran.env, proof.said, proof.why)
         written = _written(args.recipe, made)
@@ -129,10 +129,10 @@ def _said(file: str, made: recorded.Recorded, code: int) -> Iterator[str]:
     for reason in made.why[:_REASONS]:
         yield f"  {printable(reason, 300)}"
     if len(made.why) > _REASONS:
-        yield f"  and {len(made.why) - _REASONS:,} more reasons, which stand in the recipe."
+        yield f"  and {len(made.why) - _REASONS:,} more reasons, which the recipe lists."
     if made.hidden:
-        yield ("What looks like a secret in the command is left out of it: the command has to take "
-               "it from elsewhere.")  # fmt: skip
+        yield ("The recipe leaves out what looks like a secret in the command: the command has to "
+               "take it from elsewhere.")  # fmt: skip
     if code:
         yield f"The command ended with {code}; in a warm-up it has to end with 0."
 
@@ -149,7 +149,7 @@ def prove(args: argparse.Namespace, notes: Sequence[Note], ran: Ran) -> Proof:
     """Run each cell of the recipe on a copy of what was looked up. Passes KeyboardInterrupt on."""
     program = recording.looked_up(ran.graphs)
     if not program:
-        return Proof(unproved="the program has asked no cache, or it is turned off")
+        return Proof(unproved="the program used no cache, or the cache is turned off")
     notes = [note for note in notes if note.get("compiled")]
     pythons = {str(note.get("python") or "") for note in notes}
     if len(pythons) != 1 or not os.path.isabs(python := pythons.pop()):

@@ -35,25 +35,23 @@ _NAMED = 12
 def folder(text: str) -> str:
     """A folder, which is all that has a trash."""
     if not scheme_of(text).has_trash:
-        raise argparse.ArgumentTypeError(
-            "a server has no trash: what is purged there is gone for good"
-        )
+        raise argparse.ArgumentTypeError("a server has no trash: a purge there is for good")
     return looking.path(text)
 
 
 def add_purge(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("places", metavar="PLACE", nargs="*", type=looking.place, help="a cache folder or a "
-        "redis:// server; with --suggest several, by default all that are found")  # fmt: skip
+        "redis:// server; with --suggest several, by default all known ones")  # fmt: skip
     looking.add_filter(command, several=True)
     command.set_defaults(filter=None)
     add_flags(command)
-    output.flag(command, "--dry-run", "only print what would go")
+    output.flag(command, "--dry-run", "only print the entries to purge")
     output.flag(command, "--yes", "do not ask")
-    output.flag(command, "--now", "remove at once instead of moving to the trash")
-    output.flag(command, "--unknown-too", "with --yes and --filter kind:unknown: also what no "
-                "known writer wrote, such as your own files")  # fmt: skip
-    output.flag(command, "--in-use", "also what processes use")
+    output.flag(command, "--now", "remove at once, without the trash")
+    output.flag(command, "--unknown-too", "with --yes and --filter kind:unknown: also unknown "
+                "files, such as your own")  # fmt: skip
+    output.flag(command, "--in-use", "also purge entries in use")
 
 
 def _refuse_strange(args: argparse.Namespace) -> bool:
@@ -63,14 +61,14 @@ def _refuse_strange(args: argparse.Namespace) -> bool:
         named = "unknown" in query.parse(args.filter or "").kinds
     if named and args.yes and not args.unknown_too and not args.dry_run:
         raise output.misuse(
-            "What no known writer wrote does not go with --yes alone.",
-            "kind:unknown is whatever PyTorch, Triton and vLLM did not write: your own files, too.",
+            "--yes alone does not purge unknown files.",
+            "kind:unknown is all that PyTorch, Triton and vLLM did not write: your own files, too.",
             "Look at it with --dry-run; then add --unknown-too, or leave out --yes to be asked.",
         )
     if args.unknown_too and not named:
         raise output.misuse(
             "--unknown-too needs --filter kind:unknown.",
-            "What no known writer wrote goes only when it is asked for by name.",
+            "Unknown files go only if the filter names them.",
             "Add --filter kind:unknown, or leave --unknown-too out.",
         )
     return named
@@ -90,8 +88,8 @@ def purge(args: argparse.Namespace) -> int:
     if len(args.places) != 1:
         raise output.misuse(
             "A purge is of one place.",
-            "What goes is shown, and undone, for each place by itself.",
-            "Name one, or add --suggest to see what is dead in several.",
+            "Each place has its own preview and its own undo.",
+            "Name one, or add --suggest to see dead entries in several.",
         )
     (args.place,) = args.places
     if not args.dry_run:
@@ -125,12 +123,14 @@ def purge(args: argparse.Namespace) -> int:
         counts = {name: value for name, value in plan.items() if name not in ("plan", "in_use")}
         if stays := plan["unknown"]["stays"]:
             are = say.count(stays, "unknown file", "unknown files")
-            output.note(f"{are} left out: no known writer wrote them, so they stay.")
+            output.note(f"{are} left out: these are not caches' files, so they stay.")
         if kept := in_use["left"]:
             stay = say.held(in_use["stays"])
-            output.note(f"{stay} left out, being in use. Add --in-use to purge them too.")
+            output.note(
+                f"{stay} left out, because they are in use. Add --in-use to purge them too."
+            )
         if args.dry_run or not some:
-            nothing = "All that matches is in use." if kept else "Nothing matches."
+            nothing = "All matching entries are in use." if kept else "Nothing matches."
             said = f"Would purge {what}." if some else nothing
             output.result(args, {**counts, "left": asker.left, "in_use": in_use}, said)
             short = kept or asker.left or asker.unreadable
@@ -140,7 +140,7 @@ def purge(args: argparse.Namespace) -> int:
             output.check_can_ask("The purge")
             if goes := plan["unknown"]["goes"]:
                 are = say.count(goes, "unknown file", "unknown files")
-                output.note(f"Among these are {are}: no known writer wrote them; look at each.")
+                output.note(f"Among these are {are}: they may be your own; look at each.")
             if not output.confirm(f"{how}: {what}, from {printable(args.place)}?"):
                 output.note("Nothing was purged.")
                 return 1
@@ -164,7 +164,7 @@ def undo(args: argparse.Namespace) -> int:
 
 def add_trash(command: argparse.ArgumentParser) -> None:
     command.add_argument("place", metavar="PLACE", type=folder, help="a cache folder")
-    output.flag(command, "--empty", "remove what is in it for good")
+    output.flag(command, "--empty", "remove its contents for good")
     output.flag(command, "--yes", "do not ask")
 
 
@@ -205,11 +205,13 @@ _BELIEVE, _FORGET = "believe", "forget"
 def add_recover(command: argparse.ArgumentParser) -> None:
     command.add_argument("place", metavar="PLACE", type=folder, help="a cache folder")
     which = command.add_mutually_exclusive_group()
-    output.flag(which, "--dry-run", "only say what was cut off")
+    output.flag(which, "--dry-run", "only print what was cut off")
     which.add_argument("--believe", dest="insisted", action="store_const", const=_BELIEVE,
-                       default="", help="carry out what is not known to be yours, too")  # fmt: skip
+                       default="", help=(
+                           "also carry out a record that may not be yours"
+                       ))  # fmt: skip
     which.add_argument("--forget", dest="insisted", action="store_const", const=_FORGET, default="",
-                       help="remove the file that says so, and change nothing else")  # fmt: skip
+                       help="remove the record, and change nothing else")  # fmt: skip
     output.flag(command, "--yes", "do not ask")
 
 
@@ -242,25 +244,25 @@ def recover(args: argparse.Namespace) -> int:
 
 
 _HELP = (
-    "Of several, what any of them says goes; with --filter only what matches as well. What others "
-    "need counts as used with them and never goes before them; code that only what goes has named "
-    "goes along. What is not recognised stays."
+    "Several options add up; with --filter, only matching entries go. What an entry needs counts "
+    "as used with it, and never goes before it; code that only removed entries need goes with "
+    "them. Unknown files stay."
 )
 
 
 def add_flags(command: argparse.ArgumentParser) -> None:
     flags = command.add_argument_group("what is dead", _HELP)
-    output.flag(flags, "--stale", "what none of the known environments can use; with --env only "
-                "these count")  # fmt: skip
-    output.flag(flags, "--broken", "what cannot be read, or lacks what it needs")
-    output.flag(flags, "--orphans", "what nothing needs")
-    flags.add_argument("--older", metavar="AGE", type=measure(query.seconds_in), help="what was "
-                       "not used for so long: 30d, 12h; days without a unit")  # fmt: skip
+    output.flag(flags, "--stale", "entries that no known environment can use; with --env only "
+                "these environments count")  # fmt: skip
+    output.flag(flags, "--broken", "entries that are damaged or lack what they need")
+    output.flag(flags, "--orphans", "entries that nothing needs")
+    flags.add_argument("--older", metavar="AGE", type=measure(query.seconds_in), help="entries not "
+                       "used for this long: 30d, 12h; days without a unit")  # fmt: skip
     flags.add_argument("--keep", metavar="SIZE", type=measure(query.bytes_in),
-                       help="what was used longest ago, until all the rest takes so much at most: "
-                       "10G, 500M; counts what the other flags leave")  # fmt: skip
-    output.flag(flags, "--suggest", "only say how much of places would go for which of these, of "
-                "all where none is named; what has several reasons counts once; --older is "
+                       help="entries used longest ago, until the rest takes at most this much: "
+                            "10G, 500M; counts what the other options leave")  # fmt: skip
+    output.flag(flags, "--suggest", "only print how much would go for each reason, in these "
+                "places or in all; an entry counts once; --older is "
                 f"{dead.DAYS}d by default")  # fmt: skip
 
 

@@ -35,12 +35,11 @@ _TRACE = "TORCH_TRACE"
 def add_run(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--env", metavar="PYTHON", help="the interpreter that runs COMMAND, which is then “python "
-        "…”, “FILE.py …” or “-m MODULE …”; without it, COMMAND runs as it is")  # fmt: skip
+        "…”, “FILE.py …” or “-m MODULE …”; by default COMMAND runs as it is")  # fmt: skip
     add("--into", metavar="PLACE", type=looking.path, help="the cache folder the program uses; by "
         "default its own")  # fmt: skip
     applying.add_profile(command, "the program")
-    add("--report", metavar="FILE", type=looking.path, help="write what is found to a JSON file, "
-        "too")  # fmt: skip
+    add("--report", metavar="FILE", type=looking.path, help="also write it as JSON")  # fmt: skip
     recording.add(command)
     command.add_argument("--json", action="store_true", help="after the program's own output, a "
                          "JSON object a line: each graph, and the result")  # fmt: skip
@@ -196,7 +195,7 @@ def explain_trace(trace: str, place: str | None, as_json: bool) -> int:
     else:
         tell(found, {}, place)
         if found.result["misses"] and not place:
-            output.line("To compare what missed with what a cache holds now, name the cache.")
+            output.line("To compare the misses with what a cache holds now, name the cache.")
     return int(not found.graphs)
 
 
@@ -216,8 +215,8 @@ def tell(found: Found, env: Mapping[str, str], place: str | None) -> None:
                 output.line(printable(f"AOTAutograd {aot['id']}: ") + aot["why"])
         output.line(causes.summary(result) + ".")
     if result["elsewhere"] and place:
-        output.line(printable(f"What was compiled is not in {place}: the program names another "
-                              "cache folder, so what was there before is not known."))  # fmt: skip
+        output.line(printable(f"The compiled graphs are not in {place}: the program names another "
+                              "cache folder, so its earlier contents are not known."))  # fmt: skip
     output.lines(list(_doubts(result)))
 
 
@@ -242,7 +241,7 @@ def told(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _doubts(result: ExplainTraceResult) -> Iterator[str]:
     if result["odd"]:
-        yield f"{say.count(result['odd'], 'line', 'lines')} of the trace could not be understood."
+        yield f"{say.count(result['odd'], 'line', 'lines')} of the trace cannot be read."
     if result["cut"]:
         records = say.count(result["cut"], "record of the trace is", "records of the trace are")
         yield f"{records} not whole."
@@ -250,7 +249,7 @@ def _doubts(result: ExplainTraceResult) -> Iterator[str]:
         yield "The trace is too large; not all of it was read."
     there, read = result["there"], result["looked_at"]
     if there and read and read < there:
-        yield f"Of {there:,} graphs that were there, {read:,} were looked at, the newest."
+        yield f"Of {there:,} graphs that were there, {read:,} were compared, the newest."
 
 
 #: The headings of the list.

@@ -24,10 +24,10 @@ examples:
   torchkeeper signers add team@example.org team.pub    on the machine that imports
   torchkeeper signers require on                       import nothing else from now on
 
-Where TORCHKEEPER_SIGNERS names a file of allowed signers, it is used instead, and only what they
-signed is imported: for a container, which has no settings of yours.
+If TORCHKEEPER_SIGNERS names a file of allowed signers, that counts instead, and only what they
+signed is imported: for a container, which does not have your settings.
 
-Whoever has no Torchkeeper can check a bundle, too:
+You can check a bundle without Torchkeeper, too:
   unzip model.torchcache manifest.json manifest.json.sig
   ssh-keygen -Y verify -f allowed_signers -I team@example.org -n torchcache \\
       -s manifest.json.sig < manifest.json
@@ -41,8 +41,8 @@ def add_key(command: argparse.ArgumentParser, option: str, required: bool = Fals
 
 
 def add_sign(command: argparse.ArgumentParser) -> None:
-    about = "Sign a bundle, so that others can see that it is yours and as you made it.\n"
-    output.describe(command, f"{about}A signature that it has is replaced.", _HELP)
+    about = "Sign a bundle, so that others see that it is yours and unchanged.\n"
+    output.describe(command, f"{about}This replaces a signature that it has.", _HELP)
     command.add_argument("file", metavar="FILE", type=looking.path, help="a bundle")
     add_key(command, "--key", required=True)
 
@@ -89,10 +89,10 @@ def add_signers(command: argparse.ArgumentParser) -> None:
     add.add_argument("name", metavar="NAME", help="such as team@example.org")
     add.add_argument("key", metavar="PUBLICKEY", help="the file of a public key, or its text")
     add.set_defaults(run=_add)
-    remove = parts.add_parser("remove", help="trust a name, or a key, no longer")
+    remove = parts.add_parser("remove", help="stop trusting a name or a key")
     remove.add_argument("name", metavar="NAME", help="a name, or the SHA256:… of one of its keys")
     remove.set_defaults(run=_remove)
-    require = parts.add_parser("require", help="whether to import only what they signed")
+    require = parts.add_parser("require", help="set whether to import only what they signed")
     require.add_argument("on", choices=("on", "off"), help="off is the default")
     require.set_defaults(run=_require)
     for name, one in parts.choices.items():
@@ -134,6 +134,6 @@ def _remove(args: argparse.Namespace) -> int:
 def _require(args: argparse.Namespace) -> int:
     on = args.on == "on"
     trust.require(on)
-    what = "Only what your signers signed" if on else "Whatever you say that you trust"
+    what = "Only what your signers signed" if on else "Any bundle that you say you trust"
     output.result(args, {"required": on}, f"{what} is imported from now on.")
     return 0

@@ -54,8 +54,8 @@ def _take() -> IO[bytes]:
     """What comes, in a file. Raises OSError, UserError."""
     if not (some := _read()):
         raise UserError(
-            "Nothing came on standard input.", "What was to write it may have failed.",
-            "See what it says; “set -o pipefail” has a shell tell.",
+            "Nothing came on standard input.", "The command that writes it may have failed.",
+            "See its output; “set -o pipefail” makes a shell report such failures.",
         )  # fmt: skip
     size, target = 0, tempfile.TemporaryFile()  # noqa: SIM115  # for whoever asked
     while some:
@@ -94,10 +94,11 @@ def going(args: argparse.Namespace) -> Iterator[str]:
         yield args.output
         return
     if args.json and not args.dry_run:
-        raise output.misuse("Standard output is the bundle.", "--json would be in the midst of it.",
+        raise output.misuse("Standard output is "
+                            "the bundle.", "--json would mix its output into it.",
                             "Leave --json out, or name a file.")  # fmt: skip
     if not args.dry_run and screen.terminal(sys.stdout):
-        raise output.misuse("Standard output is a terminal.", "A bundle is no text.",
+        raise output.misuse("Standard output is a terminal.", "A bundle is not text.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
     if sys.__stdout__ is None:
         raise output.misuse("Standard output is closed.", "The bundle would be lost.",
@@ -107,8 +108,8 @@ def going(args: argparse.Namespace) -> Iterator[str]:
         about = os.stat(above)
         if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:  # another could come in it
             raise UserError(
-                "There is no private place for what goes through the pipe.",
-                f"Others can rename what lies in {printable(above)}.",
+                "There is no private folder for the bundle from the pipe.",
+                f"Others can rename files in {printable(above)}.",
                 "Set TMPDIR to a folder of your own, or have its owner set the sticky bit.",
             )
         there = os.path.join(folder, "standard-output")
@@ -132,6 +133,7 @@ def _send(path: str) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still buffered
         raise UserError(
-            "The bundle was not read to its end.", "What reads standard output has ended.",
-            "See what it says, then try again.",
+            "The bundle was not read to "
+            "its end.", "The command that reads standard output has ended.",
+            "See its output, then try again.",
         ) from None  # fmt: skip

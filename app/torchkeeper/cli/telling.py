@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _INTO = (
     "the temporary folder (TMPDIR) of the programs that will run; by default that of this "
     "environment. PyTorch looks in <temporary folder>/torchinductor_<user> for headers, whatever "
-    "TORCHINDUCTOR_CACHE_DIR says, so no other folder would be of use. For another user's "
-    "programs, name the folder torchinductor_<user> itself"
+    "TORCHINDUCTOR_CACHE_DIR says, so no other folder works. For another user's programs, name the "
+    "folder torchinductor_<user> itself"
 )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import CellFinding, Finding, LeftFinding
 
 #: What is said before minutes are spent, where no recipe was named.
-_BUILT_IN = "What is run is the built-in recipe; --recipe FILE names the one that was warmed."
+_BUILT_IN = "Verify runs the built-in recipe; --recipe FILE names the one that you warmed."
 #: Objects of a run that are named as having been built again.
 _NAMED = 10
 
@@ -38,18 +38,17 @@ def add_verify(command: argparse.ArgumentParser) -> None:
     add("place", metavar="PLACE", type=looking.place, help="a cache folder, a bundle or a raw "
         "mega-cache")  # fmt: skip
     add("--recipe", metavar="RECIPE", action="append", default=[], help="what to run: the file of "
-        "a recipe, a folder of such, or “builtin”; may be given several times; without it, the "
-        "built-in recipe")  # fmt: skip
+        "a recipe, a folder of recipes, or “builtin”, the default; repeatable")  # fmt: skip
     add("--env", metavar="PYTHON", help="the interpreter whose torch runs it; "
         f"{DEFAULT_ENV}")  # fmt: skip
     add("--device", metavar="NAME", help="cpu, cuda, …; by default the best one")
     add("--threads", metavar="N", type=int, help="the number of threads that programs will have "
-        "there (OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
+        "(OMP_NUM_THREADS); by default that of this machine")  # fmt: skip
     output.flag(command, "--portable", "without precompiled headers, as programs run that set "
                 f"{preparing.VARIABLE}=0")  # fmt: skip
     applying.add_profile(command, "what is run")
-    output.flag(command, "--quick", "only the run with the target, nothing to compare with")
-    output.flag(command, "--trust", "do not ask: you trust whoever made it")
+    output.flag(command, "--quick", "only the run with the target, without a comparison")
+    output.flag(command, "--trust", "do not ask: you trust its maker")
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -194,7 +193,7 @@ def _tell_cells(result: KeptVerification) -> None:
     output.table(head, rows, frozenset(range(len(head) - 4, len(head) - 1)))
     if (more := result["whole"]["cells"] - len(cells)) > 0:
         many = say.count(more, "variant", "variants")
-        output.line(f"and {many} more, for which there is no room here")
+        output.line(f"and {many} more, which do not fit here")
     for cell in cells:
         if not cell["good"] and (why := verifying.why_of_cell(cell)):
             output.line(printable(f"{cell['name']}: {why}", 1000))

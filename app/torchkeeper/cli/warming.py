@@ -53,7 +53,7 @@ examples:
       ENV TORCHINDUCTOR_CACHE_DIR=/cache TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0
 
 “torchkeeper recipe new callable model.toml” writes a recipe to begin with. The exit status is 0
-only where every cell is warm: 4 where some are, 1 where none is."""
+only if every variant is warm, 4 if some are, 1 if none is."""
 
 
 def _jobs(text: str) -> int:
@@ -79,18 +79,18 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     add("recipes", metavar="RECIPE", nargs="*", default=[], help="a recipe's file, or a folder of "
         "them; “builtin”, or nothing, for the built-in recipe")  # fmt: skip
     looking.add_into(command)
-    add("--jobs", metavar="N", type=_jobs, default=1, help="so many variants at a time, as far as "
-        "cores and memory go; by default one")  # fmt: skip
-    add("--only", metavar="VARIANT", action="append", help="this variant only, by its name or its "
-        "number, as --dry-run tells it; may be given several times")  # fmt: skip
-    add("--limit", metavar="SECONDS", type=_limit, help="what a variant may take whose recipe has "
-        "no limit: it alone fails then")  # fmt: skip
-    add("--bundle", metavar="FILE", type=looking.path, help="then write all of the place to a "
-        "bundle, as “export” does, if every variant is warm")  # fmt: skip
-    add("--publish", metavar="SERVER", type=looking.server, help="then copy all of the place to a "
-        "redis:// server, as “copy” does, if every variant is warm")  # fmt: skip
+    add("--jobs", metavar="N", type=_jobs, default=1, help="the number of variants at a time, as "
+        "far as cores and memory allow; by default one")  # fmt: skip
+    add("--only", metavar="VARIANT", action="append", help="only this variant, by its name or its "
+        "number in --dry-run; may be given several times")  # fmt: skip
+    add("--limit", metavar="SECONDS", type=_limit, help="the time limit of a variant if its recipe "
+        "has none; only that variant fails")  # fmt: skip
+    add("--bundle", metavar="FILE", type=looking.path, help="then export the whole place to a "
+        "bundle, if every variant is warm")  # fmt: skip
+    add("--publish", metavar="SERVER", type=looking.server, help="then copy the whole place to a "
+        "redis:// server, if every variant is warm")  # fmt: skip
     leaving.add_secrets(command)
-    output.flag(command, "--dry-run", "only list the variants, and what is known to go wrong")
+    output.flag(command, "--dry-run", "only list the variants and the known problems")
     applying.add_profile(command, "what compiles")
     add_ways(command)
 
@@ -102,10 +102,10 @@ def add_ways(command: argparse.ArgumentParser) -> None:
                          "none; by default the best one")  # fmt: skip
     command.add_argument("--threads", metavar="N", type=int, help="for programs with N threads, "
                          "such as a container with N cores: the number is part of the keys. By "
-                         "default as many as this machine gives")  # fmt: skip
-    output.flag(command, "--portable", "without precompiled headers, so that nothing is built "
-                f"where the cache is used, even in an empty container. {preparing.VARIABLE}=0 has "
-                "then to be set there, too: it is part of the keys")  # fmt: skip
+                         "default that of this machine")  # fmt: skip
+    output.flag(command, "--portable", "without precompiled headers, so that programs build "
+                "nothing, even in an empty container. They then have to set "
+                f"{preparing.VARIABLE}=0, too: it is part of the keys")  # fmt: skip
 
 
 def ways(args: argparse.Namespace) -> Compiling:
@@ -320,7 +320,7 @@ def _outside(left: Sequence[LeftFinding]) -> list[LeftFinding]:
 
 _HELP = """\
 examples:
-  torchkeeper recipe new callable model.toml     an example with comments, to be changed
+  torchkeeper recipe new callable model.toml     an example with comments, to change
   torchkeeper recipe check model.toml            every fault with its line
   torchkeeper recipe show model.toml             what it compiles, one combination a line
   torchkeeper warm model.toml --into cache       compile it"""
@@ -342,15 +342,15 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
         about = "a recipe's file, or a folder of them"
         one.add_argument("recipes", metavar="RECIPE", nargs="+", help=about)
     new = part(
-        "new", _new, "write an example with comments, and the Python file it names beside it"
+        "new", _new, "write an example with comments, and the Python file that it names beside it"
     )
     new.add_argument("source", metavar="SOURCE", choices=list(recipes.BESIDE),
                      help=f"what it compiles: {', '.join(recipes.BESIDE)}")  # fmt: skip
     new.add_argument("file", metavar="FILE", type=_toml, help="the recipe to write, a .toml file")
-    output.flag(new, "--force", "replace the recipe if it is there; a Python file never is")
+    output.flag(new, "--force", "replace an existing recipe; an existing Python file always stays")
     listed = part("list", _listed, "list the recipes, and folders of them, that the window shows")
-    add = part("add", _listed, "put a recipe, or a folder of them, into that list")
-    remove = part("remove", _listed, "take a recipe or folder out of that list; the file stays")
+    add = part("add", _listed, "add a recipe, or a folder of them, to that list")
+    remove = part("remove", _listed, "remove a recipe or folder from that list; the file stays")
     for one in (add, remove):
         one.add_argument("name", metavar="RECIPE", type=looking.path, help="a file or a folder")
     for one in (show, check, new, listed, add, remove):
@@ -414,7 +414,7 @@ def _listed(args: argparse.Namespace) -> int:
         if args.json:
             output.emit({"path": path, "exists": not missing})
         else:
-            output.line(printable(path, 4000) + ("  [not there any more]" if missing else ""))
+            output.line(printable(path, 4000) + ("  [no longer exists]" if missing else ""))
     if not paths and not args.json:
-        output.note("The list is empty; “torchkeeper recipe add” puts a recipe into it.")
+        output.note("The list is empty; “torchkeeper recipe add” adds a recipe.")
     return 0

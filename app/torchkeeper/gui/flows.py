@@ -583,8 +583,9 @@ class Flows(QObject):
             self.tr("Something was cut off"),
             begun(told),
             self.tr(
-                "{} To carry it out changes files in this folder as it says. To forget it removes "
-                "that one file, and leaves what may be a half as it is. Neither can be undone."
+                "{} “Carry it out” changes the files of this folder as the record says. “Forget "
+                "it” removes only the record, and leaves the files as they are, maybe half done. "
+                "You cannot undo either."
             ).format(become_of(told)),
             self.tr("Carry it out"),
         )

@@ -141,6 +141,6 @@ class Navigator:
         window.table.select_rows(rows[:most])
         if most < len(rows):
             text = QCoreApplication.translate(
-                "Navigator", "They lie scattered: the first {} of {} are selected"
+                "Navigator", "Only the first {} of {} are selected, because they are scattered"
             )
             window.statusBar().showMessage(text.format(f"{most:,}", f"{len(rows):,}"), _SAID_MS)

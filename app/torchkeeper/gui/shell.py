@@ -239,7 +239,7 @@ class Shell(QMainWindow):
         group = QActionGroup(self)
         for which in Theme:
             action = QAction(which.called, group)
-            action.setStatusTip(self.tr("Have the window look so from now on"))
+            action.setStatusTip(self.tr("Use this look from now on"))
             action.setCheckable(True)
             theme.follow(action, partial(_tick, action, which))
             action.triggered.connect(lambda _checked=False, which=which: self.choose_theme(which))

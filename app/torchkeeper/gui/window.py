@@ -183,7 +183,7 @@ class Window(Shell):
             "next-part": lambda: self.navigator.go_to_next_part,
             "first-steps": lambda: self.guide.show_first_steps,
             "manual": lambda: self.show_manual,
-            "shortcuts": lambda: self.show_shortcuts, "ideas": lambda: self.show_ideas,
+            "shortcuts": lambda: self.show_shortcuts, "glossary": lambda: self.show_glossary,
             "explain": lambda: self.explain_this, "whats-this": lambda: self.ask_whats_this,
             "about": lambda: self.show_about,
             **{f"only-{one or 'any'}": partial(partial, late(lambda: self.here.show_only), one)
@@ -528,15 +528,15 @@ class Window(Shell):
 
         ShortcutsDialog(self).open()
 
-    def show_ideas(self) -> None:
+    def show_glossary(self) -> None:
         """What the words of the window mean."""
-        from torchkeeper.gui.pages.help import IdeasDialog
+        from torchkeeper.gui.pages.help import GlossaryDialog
 
-        IdeasDialog(self).open()
+        GlossaryDialog(self).open()
 
     def explain_this(self) -> None:
         """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
-        from torchkeeper.gui.pages.ideas import explain_focused
+        from torchkeeper.gui.pages.glossary import explain_focused
 
         if not explain_focused(self):
             self.ask_whats_this()

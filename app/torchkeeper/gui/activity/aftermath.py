@@ -204,7 +204,7 @@ class GraphTable(_Table):
 
     def __init__(self) -> None:
         super().__init__(
-            tr("Graphs that were looked for"), [tr("Compiled for"), tr("Graph"), tr("Outcome")],
+            tr("Graphs that PyTorch looked up"), [tr("Compiled for"), tr("Graph"), tr("Outcome")],
             (0, 168, 168), 0,
         )  # fmt: skip
 
@@ -251,7 +251,7 @@ class Aftermath(QWidget):
         self.why = forms.label(tongue.tr(preparing.WHY), wrap=True)
         self.snippet = forms.label(preparing.SNIPPET)
         forms.selectable(self.snippet, keys=True)
-        self.snippet.setAccessibleName(self.tr("To be set where programs run"))
+        self.snippet.setAccessibleName(self.tr("Set this where programs run"))
         theme.follow(self.snippet, lambda: self.snippet.setFont(theme.monospace()))
         hint = self.tr("Copy the line to the clipboard")
         copy = forms.button(self.tr("Cop&y"), self._copy, hint, enter=False)

@@ -24,7 +24,7 @@ from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import Finder
 from torchkeeper.gui.jobs.model import LOG_LINES, Job, State
 from torchkeeper.gui.matrix.pane import CellsPane
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Area, Scrolled, Wrapping
@@ -52,7 +52,7 @@ class LogView(QWidget):
         self.finder.search.setAccessibleName(self.tr("Search: {}").format(name))
         self.finder.setMaximumWidth(400)
         self.follow = QtWidgets.QCheckBox(self.tr("Follo&w"))
-        self.follow.setToolTip(self.tr("Keep the last line in sight while more come"))
+        self.follow.setToolTip(self.tr("Keep the last line in view as the log grows"))
         self.follow.setChecked(True)
         copy = self.tr("Copy log"), lambda: QGuiApplication.clipboard().setText(self.text())
         self.copy = forms.icon_button("copy", *copy)
@@ -152,7 +152,7 @@ class JobDetail(QWidget):
         self.words = forms.label("", "muted", wrap=True, selectable=True)
         self.bar = forms.progress_bar(self.tr("Progress"))
         self.told = forms.label("", wrap=True, selectable=True)
-        self.told.setAccessibleName(self.tr("What came of it"))
+        self.told.setAccessibleName(self.tr("Result of the job"))
         self.notice = Notice()
         self.facts = QtWidgets.QFormLayout()
         self.facts.setContentsMargins(0, 0, 0, 0)

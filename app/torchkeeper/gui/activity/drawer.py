@@ -211,20 +211,20 @@ class Drawer(QFrame):
         button = forms.button
         operations = self._context.operations
         self.cancel_button = button(self.tr("Cancel &job"), self._of_job(operations.cancel))
-        hint = self.tr("Show the place or the bundle, with what the job put there selected")
+        hint = self.tr("Show the place or bundle and select the entries of the job")
         self.open = button(self.tr("&Open result"), self._open, hint)
         self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
-        hint = self.tr("Take this job off the list and out of the history; caches stay")
+        hint = self.tr("Remove this job from the history; caches stay")
         self.forget = button(self.tr("Forge&t"), self._forget, hint, danger=True)
-        hint = self.tr("See in fresh processes that what was warmed is found, and how fast")
+        hint = self.tr("Check in fresh processes that the warmed entries hit, and how fast")
         self.verify = button(self.tr("Ve&rify…"), self._of_job(self.verifying.emit), hint)
-        hint = self.tr("Put back what it moved to the trash")
+        hint = self.tr("Put back the entries that it moved to the trash")
         self.undo = button(self.tr("&Undo"), self._undo, hint)
         hint = self.tr("Compile only the variants that failed or were not reached")
         self.bad = button(self.tr("Warm f&ailed again"), self._of_job(self.warming.emit), hint)
-        hint = self.tr("Do the same once more, as it was asked")
+        hint = self.tr("Run the job again with the same options")
         self.again = button(self.tr("Run agai&n"), self._of_job(operations.repeat), hint)
-        hint = self.tr("Ask once more, with what you said the last time")
+        hint = self.tr("Open the dialog again with the same options")
         change = self.tr("C&hange and run again…"), self._of_job(self.asking.emit)
         self.change = button(*change, hint)
         for way in (self.cancel_button, self.open, self.folder, self.verify, self.undo, self.bad,
@@ -338,7 +338,7 @@ class Drawer(QFrame):
     def _told(self, said: PastJobs) -> None:
         self.notice.tell(None)
         lines = say.count(said.kept.damaged, "line", "lines")
-        text = self.tr("{} of the history could not be understood.").format(lines)
+        text = self.tr("{} of the history cannot be read.").format(lines)
         forms.tell(self.damaged, text if said.kept.damaged else "")
         self.rows.told_past(said.kept.jobs)
         forms.tell(self.elsewhere, "\n".join(map(_of_another, said.elsewhere)))
@@ -401,14 +401,14 @@ class Drawer(QFrame):
         if held:
             self._focus_first()
         self.filter.setVisible(every)
-        text = self.tr("None has “{}” in its name, its place or its result.")
+        text = self.tr("No job has “{}” in its name, place or result.")
         self.none.say(self.tr("No job matches"), text.format(printable(self.filter.text(), 80)))
         self.none.setVisible(every and not self.rows.items)
         self.detail.setVisible(one is not None)
         self.clear_button.setEnabled(self._ended_jobs > 0)
-        cleared, unused = self.tr("The history is empty"), self.tr("Nothing has been done yet")
-        text = self.tr("What takes a while is listed here: how far it is, what it says and what "
-                       "came of it. It is still here after the window was closed.")  # fmt: skip
+        cleared, unused = self.tr("The history is empty"), self.tr("There are no jobs yet")
+        text = self.tr("This list shows each job with its progress, its log and its result. It "
+                       "stays when you close the window.")  # fmt: skip
         self.blank.say(cleared if self._cleared else unused, text)
         self.detail.show_job(one)
         self._suit()
@@ -447,10 +447,10 @@ class Drawer(QFrame):
 
     def _what_cancel_leaves(self, job: Job) -> str:
         if job.traits.warms:
-            return self.tr("Stop at once; what is compiled by then stays")
+            return self.tr("Stop at once; compiled entries stay")
         if scheme_of(job.place or "").keeps_part:
-            return self.tr("Stop at once; what has arrived stays")
-        return self.tr("Stop; what was done is taken back")
+            return self.tr("Stop at once; copied entries stay")
+        return self.tr("Stop and take back the changes")
 
     def _touched(self, *_: object) -> None:
         if self._chosen is not None and self.isVisible():
@@ -511,9 +511,11 @@ class Drawer(QFrame):
     def _clear(self) -> ConfirmDialog:
         jobs = say.count(self._ended_jobs, "job that has ended", "jobs that have ended")
         title, sure = self.tr("Clear history"), self.tr("Forget {}?").format(jobs)
-        text = self.tr("They go off this list and out of the history; caches stay as they are.")
+        text = self.tr("This removes them from the history; caches stay as they are.")
         if self.filter.text():
-            text = self.tr("Those that the search hides go as well; caches stay as they are.")
+            text = self.tr(
+                "This also removes the jobs that the search hides; caches stay as they are."
+            )
 
         def clear() -> None:
             self._cleared = True

@@ -403,7 +403,7 @@ class _Words(QToolButton):
             self._said, self._error = said, error
             self.setText(plain.caption(said, _MOST))
             self.setAccessibleName(said)
-            hint = _tr("Show this job and what came of it (Ctrl+J)")
+            hint = _tr("Show this job and its result (Ctrl+J)")
             self.setToolTip(plain.tip(f"{said}\n{hint}"))
             self.updateGeometry()
 
@@ -458,7 +458,7 @@ class JobStrip(QWidget):
         # No higher than the counts.
         self.cancel.setIconSize(QSize(_ICON, _ICON))
         self.cancel.setFixedSize(_BUTTON, _BUTTON)
-        hint = self.tr("Open what came of this job")
+        hint = self.tr("Open the result of this job")
         self.result = forms.button(self.tr("Open"), hint=hint, enter=False)
         self.result.setProperty("link", True)
         self.result.setFixedHeight(_BUTTON)

@@ -186,7 +186,7 @@ class OwnersBar(_Bar):
         self.buttons = []
         lines = forms.column(*map(self._line, self.warnings[:_SHOWN]), gap=8)
         if (more := len(self.warnings) - _SHOWN) > 0:
-            text = self.tr("and {} more, which “torchkeeper check” tells").format(more)
+            text = self.tr("and {} more; “torchkeeper check” lists them").format(more)
             lines.addWidget(forms.label(text, "muted"))
         texts = forms.page(lines)
         if self._texts is None:

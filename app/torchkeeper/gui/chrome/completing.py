@@ -46,7 +46,7 @@ class Completing:
 
     def __init__(self, head: Head, table: EntryTable) -> None:
         self._head, self._box, self._table, self._model = head, head.box, table, table.entries
-        self.list = PickList(self._box, _tr("What the filter may go on with"), first=False)
+        self.list = PickList(self._box, _tr("Suggestions for the filter"), first=False)
         self.frame = forms.frame("card", forms.column(self.list, margin=4))
         self.frame.setParent(head.window())
         self.frame.hide()
@@ -59,9 +59,11 @@ class Completing:
         self.list.left.connect(lambda _: self.frame.hide())
         self._model.changed.connect(self._forget)
         self._term = ""
-        self.stale = self._chip(_tr("Stale here"), _tr("Show what no program finds here"))
-        self.largest = self._chip(_tr("Largest"), _tr("Show what takes half of all room, by size"))
-        self.model = self._chip(_tr("This model"), _tr("Show what is of the model of the entry"))
+        self.stale = self._chip(_tr("Stale here"), _tr("Show entries that no program finds here"))
+        self.largest = self._chip(
+            _tr("Largest"), _tr("Show the largest entries, which take half of all room")
+        )
+        self.model = self._chip(_tr("This model"), _tr("Show the entries of the same model"))
         self.stale.clicked.connect(lambda: self._toggle("is:stale"))
         self.largest.clicked.connect(self._show_largest)
         self.model.clicked.connect(lambda: self._toggle(self._of_model()))

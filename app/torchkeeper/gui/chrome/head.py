@@ -79,7 +79,7 @@ class Head(QWidget):
         self._suggest()
         self.wrong = forms.label("", "error", wrap=True)
         self.wrong.hide()
-        self.wrong.setAccessibleName(self.tr("What is wrong with the filter"))
+        self.wrong.setAccessibleName(self.tr("Fault of the filter"))
         #: Room for what is asked most, which is made later.
         self.below = QWidget()
         self.below.setFixedHeight(_CHIPS)

@@ -55,18 +55,19 @@ _SERVER = _FOLDER._replace(scheme=scheme_of("redis://host"), place_is_folder=Fal
 _WHY = {
     "place": _n("Choose a place first"),
     "read_only": HELD,
-    "place_is_folder scheme place_is_bundle": _n("Not for the place that is shown"),
+    "place_is_folder scheme place_is_bundle": _n("Not available for this place"),
     "shown": _n("No entries are shown"),
     "filter_valid": _n("The filter is not valid"),
     "selected comparable": _n("Select the entries for it first"),
     "shown selected": _n("No entries are shown"),
     "filter_valid selected": _n("The filter is not valid"),
-    "chosen_server place_added place_up place_down": _n("Not for the place in the sidebar"),
+    "chosen_server place_added "
+    "place_up place_down": _n("Not available for the place in the sidebar"),
     "environment environment_has_torch environment_added environment_used":
-        _n("Not for the environment in the sidebar"),
+        _n("Not available for the environment in the sidebar"),
     "trash": _n("The trash of this place is empty"),
     "put_off": _n("All entries are read"),
-    "job job_active job_fruit": _n("Not for the chosen job"),
+    "job job_active job_fruit": _n("Not available for the chosen job"),
     "grouping": _n("The entries are not grouped"),
     "back forward": _n("There is no such page"),
 }  # fmt: skip
@@ -113,7 +114,7 @@ class Palette(QWidget):
         self._kept: dict[str, list[Pick]] = {}
         self.field = forms.line_edit(_tr("Find an action, page, place, recipe or setting"))
         self.field.setAccessibleName(_tr("Command palette"))
-        about = _tr("Type words of a name; arrows choose, Enter does it, Escape leaves")
+        about = _tr("Type words of a name; arrow keys choose, Enter runs, Escape closes")
         self.field.setAccessibleDescription(about)
         self.list = PickList(self.field, _tr("What was found"), first=True)
         self.none = forms.label("", "muted", wrap=True)

@@ -67,7 +67,9 @@ class Trash(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.button = _tool("beside")
-        self.button.setToolTip(self.tr("Delete for good what lies in the trash; it asks before"))
+        self.button.setToolTip(
+            self.tr("Delete the contents of the trash for good, after a question")
+        )
         self.button.clicked.connect(self.asked)
         self.setLayout(forms.row(self.button, gap=0))
         self.setText("")
@@ -97,7 +99,7 @@ class StatusBar(QStatusBar):
         self.activity.setAccessibleName(self.activity.text())
         self.activity.setIconSize(QSize(_MARK, _MARK))
         theme.follow(self.activity, lambda: self.activity.setIcon(theme.icon("activity")))
-        self.activity.setToolTip(self.tr("Show or hide the jobs and what came of them (Ctrl+J)"))
+        self.activity.setToolTip(self.tr("Show or hide the jobs and their results (Ctrl+J)"))
         self.activity.setCheckable(True)
         # Qt hides what is not permanent while it has a message.
         self.addPermanentWidget(self._stack, 1)
@@ -242,9 +244,7 @@ class VerdictBar(QWidget):
         self.said = Elided("muted")
         self.insist = _tool("count")
         self.insist.setText(self.tr("Ask for verdicts"))
-        self.insist.setToolTip(
-            self.tr("All values of this server are fetched for that, which takes a while")
-        )
+        self.insist.setToolTip(self.tr("This fetches all values of the server and takes a while"))
         self.insist.clicked.connect(self.insisted)
         parts = *self.buttons.values(), self.insist, (self.said, 100), forms.REST
         self.setLayout(forms.row(*parts, gap=self._GAP))
@@ -281,7 +281,7 @@ class VerdictBar(QWidget):
             if count:
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"
                 spoken = self.tr("Show only {} entries: {}").format(words, f"{count:,}")
-                more = f"; {self.tr('once more to show all')}"
+                more = f"; {self.tr('click again to show all')}"
             button.setToolTip(tip(spoken + more))
             button.setAccessibleName(spoken)
             button.setVisible(bool(count or (self._marked and every.get(verdict))))

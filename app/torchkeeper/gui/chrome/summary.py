@@ -71,8 +71,8 @@ def apart_text(model: EntriesModel) -> str:
     if not held or model.query.apart:
         return ""
     if model.shows_apart:
-        return _tr("Shown as well, and no entries: {}.").format(held)
-    return _tr("Not shown, being no entries: {}.").format(held)
+        return _tr("Also shown, though not entries: {}.").format(held)
+    return _tr("Hidden, because they are not entries: {}.").format(held)
 
 
 def _reading(listing: Listing) -> str:
@@ -109,12 +109,10 @@ def empty_state(
         return _all_hidden(model, why, fault)
     if listing.silent:
         icon, title = "folder", _tr("The place does not answer")
-        text = _tr(
-            "{} is on a slow disk, or on one that has gone. It is shown as soon as it answers."
-        )
+        text = _tr("The disk of {} is slow or gone. The entries appear as soon as it answers.")
         if not listing.scheme.local:
             icon, title = "server", _tr("The server does not answer")
-            text = _tr("{} is busy, or cannot be reached. It is shown as soon as it answers.")
+            text = _tr("{} is busy or out of reach. The entries appear as soon as it answers.")
         return icon, title, text.format(printable(listing.place)), _tr("Go to overview"), "overview"
     if listing.loading:
         so_far = [_begun(_reading(listing))] if listing.done or listing.total else []
@@ -123,10 +121,10 @@ def empty_state(
             return "server", _tr("Reading the keys…"), text, "", ""
         return "folder", _tr("Reading the place…"), text, "", ""
     if not listing.scheme.local:
-        return ("server", _tr("No entry of torch.compile on this server"),
-                _tr("Warm fills a folder and publishes it here; “Copy to…” brings what a folder "
-                    "has. PyTorch fills it where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is 1 and "
-                    "TORCHINDUCTOR_REDIS_URL names it. Keys of other programs are not shown."),
+        return ("server", _tr("This server holds no entries of torch.compile"),
+                _tr("Warm fills a folder and publishes it here; “Copy to…” copies the entries of a "
+                    "folder. PyTorch fills the server where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is "
+                    "1 and TORCHINDUCTOR_REDIS_URL names it. Keys of other programs stay hidden."),
                 _tr("Warm…"), "warm")  # fmt: skip
     return ("box", _tr("This cache is empty"),
             _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
@@ -136,12 +134,12 @@ def empty_state(
 
 def _unreadable(listing: Listing, place: str, error: UserError) -> State:
     if listing.gone or place.endswith(".torchcache"):
-        return ("folder-missing", _tr("There is nothing here any more"),
+        return ("folder-missing", _tr("This place no longer exists"),
                 _tr("{} was moved or removed. When it is back, its entries are shown again.")
                 .format(printable(place, 400)), _tr("Try again"), "refresh")  # fmt: skip
     if error.code == "place-missing":
-        text = _tr("PyTorch makes this folder when it first compiles. Warm fills it now.")
-        return "folder-missing", _tr("There is nothing here yet"), text, _tr("Warm…"), "warm"
+        text = _tr("PyTorch creates this folder when it first compiles. Warm fills it now.")
+        return "folder-missing", _tr("This folder does not exist yet"), text, _tr("Warm…"), "warm"
     text = "\n".join(part for part in (error.why, error.remedy) if part)
     icon = "folder-missing" if listing.scheme.local else "server"
     if icon == "server" and error.code in ("password-needed", "password-wrong"):
@@ -152,35 +150,35 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
 def _all_hidden(model: EntriesModel, unjudged: str, fault: Fault) -> State:
     if fault is not None:
         typed, why = fault
-        title, text = _tr("The filter is not understood"), _tr("“{}” is no filter: {}.")
+        title, text = _tr("The filter is not valid"), _tr("“{}” is not a filter: {}.")
         text = text.format(printable(typed, 120), why)
         return "find", title, text, _tr("Clear filter"), "clear-filter"
     if model.total and unjudged and VERDICT in model.query.fields:
         return ("machine", _tr("No verdicts yet"), unjudged, _tr("Clear filter"), "clear-filter")
     if not model.total and not model.query.text:
         return ("box", _tr("No entries here"),
-                _tr("There is only what no program finds by itself: {}.")
+                _tr("This place holds only files that are not entries: {}.")
                 .format(say.apart(model.every)), _tr("Show it"), "apart")  # fmt: skip
     return ("find", _tr("Nothing matches the filter"),
             _tr("No entry matches “{}”. Words look in names and keys; kind:triton, size>10M, "
-                "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find what "
-                "is of no use.").format(printable(model.query.text, 120)),
+                "age>30d and torch:2.9 compare fields, is:stale, is:broken and is:orphan find "
+                "entries that you can remove.").format(printable(model.query.text, 120)),
             _tr("Clear filter"), "clear-filter")  # fmt: skip
 
 
 def _no_place(places_known: bool, places: int) -> State:
     if not places_known:
-        text = _tr("They are looked for where PyTorch and Triton keep what they compile.")
+        text = _tr("Torchkeeper looks where PyTorch and Triton keep compiled code.")
         return "folder", _tr("Looking for caches…"), text, "", ""
     if places:
         text = _tr(
-            "The places on the left are caches of torch.compile on this machine. What they hold "
-            "together is on the overview."
+            "The places on the left are caches of torch.compile on this machine. The overview adds "
+            "them up."
         )
         return "folder", _tr("Choose a place"), text, _tr("Go to overview"), "overview"
     return ("folder-add", _tr("No cache on this machine yet"),
-            _tr("A place is a folder in which torch.compile keeps what it has compiled. "
-                "Add one, or drop a folder or a bundle anywhere on this window."),
+            _tr("A place is a folder where torch.compile keeps compiled code. Add one, or drop a "
+                "folder or a bundle anywhere on this window."),
             _tr("Add folder…"), "add-folder")  # fmt: skip
 
 

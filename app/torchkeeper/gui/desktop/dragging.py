@@ -114,7 +114,7 @@ class DragOut(QObject):
     def _progress(self, done: float, total: float | None, unit: str) -> None:
         nowhere = self._places.aim is None and self._pages.offered is None
         if self._held and unit == "bytes" and total and nowhere:
-            text = self.tr("Preparing a bundle, {} of {}: keep the button held…")
+            text = self.tr("Preparing a bundle, {} of {}: keep holding the button…")
             self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
     def _lost(self, error: UserError) -> None:
@@ -144,12 +144,12 @@ class DragOut(QObject):
         if self._waits:
             self._table.viewport().setCursor(shape)
         if aim is not None:
-            text = self.tr("Let go to copy {} to {}: you are asked first")
+            text = self.tr("Drop to copy {} to {}: you are asked first")
             self.said.emit(text.format(self._count, aim.title), 0)
         elif (refusing := self._places.refusing) is not None:
             self.said.emit(why_not(refusing), 0)
         elif self._waits:
-            text = self.tr("Preparing a bundle of {}: keep the button held…")
+            text = self.tr("Preparing a bundle of {}: keep holding the button…")
             self.said.emit(text.format(self._count), 0)
         else:
             self.said.emit(self._lost_to, 0)
@@ -188,8 +188,8 @@ class DragOut(QObject):
                 offer.do()
             return
         early = self.tr(
-            "Let go of before the bundle was ready: nothing was written. "
-            "Export writes one in the background."
+            "You dropped before the bundle was ready: nothing was written. Export writes a bundle "
+            "in the background."
         )
         self._quiet(why_not(refusing) if refusing is not None else self._lost_to or early)
 
@@ -237,7 +237,7 @@ class DragOut(QObject):
                 self.dropped.emit(self._onto)
         elif dropped == Qt.DropAction.IgnoreAction:
             self._clean()
-            nowhere = self.tr("Dropped where nothing takes a file: nothing was written.")
+            nowhere = self.tr("Nothing there takes a file: nothing was written.")
             self._quiet(nowhere if refusing is None else why_not(refusing))
         else:
             # Whoever took it may still be copying: it goes with the window.
@@ -247,13 +247,13 @@ class DragOut(QObject):
 def why_not(place: Place) -> str:
     """Why rows cannot be dropped on a place."""
     if place.bundle:
-        text = _tr("{} is a bundle: a copy makes a new one with Copy to…")
+        text = _tr("{} is a bundle: Copy to… writes a new one")
     elif place.read_only:
         text = _tr("{} is read-only: nothing is copied to it")
     elif not place.exists:
-        text = _tr("There is nothing at {} now: Copy to… makes the folder")
+        text = _tr("{} does not exist: Copy to… creates the folder")
     else:
-        text = _tr("{} is where these entries are")
+        text = _tr("These entries are in {} already")
     return text.format(place.title)
 
 

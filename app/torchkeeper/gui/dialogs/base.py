@@ -17,7 +17,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.pages import ideas as asking
+from torchkeeper.gui.pages import glossary as asking
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled, Yielding
@@ -43,10 +43,10 @@ class Dialog(QDialog):
     the size that it opens with, and its buttons stay where they are, whatever arrives.
     """
 
-    def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
-        """ideas: what its What's This explains, by their names."""
+    def __init__(self, parent: QWidget | None, width: int, *terms: str) -> None:
+        """terms: what its What's This explains, by their names."""
         super().__init__(parent)
-        asking.explain(self, *ideas)
+        asking.explain(self, *terms)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setMinimumWidth(width)
@@ -62,7 +62,7 @@ class Dialog(QDialog):
     @property
     def takes_nothing(self) -> str | None:
         """Why nothing can be dropped on it; None where it can, as on the window behind it."""
-        return self.tr("Finish this or close it first; then it can be dropped on the window")
+        return self.tr("Close this dialog first, then drop on the window")
 
     def _explain(self) -> None:
         if not asking.explain_focused(self):
@@ -299,7 +299,7 @@ def choose_target(
 def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog:
     """Ask what becomes of what is not saved. names: a part of the question."""
     title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
-    lost = _tr("What was changed since it was last saved is lost.")
+    lost = _tr("You lose the changes since you last saved it.")
     way = _tr("&Save"), save
     return confirm(parent, title, question, lost, _tr("Close without saving"), without, way=way)
 
@@ -307,8 +307,8 @@ def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog
 class UnsavedDialog(Dialog):
     """Closes at once where nothing is unsaved, and else asks: save, close without, or stay."""
 
-    def __init__(self, parent: QWidget | None, width: int, *ideas: str) -> None:
-        super().__init__(parent, width, *ideas)
+    def __init__(self, parent: QWidget | None, width: int, *terms: str) -> None:
+        super().__init__(parent, width, *terms)
         self._sure = False
         self._question: ConfirmDialog | None = None
         #: What was asked for that comes after its end.
@@ -379,9 +379,9 @@ class LeaveDialog(Dialog):
             names.append(self.tr("and {} more").format(len(jobs) - _NAMED))
         self.jobs = forms.label("\n".join(names), wrap=True)
         self.detail = forms.label(
-            self.tr("In the background, the window is gone at once. Start Torchkeeper again to "
-                    "have it back; without that, everything ends with the last job. Stopped now, "
-                    "what is finished stays; nothing is left half-written."), "muted", wrap=True,
+            self.tr("In the background, the jobs go on while the window is closed; start "
+                    "Torchkeeper again to open it. If you stop them, finished work stays, and "
+                    "nothing is left half-written."), "muted", wrap=True,
         )  # fmt: skip
         texts = forms.column(self.question, self.jobs, self.detail, forms.REST)
         line = forms.row((forms.picture("running", 32, "accent"), forms.TOP), (texts, 1), gap=16)
@@ -455,7 +455,7 @@ def room_text(needed: int, space: Space, tr: Callable[[str], str]) -> tuple[str,
         return "", ""
     if needed > free:
         # Not refused: a file system that compresses may take it.
-        text = tr("It may not fit: it needs {}, and {} are free.")
+        text = tr("The room may be too small: {} are needed, {} are free.")
         return text.format(say.size(needed), say.size(free)), "warning"
     return tr("{} are free there.").format(say.size(free)), ""
 
@@ -468,7 +468,7 @@ def file_text(
     if what == "folder":
         return tr("That is a folder. Give the name of a file in it."), "error"
     if what == "other":
-        return tr("Something that is not a file is there."), "error"
+        return tr("This path exists and is not a file."), "error"
     if not there["space"]["exists"]:
         return tr("There is no folder {}.").format(printable(os.path.dirname(path))), "error"
     return room_text(needed, there["space"], tr)
@@ -477,4 +477,4 @@ def file_text(
 def replace_text(there: TargetResult, tr: Callable[[str], str]) -> str:
     """What a box says by which a file that is there is given up."""
     size, when = say.size(there["size"] or 0), say.ago(there["mtime"] or 0)
-    return tr("&Replace the file that is there ({}, {})").format(size, when)
+    return tr("&Replace the existing file ({}, {})").format(size, when)

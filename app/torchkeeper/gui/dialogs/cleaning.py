@@ -14,7 +14,7 @@ from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog, confirm_for_good
-from torchkeeper.gui.pages import ideas
+from torchkeeper.gui.pages import glossary
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.asking import Suggestions
 from torchkeeper.gui.verdicts.environments import Environments
@@ -59,11 +59,10 @@ class _Lines(QTreeWidget):
         lists.columns(self, (0, 200, 160), _WHAT)
         lists.right(self, (_SIZE,))
         texts = {
-            **{reason: ideas.of(reason).text for reason in SAFE},
-            "unused": self.tr("Neither they nor anything that needs them was used since."),
-            "budget": self.tr("Those used longest ago go, until the rest of each place takes no "
-                              "more."),
-            "needless": self.tr("Code that only what goes has named. It goes along."),
+            **{reason: glossary.of(reason).text for reason in SAFE},
+            "unused": self.tr("Nothing has used them, or what needs them, since then."),
+            "budget": self.tr("Those used longest ago go, until each place fits its budget."),
+            "needless": self.tr("Code that only removed entries need. It goes with them."),
         }  # fmt: skip
         self.heads: dict[str, QTreeWidgetItem] = {}
         self.lines: dict[tuple[str, str], QTreeWidgetItem] = {}
@@ -187,12 +186,12 @@ class CleanDialog(Dialog):
         ticked = ticked or [place for place in able if scheme_of(place).has_trash]
         self.preview: PurgeDialog | None = None
         self.said = forms.label("", "muted")
-        self.bar = forms.progress_bar(self.tr("How far the looking is"))
+        self.bar = forms.progress_bar(self.tr("Progress of the search"))
         forms.keep_room(self.bar)
         self.lines = _Lines({place: titles[place] for place in able})
         for reason in reasons:
             self.lines.heads[reason].setExpanded(1 < len(able) <= _FEW)
-        ideas.explain(self.lines, *SAFE)
+        glossary.explain(self.lines, *SAFE)
         self._make_limits()
         without = str(settings.value(_WITHOUT) or "").splitlines()
         self.found = Suggestions(engines, environments, able, without, self)
@@ -208,14 +207,14 @@ class CleanDialog(Dialog):
         # A tick that brings another sentence moves nothing.
         self.about.setAlignment(Qt.AlignmentFlag.AlignTop)
         forms.keep_room(self.about, _LINES)
-        self.in_use = QCheckBox(self.tr("Also what is in use"))
-        what_then = self.tr("A process that needs it next has to compile it again.")
+        self.in_use = QCheckBox(self.tr("Include entries in use"))
+        what_then = self.tr("A running process may have to compile them again.")
         self.in_use.setAccessibleDescription(what_then)
         self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
-        ideas.explain(self.at_once, "trash")
+        glossary.explain(self.at_once, "trash")
         self.shows = forms.button(self.tr("Show entries…"), self._preview, enter=False)
-        self.shows.setToolTip(tip(self.tr("Of the place whose line is chosen")))
+        self.shows.setToolTip(tip(self.tr("Show the entries of the chosen line")))
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
         boxes = forms.row(self.in_use, self.at_once, forms.REST, gap=24)
@@ -244,7 +243,7 @@ class CleanDialog(Dialog):
     def _make_limits(self) -> None:
         self.days = Number(1, 3650, self.tr("Days without a use"))
         one, some = self.tr(" day"), self.tr(" days")
-        self.budget = Number(0, 999_999, self.tr("What the rest of each place may take"))
+        self.budget = Number(0, 999_999, self.tr("Size that each place may keep"))
         self.unit = Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
@@ -292,7 +291,7 @@ class CleanDialog(Dialog):
             self._tell_lines(plans)
             self.lines.tick(found.ticks)
         looking = [one for one in found.looks.values() if one.looking]
-        said = self.tr("What has several reasons counts for the first that is ticked.")
+        said = self.tr("An entry with several reasons counts once, for the first one ticked.")
         self.bar.setVisible(bool(looking))
         if looking:
             said = self.tr("Looking at {}…").format(self._titles[looking[0].place])
@@ -302,7 +301,7 @@ class CleanDialog(Dialog):
         elif found.asking:
             said = self.tr("Asking environments…")
         elif not self.lines.left.isHidden():
-            said = self.tr("{} What is left out is at the end.").format(said)
+            said = self.tr("{} The last lines show what is left out.").format(said)
         self.said.setText(said)
         for python, error in [] if found.asking else found.envs.failed[:1]:
             if error is not self.sick.error:
@@ -318,7 +317,7 @@ class CleanDialog(Dialog):
             "stale": self.tr("Stale everywhere"), "broken": self.tr("Broken"),
             "orphan": self.tr("Orphaned"), "unused": self.tr("Unused for {}").format(days),
             "budget": self.tr("Over {} in a place").format(budget),
-            "needless": self.tr("Needed only by what goes"),
+            "needless": self.tr("Needed only by removed entries"),
         }  # fmt: skip
         for reason, head in self.lines.heads.items():
             parts: list[Sized] = []
@@ -406,7 +405,7 @@ class CleanDialog(Dialog):
         if not self.at_once.isChecked() and len(servers) < len(plans):
             yield self.tr("You can undo this. The space is free again when the trash is emptied.")
         if servers or self.at_once.isChecked():
-            yield self.tr("What is removed at once, or from a server, cannot be put back.")
+            yield self.tr("You cannot undo what is removed at once or from a server.")
         if any(scheme_of(place).shared for place in servers):
             yield tongue.tr(dead.SHARED)
         yield from dict.fromkeys(

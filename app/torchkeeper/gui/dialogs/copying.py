@@ -107,7 +107,7 @@ class CopyDialog(WorkDialog):
     def _make(self) -> None:
         self.title = forms.label("", "title", wrap=True)
         source = self.tr("From {}").format(printable(self._chosen.place, 4096))
-        self.table = KindTable(self.tr("What would be copied, by kind"), 4, compared=True)
+        self.table = KindTable(self.tr("Entries to copy, by kind"), 4, compared=True)
         self.news = forms.label("", wrap=True)
         self.room = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
@@ -122,7 +122,7 @@ class CopyDialog(WorkDialog):
         self.needed.setVisible(bool(self._chosen.selection.select))
         self.needed.toggled.connect(lambda *_: self._ask(soon=False))
         self.trust = TrustNotice(
-            self.tr("What is copied is code that PyTorch will run."),
+            self.tr("You copy code that PyTorch will run."),
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
                     "Copy only from bundles of people you trust."),
         )  # fmt: skip
@@ -252,7 +252,7 @@ class CopyDialog(WorkDialog):
             return " ".join(filter(None, parts)), "error"
         plan = self.plan
         if plan is None:
-            return self.tr("Looking at what is there…"), "muted"
+            return self.tr("Reading the target…"), "muted"
         new, there = plan["entries"], plan["exists"]
         if not new and not there:
             return self.tr("The target can take none of these entries."), "warning"
@@ -284,23 +284,23 @@ class CopyDialog(WorkDialog):
         space = there["space"]
         text, role = base.room_text(needed, space, self.tr)
         if not space["exists"] and not space["why"]:
-            text = self.tr("The folder will be made.") + " " + text
+            text = self.tr("The folder will be created.") + " " + text
         return text, role
 
     def _nothing(self) -> str:
         if self.plan is not None and self.plan["entries"]:
-            return self.tr("The target does not say by kind what is new there")
+            return self.tr("The target does not tell new entries by kind")
         if self.plan is not None:
-            return self.tr("Nothing of this can be copied there")
+            return self.tr("None of these entries can be copied there")
         waits = self.target.path is not None and self.error is None
-        return self.tr("Reading…") if waits else self.tr("What would be copied is listed here")
+        return self.tr("Reading…") if waits else self.tr("The entries to copy appear here")
 
     def _why_not(self) -> str:
         plan = self.plan
         if plan is None or not plan["entries"]:
             return self.news.text()
         if self.secrets.undecided:
-            return self.tr("Secrets were found. Say what is to become of them.")
+            return self.tr("The entries hold secrets. Choose what to do with them.")
         there = plan.get("there")
         if there is None:
             return ""
@@ -309,7 +309,7 @@ class CopyDialog(WorkDialog):
         if there["space"]["why"] or (bundle and no_file):
             return self.room.text()
         if bundle and what == "file" and not self.replace.isChecked():
-            return self.tr("A file is there already. Say that it is to be replaced.")
+            return self.tr("The file exists. Tick “Replace the existing file”.")
         return ""
 
     def _go(self) -> None:

@@ -142,7 +142,7 @@ class EnvironmentChoice(Compound):
             return ""
         if self._own is None:
             apart = self.one is not None and chosen is None
-            return self.tr("The first that may do: the window has none.") if apart else ""
+            return self.tr("The first that fits: the window has no environment.") if apart else ""
         if chosen is None:
             return self.tr("Only for this: the window has no environment.")
         other = f"{state_text(chosen)}, {printable(chosen.python)}"
@@ -168,7 +168,7 @@ class EnvironmentChoice(Compound):
         if one.state is State.WITHOUT:
             return printable(words.without_torch(one.facts or {}), 400), "error"
         if one.state is State.FOUND:
-            said = self.tr("It was found and not started: nobody has named it. “Start it” under "
-                           "Environments on the left has it say what it is.")  # fmt: skip
+            said = self.tr("This interpreter was found and never started. “Start it” under "
+                           "Environments on the left starts it.")  # fmt: skip
             return said, "muted"
         return self.tr("Asking this interpreter for its torch…"), "muted"

@@ -57,8 +57,8 @@ class EnvironmentsDialog(Dialog):
 
     def _lay_out(self) -> None:
         intro = self.tr(
-            "An entry is good only for the torch and the machine it was made with. Verdicts say "
-            "what one of these interpreters can use."
+            "An entry works only with the torch and the machine that made it. Verdicts say which "
+            "entries one of these interpreters can use."
         )
         self.notice = Notice()
         forms.add(self.body, forms.label(intro, "muted", wrap=True), self.notice)
@@ -73,7 +73,7 @@ class EnvironmentsDialog(Dialog):
         self.said = forms.label("", "muted", wrap=True)
         self.problem = Notice()
         self.problem.again.connect(self._again)
-        self.facts = FactsView(self.tr("What the interpreter says of itself"))
+        self.facts = FactsView(self.tr("Facts of the interpreter"))
         self.facts.setObjectName("card")
         texts = self.title, self.said, self.problem, (self.facts, 1)
         right = forms.column(*texts, gap=4, margin=(8, 0, 0, 0))
@@ -85,19 +85,19 @@ class EnvironmentsDialog(Dialog):
         forms.add(self.body, 4, (both, 1))
         self.add = forms.button(self.tr("&Add interpreter…"), self._add, enter=False)
         self.remove = forms.button(self.tr("&Remove"), self._remove, enter=False)
-        self.remove.setToolTip(self.tr("Take it off the list; nothing on the disk changes"))
+        self.remove.setToolTip(self.tr("Remove it from the list; its files stay"))
         self.again = forms.button(self.tr("As&k again"), self._again, enter=False)
         self.copy = forms.button(self.tr("&Copy"), enter=False)
         menu = QMenu(self.copy)
         self.copy_text = menu.addAction(self.tr("As &text"), lambda: self._copy(False))
-        self.copy_text.setStatusTip(self.tr("As it is shown here, a line for each fact"))
+        self.copy_text.setStatusTip(self.tr("Copy the facts as text, one per line"))
         self.copy_json = menu.addAction(self.tr("As &JSON"), lambda: self._copy(True))
-        self.copy_json.setStatusTip(self.tr("As env --json prints it"))
+        self.copy_json.setStatusTip(self.tr("Copy the facts as env --json prints them"))
         theme.follow(menu, self._dress_copies)
         self.copy.setMenu(menu)
         self.prepare = forms.button(self.tr("&Prepare…"), self._prepare, enter=False)
         self.prepare.setToolTip(
-            self.tr("Build the header that the first compile of this environment builds otherwise")
+            self.tr("Build the C++ header ahead of the first compile of this environment")
         )
         self.use = forms.button(self.tr("&Use it"), self._use, enter=False)
         self.close_ = forms.button(self.tr("Close"), self.accept)
@@ -153,8 +153,8 @@ class EnvironmentsDialog(Dialog):
         if one is None:
             looking, found = self.tr("Looking for interpreters…"), self._environments.found
             self.title.setText(self.tr("No interpreter was found") if found else looking)
-            add = self.tr("Add the Python of an environment that has torch. Without one nothing "
-                          "can be compiled, and nobody knows which entries hit.")  # fmt: skip
+            add = self.tr("Add the Python of an environment that has torch. Without one, "
+                          "Torchkeeper cannot compile, or tell which entries hit.")  # fmt: skip
             self.said.setText(add if found else "")
             return
         asking = one.state is State.ASKING
@@ -164,8 +164,10 @@ class EnvironmentsDialog(Dialog):
         self.again.setEnabled(not asking)
         found = one.state is State.FOUND
         self.again.setText(self.tr("&Start it") if found else self.tr("As&k again"))
-        start = self.tr("Start the interpreter, now and whenever it is asked: it runs as you")
-        anew = self.tr("Start the interpreter and ask it anew, which takes seconds")
+        start = self.tr(
+            "Start the interpreter, now and whenever Torchkeeper asks it: it runs as you"
+        )
+        anew = self.tr("Start the interpreter and ask it again; this takes some seconds")
         self.again.setToolTip(tip(start if found else anew))
         self.copy.setEnabled(one.facts is not None)
         self.prepare.setEnabled(bool(one.torch))
@@ -184,10 +186,10 @@ class EnvironmentsDialog(Dialog):
         if one is self._environments.chosen:
             parts.append(self.tr("used"))
         if one.state is State.ASKING:
-            parts.append(self.tr("it is asked what it is, which takes some seconds…"))
+            parts.append(self.tr("Torchkeeper is asking it, which takes some seconds…"))
         elif one.state is State.FOUND:
-            parts.append(self.tr("it was found and not started: nobody has named it, and to start "
-                                 "it is to run what lies in its folder"))  # fmt: skip
+            parts.append(self.tr("found, not started: starting it runs code of its folder, and "
+                                 "nobody has added it"))  # fmt: skip
         elif one.state is State.WITHOUT:
             parts.append(printable(words.without_torch(one.facts or {}), 400))
         return " · ".join(parts)

@@ -80,7 +80,7 @@ class ExportDialog(WorkDialog):
     def _make(self) -> None:
         self.title = forms.label("", "title", wrap=True)
         self.source = forms.label(self._from, "muted", wrap=True)
-        self.table = KindTable(self.tr("What goes into the bundle, by kind"), 1)
+        self.table = KindTable(self.tr("Entries of the bundle, by kind"), 1)
         self.origin = forms.label("", "muted", wrap=True)
         self.objects = forms.label("", "muted", wrap=True)
         self.out = forms.label("", "muted", wrap=True)
@@ -215,9 +215,9 @@ class ExportDialog(WorkDialog):
         forms.tell(self.objects, self._described())
         nothing = self.tr("A bundle can hold none of these entries")
         if self.error:
-            nothing = self.tr("What would be exported is listed here")
+            nothing = self.tr("The entries to export appear here")
         elif plan is None:
-            nothing = self.tr("Working out what goes in…")
+            nothing = self.tr("Reading the entries…")
         self.table.say(nothing)
         out = filter(None, (self.secrets.stays.words(self.tr), say.stays(plan or {})))
         forms.tell(self.out, "\n".join(out))
@@ -259,23 +259,23 @@ class ExportDialog(WorkDialog):
         described, maker = plan["described"], plan["maker"]
         if maker is None:
             return self.tr(
-                "Native objects: without an environment that has a torch and a compiler, nothing "
-                "tells how they were built; other machines may have to build their own."
+                "Native objects: without an environment that has a torch and a compiler, the "
+                "bundle does not tell how they were built; other machines may have to rebuild them."
             )
         told = maker["what"] == "bundle"
         if not described and told:
             return self.tr(
                 "Native objects: the bundle does not tell how they were built; other machines may "
-                "have to build their own."
+                "have to rebuild them."
             )
         torch = printable(str(maker["torch"]), 40)
         if not described:
             return several(
                 objects,
-                "Native objects: torch {torch} did not build the one that goes; other machines may "
-                "have to build their own.",
+                "Native objects: torch {torch} did not build the one in the bundle; other machines "
+                "may have to rebuild them.",
                 "Native objects: torch {torch} built none of the {n}; other machines may have to "
-                "build their own.",
+                "rebuild them.",
                 torch=torch,
             )
         who = self.tr("torch {} built").format(torch)
@@ -289,8 +289,8 @@ class ExportDialog(WorkDialog):
                 "Native objects: {who} all {n}, so that other machines can tell whether they fit.",
                 who=who,
             )
-        text = self.tr("Native objects: {} {} of {}. Of the rest nothing tells how they were "
-                       "built; other machines may have to build their own.")  # fmt: skip
+        text = self.tr("Native objects: {} {} of {}. For the rest, the bundle does not tell how "
+                       "they were built; other machines may have to rebuild them.")  # fmt: skip
         return text.format(who, f"{described:,}", f"{objects:,}")
 
     def _say_target(self) -> None:
@@ -298,7 +298,7 @@ class ExportDialog(WorkDialog):
         if self.path is None:
             text, role = self.tr("Give the whole path of a file, or choose one."), "error"
         elif there is None:
-            text, role = self.tr("Looking there…"), ""
+            text, role = self.tr("Checking the path…"), ""
         else:
             text, role = file_text(self.path, self.plan["room"] if self.plan else 0, there, self.tr)
         forms.set_role(self.check, role or "muted")
@@ -312,7 +312,7 @@ class ExportDialog(WorkDialog):
         if self.error:
             return self.error.what
         if self.plan is None or (self.there is None and self.path is not None):
-            return self.tr("What goes in and where it goes is still being looked at.")
+            return self.tr("Torchkeeper is still reading the entries and the path.")
         if not self.plan["entries"]:
             return self.tr("A bundle can hold none of these entries.")
         there = self.there
@@ -320,9 +320,9 @@ class ExportDialog(WorkDialog):
         if there is None or bad or there["space"]["why"] or not there["space"]["exists"]:
             return self.check.text()
         if there["what"] == "file" and not self.replace.isChecked():
-            return self.tr("A file is there already. Say that it is to be replaced.")
+            return self.tr("The file exists. Tick “Replace the existing file”.")
         if self.secrets.undecided:
-            return self.tr("Secrets were found. Say what is to become of them.")
+            return self.tr("The entries hold secrets. Choose what to do with them.")
         return self.key.why_not
 
     def _browse(self) -> None:

@@ -81,7 +81,7 @@ class ImportDialog(WorkDialog):
         self._required = False
         self._tickets = [engines.background(Listener(result=self._told_signers), lookups.signers)]
         self._tree = self._make_tree()
-        self._detail = KindTable(self.tr("What is inside, by kind"), 4, compared=True)
+        self._detail = KindTable(self.tr("Contents, by kind"), 4, compared=True)
         self._heading = forms.label("", "heading", wrap=True)
         self._made_in = forms.label("", "muted", wrap=True)
         self.signer = UnknownSigner(engines)
@@ -131,10 +131,10 @@ class ImportDialog(WorkDialog):
         line = forms.row((forms.picture("warning", 16, "warning"), forms.TOP), (self._warned, 1))
         self.warning = forms.page(line)
         self.warning.hide()
-        self.notice = TrustNotice(self.tr("What is imported is code that PyTorch will run."))
+        self.notice = TrustNotice(self.tr("You import code that PyTorch will run."))
         self.trust = self.notice.advice
         self.strange = forms.label("", "danger", wrap=True)
-        self.anyway = QCheckBox(self.tr("I know what this is: import it all the same"))
+        self.anyway = QCheckBox(self.tr("I know what this is: import it anyway"))
         self.anyway.toggled.connect(self._allow)
         # Never the default: to import is to be pressed on purpose.
         self.go = forms.button(self.tr("Import"), self._go, primary=True, enter=False)
@@ -243,7 +243,7 @@ class ImportDialog(WorkDialog):
         vouched = bool(known) and None not in signers
         self.notice.weigh(mild=vouched)
         if vouched:
-            trust = self.tr("It was signed by {}, whom you trust, and is as it was signed.")
+            trust = self.tr("{}, whom you trust, signed it, and nobody has changed it since.")
             trust = trust.format(say.together(known, 5))
         runs = filter(None, (file.runs() for file in self.chosen))
         self.trust.setText("\n".join([trust, *dict.fromkeys(runs)]))
@@ -384,16 +384,18 @@ class ImportDialog(WorkDialog):
 
     def _why_not(self) -> str:
         if not self.ready:
-            return self.tr("The files are still being read.")
+            return self.tr("Torchkeeper is still reading the files.")
         if not self.chosen:
             return self.tr("There is nothing to import in these files.")
         if self.target.path is None:
             return self.target.wrong
         if self._odd() and not self.anyway.isChecked():
-            return self.tr("It names what PyTorch never writes. Say that you want it all the same.")
+            return self.tr(
+                "It names code that PyTorch never writes. Tick the box to import it anyway."
+            )
         if self._required and (other := [file for file in self.chosen if file.signer is None]):
-            said = self.tr("{} is not signed by anybody you trust, and you import nothing else: "
-                           "File > Trusted signers.")  # fmt: skip
+            said = self.tr("{} has no signature that you trust, and you require one: File > "
+                           "Trusted signers.")  # fmt: skip
             return said.format(printable(os.path.basename(other[0].path), 80))
         if self._compare_error is not None:
             return self._compare_error.what
@@ -423,7 +425,7 @@ class ImportDialog(WorkDialog):
             news, space = self._news(), self.compared["space"]
             room, room_role = room_text(self.compared["needed"], space, self.tr)
             if not space["exists"] and not space["why"]:
-                room = self.tr("The folder will be made.") + " " + room
+                room = self.tr("The folder will be created.") + " " + room
         left = self._stays.words(self.tr) if self.compared is not None else ""
         if self.names.error is not None:
             kept = self.tr("Native objects keep their names: {}").format(self.names.error.what)

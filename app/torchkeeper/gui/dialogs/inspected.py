@@ -91,14 +91,14 @@ class Inspected:
     def suspicious(self) -> str:
         """What is said where it names what PyTorch never writes, or nobody knows; else empty."""
         if self.runnable is None:
-            return _tr("What of it would be able to run could not be found out.")
+            return _tr("Torchkeeper could not find out what code it runs.")
         return leaks.warning(self.runnable)
 
     def runs(self) -> str:
         """What of it would be able to run, a text of one line; empty where nobody knows."""
         if not self.runnable or not (kinds := leaks.kinds(self.runnable)):
             return ""
-        said = _tr("Able to run: {}. It names {}.")
+        said = _tr("Code that it can run: {}. It names {}.")
         return said.format("; ".join(kinds), leaks.names(self.runnable))
 
     def fail(self, error: UserError) -> None:
@@ -210,7 +210,7 @@ class Prospects(QObject):
         if chosen is None or file not in self._files or file in self.found:
             return ""
         waits = bool(chosen.torch) or chosen.state in (State.ASKING, State.UNASKED)
-        return self.tr("Asking what of it is of use here…") if waits else ""
+        return self.tr("Checking which entries are usable here…") if waits else ""
 
     @property
     def warning(self) -> str:

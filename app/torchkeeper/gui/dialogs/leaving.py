@@ -68,7 +68,7 @@ class KeyChoice(Compound):
     def why_not(self) -> str:
         """Why nothing can be signed as it was chosen; empty where it can, or need not."""
         if self.busy:
-            return self.tr("Your keys are still being looked for.") if self._wanted else ""
+            return self.tr("Torchkeeper is still looking for your keys.") if self._wanted else ""
         if self._error is not None:
             return self._error.what if self._needed else ""
         if self._wanted and self._key is None:
@@ -164,7 +164,7 @@ class KeyChoice(Compound):
             text = text.format(self._without_agent).replace("  ", " ")
         forms.set_role(self.said, role)
         forms.tell(self.said, text)
-        hint = self.tr("A signature shows others that the bundle is yours, and as you made it.")
+        hint = self.tr("A signature shows others that the bundle is yours and unchanged.")
         self.combo.setToolTip(tip(text or hint))
         self.combo.setAccessibleDescription(text or hint)
         self.changed.emit()
@@ -213,12 +213,12 @@ class SecretChoice(QWidget):
         self.list = forms.read_only_text(self.tr("Secrets that were found"))
         self.list.setFixedHeight(self.list.fontMetrics().lineSpacing() * 4 + 20)
         self.choice = Choice()
-        self.choice.setPlaceholderText(self.tr("Say what is to become of them"))
-        self.choice.addItem(self.tr("Redact them: as many x take their place"), "redact")
+        self.choice.setPlaceholderText(self.tr("Choose what to do with them"))
+        self.choice.addItem(self.tr("Redact them: write an x for each character"), "redact")
         self.choice.addItem(self.tr("Leave these entries out"), "leave")
-        self.choice.addItem(self.tr("Take them along: nothing of this is secret"), "allow")
+        self.choice.addItem(self.tr("Keep them: none of this is secret"), "allow")
         self.choice.setCurrentIndex(-1)
-        self.choice.setAccessibleName(self.tr("What becomes of secrets"))
+        self.choice.setAccessibleName(self.tr("What to do with secrets"))
         self.choice.currentIndexChanged.connect(lambda *_: self._say())
         self.note = forms.label("", "muted", wrap=True)
         self.private = forms.label("", "muted", wrap=True)
@@ -279,9 +279,13 @@ class SecretChoice(QWidget):
             self.list.setPlainText(lines)
         fixed = told["fixed"] if told else 0
         redact = self.choice.currentData() == "redact"
-        text = self.tr("{} cannot be redacted: named after their content, they would be left out.")
+        text = self.tr(
+            "{} cannot be redacted, because their content decides their name: they are left out."
+        )
         if fixed == 1:
-            text = self.tr("{} cannot be redacted: named after its content, it would be left out.")
+            text = self.tr(
+                "{} cannot be redacted, because its content decides its name: it is left out."
+            )
         note = text.format(say.count(fixed, "entry", "entries"))
         forms.tell(self.note, note if fixed and redact else "")
         facts = leaks.private(told["private"] if told else ())

@@ -100,7 +100,7 @@ class ManualDialog(Dialog):
         """Show a page by its path in the source tree, from a heading on."""
         page = self._manual.pages.get(path)
         if page is None:
-            said = self.tr("{} is a file of Torchkeeper’s sources, and no page of the manual.")
+            said = self.tr("{} is a file of Torchkeeper’s sources, not a page of the manual.")
             self.where.setText(said.format(printable(path)))
             return
         if self.view.path != path:

@@ -15,7 +15,7 @@ from torchkeeper.gui.dialogs.base import choose_files, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Asked, Job
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Listed, Made
 from torchkeeper.gui.verdicts.environments import Environments
@@ -148,8 +148,8 @@ class DeviceChoice(Choice):
     def __init__(self) -> None:
         super().__init__(20)
         self._wanted = ""
-        self.addItem(self.tr("The best there is"), "")
-        self.setToolTip(self.tr("What a recipe says itself comes first"))
+        self.addItem(self.tr("The best one available"), "")
+        self.setToolTip(self.tr("A device that a recipe names comes first"))
 
     def suggest(self, device: str) -> None:
         """Begin with this device, once it is known that an interpreter has it."""

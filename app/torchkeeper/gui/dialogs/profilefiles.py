@@ -48,12 +48,16 @@ class ProfileImport(Dialog):
         self.where = forms.label(printable(path, 4096), "muted", wrap=True)
         self.notice = Notice()
         self.format = Choice()
-        self.format.offer([(self.tr("What it looks like"), ""), *words.formats()])
+        self.format.offer([(self.tr("The detected format"), ""), *words.formats()])
         self.container = Choice()
         self.name = QLineEdit()
         self.wrong = forms.label("", "error", wrap=True)
-        self.taken = _tree(self.tr("What is taken"), [self.tr("Setting"), self.tr("Value")])
-        self.left = _tree(self.tr("What is left"), [self.tr("Variable"), self.tr("Why")])
+        self.taken = _tree(
+            self.tr("Settings that are taken"), [self.tr("Setting"), self.tr("Value")]
+        )
+        self.left = _tree(
+            self.tr("Variables that are left out"), [self.tr("Variable"), self.tr("Why")]
+        )
         self.taken_title = forms.label(self.tr("Reading…"), "heading")
         self.left_title = forms.label("", "heading")
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
@@ -114,9 +118,9 @@ class ProfileImport(Dialog):
         self.taken_title.show()
         some = ordered(offered.profile)
         many = say.count(len(some), "setting", "settings")
-        nothing = self.tr("Nothing in it is a setting of the caches")
+        nothing = self.tr("It holds no settings of the caches")
         if offered.untold:
-            nothing = self.tr("Nothing of what it sets can be taken")
+            nothing = self.tr("None of its settings can be taken")
         self.taken_title.setText(self.tr("Taken: {}").format(many) if some else nothing)
         for name, text in some:
             value = words.shown(name, text, 2000) or self.tr("(set to nothing)")
@@ -187,7 +191,7 @@ class ProfileExport(Dialog):
         asked = forms.column()
         forms.field(
             asked, self.tr("Password from the Sec&ret"), self.secret,
-            self.tr("The manifest then names this Secret of the cluster, and carries no password."),
+            self.tr("The manifest then names this Secret of the cluster instead of the password."),
         )  # fmt: skip
         self._of_cluster = forms.page(asked)
         forms.add(self.body, self._of_cluster, forms.GAP)
@@ -227,8 +231,8 @@ class ProfileExport(Dialog):
         self.text.setPlainText(written.shown.rstrip("\n"))
         self.warning.tell(
             UserError(
-                self.tr("A password goes along."),
-                self.tr("It is shown here as …; what is copied or saved has it as it is."),
+                self.tr("The text contains a password."),
+                self.tr("Here it appears as …; a copy or a saved file contains it in full."),
                 self.tr("Keep the file to yourself, or have the address come from a secret of "
                         "the cluster."),
             ) if written.secret else None

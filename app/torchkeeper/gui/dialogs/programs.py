@@ -58,8 +58,8 @@ class ProgramDialog(Dialog):
         browse = forms.button(self.tr("Other folder…"), self._browse, enter=False)
         where = forms.row((self.folder, 1), browse)
         forms.field(self.body, self.tr("&Command"), self.line, self.tr(
-            "As you type it in a shell. No shell runs it: “|”, “>” and variables of a shell mean "
-            "nothing here."))  # fmt: skip
+            "Type it as in a shell. No shell runs it: “|”, “>” and shell variables have "
+            "no effect."))  # fmt: skip
         name = forms.name_of(self.folder, self.tr("Working &folder"))
         forms.add(self.body, forms.GAP, name, where, forms.GAP)
         forms.field(self.body, self.tr("&Environment"), self.environment)
@@ -99,8 +99,8 @@ class ProgramDialog(Dialog):
         except UserError as error:
             return f"{error.what} {error.why}", "error"
         if self._words() and self.environment.python and not self.python:
-            said = self.tr("The environment is not used: only “python …”, “-m …” and “FILE.py …” "
-                           "run in it. This command finds its programs itself.")  # fmt: skip
+            said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
+                           "“FILE.py …” run in it.")  # fmt: skip
             return said, "muted"
         return "", "muted"
 

@@ -18,7 +18,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, confirm
 from torchkeeper.gui.pages.doctor.diagnosis import Plan
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.rows import COMPILE, DEVICE, FILES, KEY, MTIME, TORCH, VERDICT
 from torchkeeper.gui.table.view import EntryTable
@@ -86,7 +86,7 @@ class PurgeDialog(Dialog):
         self.waiting = forms.label(self.tr("Reading…"), "muted")
         self.waiting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.table.viewport().setLayout(forms.column(self.waiting))
-        self.title = forms.label(self.tr("Working out what goes…"), "title", wrap=True)
+        self.title = forms.label(self.tr("Reading the entries…"), "title", wrap=True)
         self.text = forms.label(printable(place), "muted", wrap=True)
         self.users, self.strange = _Users(), _Strange()
         self.users.also.setChecked(in_use)
@@ -160,7 +160,7 @@ class PurgeDialog(Dialog):
         chosen = not self._select.get("everything")
         self.strange.tell(unknown, chosen and ("items" in self._select or bool(self._hold)))
         if not plan["files"] and (in_use["left"] or unknown["stays"]):
-            strange = self.tr("No known writer wrote any of this")
+            strange = self.tr("All of these are unknown files")
             self.title.setText(self.tr("All of this is in use") if in_use["left"] else strange)
             self.text.setText(printable(self._place))
             self.waiting.setText(self.tr("Nothing goes"))
@@ -171,7 +171,7 @@ class PurgeDialog(Dialog):
         forms.tell(self.waiting, "" if files else self.tr("Nothing goes"))
         if not files:
             self.title.setText(self.tr("There is nothing to purge"))
-            self.text.setText(self.tr("What was selected is not in {} any more.").format(place))
+            self.text.setText(self.tr("The selected entries are no longer in {}.").format(place))
             self._end()
             return
         held = say.held_of(plan)
@@ -217,8 +217,8 @@ class PurgeDialog(Dialog):
         hint = self.tr("You can undo this. The space is free again when the trash is emptied.")
         if not self._has_trash:
             hint = self.tr(
-                "A server has no trash: this cannot be undone. Everybody who uses the server "
-                "compiles these again."
+                "A server has no trash: this cannot be undone. All users of the server have to "
+                "compile these entries again."
             )
         elif at_once:
             hint = self.tr("The space is free again at once. This cannot be undone.")
@@ -298,7 +298,7 @@ class _Strange(_Hint):
     def __init__(self) -> None:
         super().__init__()
         self.also.setText(self.tr("Also these"))
-        self.also.setAccessibleDescription(self.tr("Only what you know to be of no use."))
+        self.also.setAccessibleDescription(self.tr("Tick only files that you know to be useless."))
 
     def tell(self, unknown: Unknown, chosen: bool) -> None:
         """Show what a plan says of them. chosen: whether their rows were, so that they may go."""
@@ -306,17 +306,19 @@ class _Strange(_Hint):
         self.what.setText(
             several(
                 goes,
-                "{n} file goes that no known writer wrote",
-                "{n} files go that no known writer wrote",
+                "{n} unknown file goes, too",
+                "{n} unknown files go, too",
             )
             if goes
             else several(
                 stays,
-                "{n} file stays that no known writer wrote",
-                "{n} files stay that no known writer wrote",
+                "{n} unknown file stays",
+                "{n} unknown files stay",
             )
         )
-        who = self.tr("Neither PyTorch nor Triton nor vLLM names a file so. It may be your own.")
+        who = self.tr(
+            "PyTorch, Triton and vLLM do not write files of such names. They may be your own."
+        )
         self.who.setText(who)
         self.also.setVisible(chosen)
         self._told(bool(goes or stays))
@@ -327,8 +329,8 @@ class _Users(_Hint):
 
     def __init__(self) -> None:
         super().__init__()
-        self.also.setText(self.tr("Also what is in use"))
-        what_then = self.tr("A process that needs it next has to compile it again.")
+        self.also.setText(self.tr("Include entries in use"))
+        what_then = self.tr("A running process may have to compile them again.")
         self.also.setAccessibleDescription(what_then)
 
     def tell(self, in_use: Users) -> None:
@@ -340,13 +342,13 @@ class _Users(_Hint):
         self.who.setText("\n".join(lines))
         also = self.also.isChecked()
         if also:
-            what = self.tr("What is in use goes too")
+            what = self.tr("Entries in use go, too")
         elif in_use["all"]:
-            what = self.tr("This folder is in use, so nothing of it goes")
+            what = self.tr("This folder is in use, so all its entries stay")
         elif left:
-            what = self.tr("{} left out, being in use").format(say.held(in_use["stays"]))
+            what = self.tr("{} left out, because they are in use").format(say.held(in_use["stays"]))
         else:
-            what = self.tr("Some processes use this folder, but nothing that goes")
+            what = self.tr("Some processes use this folder, but none of these entries")
         self.what.setText(what)
         self.also.setVisible(bool(left) or also)
         self._told(bool(processes) or also)
@@ -364,7 +366,7 @@ class MendDialog(Dialog):
         doing = [plan for plan in plans if plan.does]
         title = self.tr("Fix {}").format(say.count(len(doing), "finding", "findings"))
         if not doing:
-            title = self.tr("Nothing of it can be done")
+            title = self.tr("Nothing can be fixed")
         elif len(plans) == 1:
             title = said(plans[0].told.finding).what.removesuffix(".")
         self.title = forms.label(title, "title", wrap=True)
@@ -379,7 +381,7 @@ class MendDialog(Dialog):
             self.model.add(plan.entries)
         self.model.end()
         self.table.setVisible(bool(self.model.count))
-        undo = self.tr("What goes to the trash can be put back with Undo.")
+        undo = self.tr("Undo puts back what goes to the trash.")
         self.hint = forms.label("", "muted", wrap=True)
         forms.tell(self.hint, undo if any(plan.trashes for plan in doing) else "")
         forms.add(self.body, (self.table, 1), self.hint)

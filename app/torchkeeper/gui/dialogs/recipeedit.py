@@ -101,9 +101,9 @@ class RecipeEditor(UnsavedDialog):
 
     def _lay_out(self) -> None:
         for button, hint in (
-            (self.save, self.tr("Write it, whole or not at all")),
-            (self.save_as, self.tr("Write it into another file")),
-            (self.go, self.tr("Save it, then choose where to, and compile it")),
+            (self.save, self.tr("Save the recipe")),
+            (self.save_as, self.tr("Save the recipe to another file")),
+            (self.go, self.tr("Save the recipe, then choose a place and compile into it")),
         ):
             button.setToolTip(tip(hint))
         left = forms.column((self.text, 1), self.state, self.faults, margin=(0, 0, 4, 0))
@@ -186,7 +186,7 @@ class RecipeEditor(UnsavedDialog):
         self.text.mark(marks)
         self.faults.show_faults(looked.faults)
         many = say.count(len(looked.faults), "fault", "faults")
-        self.state.setText(many if looked.faults else self.tr("Nothing is wrong with it"))
+        self.state.setText(many if looked.faults else self.tr("No faults found"))
         forms.set_role(self.state, "error" if looked.faults else "good")
         self.go.setEnabled(not looked.faults)
         self._offer_form(looked)
@@ -199,14 +199,14 @@ class RecipeEditor(UnsavedDialog):
         """looked: what the text comes to, as it is now; None where that is not known yet."""
         why = ""
         if looked is not None and (looked.faults or looked.data is None):
-            why = self.tr("Correct what is wrong with the text first")
+            why = self.tr("Correct the faults in the text first")
         elif looked is not None and looked.data is not None:
             try:
                 forming.names(looked.data)
             except forming.Unfit as e:
                 why = why_not(str(e))
         self.form.setEnabled(looked is not None and not why and not self.text.isReadOnly())
-        self.form.setToolTip(tip(why or self.tr("Change it in a form; all else in the text stays")))
+        self.form.setToolTip(tip(why or self.tr("Edit it in a form; the rest of the text stays")))
 
     def fill_in(self) -> None:
         """Open the form on the text, if it can show it."""
@@ -265,7 +265,7 @@ class RecipeEditor(UnsavedDialog):
                 self.notice.tell(error)
                 return
             # Another program has written into the file: one of the two is to be lost.
-            title, why = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
+            title, why = self.tr("Changed by another program"), f"{error.why} {error.remedy}"
             over = partial(self._write, path, then)
 
             def again() -> None:
@@ -352,7 +352,7 @@ class RecipeForm(UnsavedDialog):
         self.device.setEditable(True)
         self.device.addItems(["", "cpu", "cuda"])
         if edit := self.device.lineEdit():
-            edit.setPlaceholderText(self.tr("The best there is"))
+            edit.setPlaceholderText(self.tr("The best one available"))
         every = [forming.form_of(data, at) for at in range(len(names))] if data else []
         self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
         self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
@@ -426,20 +426,20 @@ class RecipeForm(UnsavedDialog):
         self._say()
 
     def _about(self) -> str:
-        sizes = self.tr("Sizes are names that shapes use; every combination is compiled.")
+        sizes = self.tr("Sizes are names that shapes use. Every combination is compiled.")
         if self._data is None:
-            more = self.tr(
-                "It becomes a text in which all of this, and more, can be changed afterwards."
-            )
+            more = self.tr("The form writes a text, in which you can change all of this and more.")
             return f"{more} {sizes}"
         parts = [sizes]
         if self.which.count() > 1:
-            parts.append(self.tr("They are of all callables, and so is all below them."))
+            parts.append(self.tr("They and all fields below apply to all callables."))
         if own := forming.own(self._data, self._at):
-            parts.append(self.tr("Of this one alone: {}.").format(printable(say.together(own), 80)))
+            parts.append(
+                self.tr("For this one alone: {}.").format(printable(say.together(own), 80))
+            )
         if kept := forming.kept(self._data, self._at):
             names = printable(say.together(kept), 200)
-            parts.append(self.tr("What else the text says stays in it: {}.").format(names))
+            parts.append(self.tr("The rest of the text stays: {}.").format(names))
         return " ".join(parts)
 
     def _lay_out(self, dtypes: QGridLayout, modes: QGridLayout) -> None:
@@ -505,7 +505,7 @@ class RecipeForm(UnsavedDialog):
         try:
             forming.data_of(self.form)
         except forming.Wrong as e:
-            said = self.tr("Nobody can read “{}”.").format(printable(str(e), 80))
+            said = self.tr("“{}” cannot be read.").format(printable(str(e), 80))
         forms.tell(self.wrong, said)
         self.go.setEnabled(bool(self.reference.text().strip()) and not said)
 
@@ -542,7 +542,7 @@ def why_not(code: str) -> str:
     """Why the form cannot show a recipe, or change it, and what to do; by the code of Unfit."""
     return {
         "source": _tr("The form is for a callable; change anything else in the text."),
-        "shared": _tr("All callables have what this one is not to have: change that in the text."),
+        "shared": _tr("This applies to all callables: change it for one of them in the text."),
     }.get(code, _tr("The form cannot change this and keep the rest: change it in the text."))
 
 

@@ -44,7 +44,7 @@ def _remedy(error: UserError) -> str:
         "certificate-untrusted": _tr("Choose the CA that signed it, under CA certificates."),
         "client-certificate-needed": _tr("Choose yours, under Client certificate."),
         "password-needed": _tr("Give the password above, and the user if there is one."),
-        "password-unneeded": _tr("Leave the password out: if one is kept, forget it."),
+        "password-unneeded": _tr("Leave the password out; forget one that is kept."),
         "database-out-of-range": _tr("Change the number at the end of the address."),
     }.get(error.code, error.remedy)
 
@@ -109,7 +109,7 @@ class Trial(QWidget):
         self.setVisible(bool(text))
 
     def _answered(self, place: str, login: Login, page: ServerResult) -> None:
-        self._say(self.tr("The server answers, and lets you in."), "good")
+        self._say(self.tr("The server answers and accepts the login."), "good")
         self._fact("version", self.tr("Version"), printable(page["version"] or "", 80))
         self._fact("memory", self.tr("Memory"), _memory(page))
         keys = page["keys"]
@@ -212,16 +212,16 @@ class ServerDialog(Dialog):
         self.name = forms.line_edit(self.tr("Its address"))
         self.name.setMaxLength(80)
         self.address = forms.line_edit("redis://localhost:6379/0")
-        self.user = forms.line_edit(self.tr("Only where the server has users"))
+        self.user = forms.line_edit(self.tr("Only if the server has users"))
         self.password = secret()
         self.keep = KeepBox(engines)
         forget = self.tr("For&get password")
         self.forget = forms.button(forget, self._forget, danger=True, enter=False)
         self.forget.setVisible(place is not None)
         self.ca = FileField(self.tr("CA certificates"), self.tr("Those of the system"))
-        asked = self.tr("Only where the server asks for one")
+        asked = self.tr("Only if the server asks for one")
         self.certificate = FileField(self.tr("Client certificate"), asked)
-        apart = self.tr("Where it is not in the same file")
+        apart = self.tr("If it is not in the same file")
         self.key = FileField(self.tr("Key of the certificate"), apart)
         self.read_only = QCheckBox(self.tr("&Read-only"))
         self.trial = Trial(engines)
@@ -262,8 +262,8 @@ class ServerDialog(Dialog):
     def _lay_out(self) -> None:
         asked = forms.column()
         help_text = self.tr(
-            "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket. "
-            "The keys of PyTorch and Triton are shown; those of others are never touched."
+            "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket. Torchkeeper "
+            "shows the keys of PyTorch and Triton, and never touches others."
         )
         forms.field(asked, self.tr("&Address"), self.address, help_text)
         self.where = forms.label("", "muted", wrap=True)
@@ -283,7 +283,9 @@ class ServerDialog(Dialog):
         self.files = forms.frame("tls", files)
         forms.add(asked, self.files, forms.GAP)
         forms.field(asked, self.tr("&Name in the list"), self.name)
-        hint = self.tr("Nothing is removed from it or copied into it, and no expiry is changed.")
+        hint = self.tr(
+            "Torchkeeper removes nothing from it, copies nothing into it and changes no expiry."
+        )
         self.read_only.setAccessibleDescription(hint)
         forms.add(asked, forms.GAP, self.read_only, forms.label(hint, "muted", wrap=True))
         asked.addStretch(1)

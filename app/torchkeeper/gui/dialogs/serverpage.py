@@ -92,8 +92,8 @@ class ExpiryDialog(Dialog):
         self.body.addWidget(forms.label(title.format(entries), "title", wrap=True))
         where = several(
             count,
-            "{place} drops it by itself then, and programs compile it again.",
-            "{place} drops them by itself then, and programs compile them again.",
+            "{place} deletes it then, and programs compile it again.",
+            "{place} deletes them then, and programs compile them again.",
             place=printable(place),
         )
         forms.add(self.body, forms.label(where, "muted", wrap=True), forms.GAP)
@@ -130,8 +130,8 @@ class ExpiryDialog(Dialog):
         else:
             text = several(
                 self._count,
-                "On {when}. What it had before is replaced.",
-                "On {when}. What they had before is replaced.",
+                "On {when}. This replaces its expiry of before.",
+                "On {when}. This replaces their expiry of before.",
                 when=say.when(time.time() + seconds)[:-3],
             )
         self.hint.setText(text)
@@ -161,9 +161,11 @@ class KeepBox(QCheckBox):
     def _found(self, there: bool) -> None:
         self.setEnabled(there)
         self._say(
-            self.tr("Asked for only once; otherwise it is forgotten when the window is closed.")
+            self.tr("If you do not keep it, Torchkeeper forgets it when you close the window.")
             if there
-            else self.tr("This system has no keyring: it is forgotten when the window is closed.")
+            else self.tr(
+                "This system has no keyring: Torchkeeper forgets it when you close the window."
+            )
         )
 
     def _say(self, text: str) -> None:
@@ -231,8 +233,8 @@ class PassphraseDialog(Dialog):
             self.body,
             self.tr("&PIN") if pin else self.tr("&Passphrase"),
             self.text,
-            self.tr("It goes to ssh-keygen and is kept nowhere. A key that ssh-agent holds is "
-                    "not asked for."),
+            self.tr("Torchkeeper hands it to ssh-keygen and does not keep it. A key in ssh-agent "
+                    "needs none."),
         )  # fmt: skip
         self.body.addStretch(1)
         self.buttons(self.cancel, self.go)

@@ -73,13 +73,13 @@ class TrustDialog(Dialog):
         forms.add(self.body, forms.row(self.file, forms.REST), self.fingerprint, 4)
         forms.field(
             self.body, self.tr("&Name"), self.name,
-            self.tr("Such as team@example.org: what bundles are said to be signed by."),
+            self.tr("Such as team@example.org: bundles show this name as their signer."),
         )  # fmt: skip
         notice = TrustNotice(
-            self.tr("What this key signs is imported unasked, and PyTorch will run it."),
+            self.tr("Torchkeeper imports what this key signs without asking, and PyTorch runs it."),
             self.tr(
-                "Compare the fingerprint with what its owner tells you, by another way "
-                "than the bundle came: anybody can sign with a key of any name."
+                "Ask the owner for the fingerprint, in another way than the bundle came, and "
+                "compare: anybody can sign with a key of any name."
             ),
         )
         self.buttons(self.cancel, self.go, pinned=(notice, self.wrong))
@@ -137,7 +137,7 @@ class TrustDialog(Dialog):
             said = [error.what, error.why, "" if error.code == "key-unusable" else error.remedy]
         self.wrong.setText(" ".join(filter(None, said)))
         self.wrong.setVisible(error is not None)
-        public, shown = self._public, self.tr("Its fingerprint is shown here, to be compared.")
+        public, shown = self._public, self.tr("The fingerprint to compare appears here.")
         if public is not None:
             shown = f"{public.key.partition(' ')[0]} {public.fingerprint}"
         self.fingerprint.setText(shown)
@@ -174,7 +174,7 @@ class UnknownSigner(QWidget):
         self._engines = engines
         self._key = ""
         self.button = forms.button(self.tr("Trust this &signer…"), self.open_trust, enter=False)
-        self.button.setToolTip(self.tr("Have what this key signs imported without being asked"))
+        self.button.setToolTip(self.tr("Import what this key signs without asking"))
         self.setLayout(forms.row(self.button, forms.REST))
         self.hide()
 
@@ -207,7 +207,10 @@ class SignersDialog(Dialog):
         self._signers: list[signers.Signer] = []
         self._required = self.known = False
         what = forms.label(
-            self.tr("What they have signed is imported without asking; anything else asks first."),
+            self.tr(
+                "Torchkeeper imports what they signed without asking. For other bundles it asks "
+                "first."
+            ),
             wrap=True,
         )
         headings = [self.tr("Name"), self.tr("Key"), self.tr("Fingerprint")]
@@ -302,11 +305,11 @@ class SignersDialog(Dialog):
         nothing = self._nothing()
         self.list.setAccessibleDescription(nothing)
         forms.tell(self.nothing, "" if self._signers else nothing)
-        said = self.tr("Other bundles are imported if you say that you trust them.")
+        said = self.tr("You can import other bundles if you say that you trust them.")
         if on and none:
-            said = self.tr("As you trust nobody, nothing can be imported.")
+            said = self.tr("You trust nobody, so you can import nothing.")
         elif on:
-            said = self.tr("Other bundles are refused, by the window and by commands.")
+            said = self.tr("The window and the commands refuse other bundles.")
         self.what_then.setText(said)
         self.what_then.setVisible(self.known)
         forms.set_role(self.what_then, "warning" if on and none else "muted")
@@ -333,8 +336,8 @@ class SignersDialog(Dialog):
             self,
             self.tr("Remove signer"),
             self.tr("Trust {} no longer?").format(printable(one.name, 80)),
-            self.tr("{} What this key has signed is not imported unasked any more; what was "
-                    "imported stays.").format(one.fingerprint + "."),
+            self.tr("{} Torchkeeper then asks before it imports what this key signed. Imported "
+                    "entries stay.").format(one.fingerprint + "."),
             self.tr("Remove"),
             lambda: self._ask(lambda: signers.forget(one)),
         )  # fmt: skip
@@ -395,10 +398,10 @@ class SignDialog(WorkDialog):
         elif self.signature is None:
             text = self.tr("Reading who signed it…")
         elif self.signature["status"] == "none":
-            text = self.tr("Nobody has signed it yet.")
+            text = self.tr("It has no signature yet.")
         else:
             text = printable(signed(self.signature)) + ". "
-            text += self.tr("A new signature takes the place of that one.")
+            text += self.tr("A new signature replaces that one.")
         forms.set_role(self.said, "error" if error is not None else "")
         self.said.setText(text)
         why_not = self.key.why_not

@@ -16,7 +16,7 @@ from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, Reci
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Asked, Job
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
@@ -59,8 +59,8 @@ class VerifyDialog(WorkDialog):
         #: Whether runs were wanted that make no sense at present.
         self._wanted: dict[str, bool] = {}
         self.options = CompileOptions(
-            self.tr("As many as what is verified was made for."),
-            self.tr("As it was made, if it was made portable: what is not meant so misses."),
+            self.tr("By default, the number that the cache was made for."),
+            self.tr("Ticked by default if the cache is portable. Other entries then miss."),
         )
         self._lay_out(last, own)
         about = about or {}
@@ -79,9 +79,9 @@ class VerifyDialog(WorkDialog):
         self.title = forms.label(self.tr("How fast does this start?"), "title", wrap=True)
         where = forms.label(printable(self._place, 4096), "muted", wrap=True)
         intro = forms.label(
-            self.tr("Runs the recipe in fresh processes, each on a copy of nothing but this and "
-                    "with an empty temporary folder, and counts what PyTorch finds. Nothing "
-                    "is changed here."), wrap=True,
+            self.tr("Runs the recipe in fresh processes and counts what PyTorch finds. Each "
+                    "process has a copy of this place and an empty temporary folder. The place "
+                    "stays as it is."), wrap=True,
         )  # fmt: skip
         self.last = forms.label(last, "muted", wrap=True)
         self.last.setVisible(bool(last))
@@ -102,9 +102,11 @@ class VerifyDialog(WorkDialog):
         forms.add(right, 4, device, forms.REST)
         # It is what the verification is about.
         self.runs["warm"].setEnabled(False)
-        self.runs["warm"].setToolTip(self.tr("Always run: the others are compared with it"))
+        self.runs["warm"].setToolTip(
+            self.tr("This run always takes place: the others are compared with it")
+        )
         self.notice = TrustNotice(
-            self.tr("Verifying runs the code in here."),
+            self.tr("Verifying runs the code of this place."),
             self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
                     "people you trust."),
             mild=own,
@@ -137,10 +139,10 @@ class VerifyDialog(WorkDialog):
         # For several cells a header is prepared anyway, before all runs.
         several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
         for name, able, why in (
-            ("mega", self.runs["cold"].isChecked(), self.tr("It is made of what is cold")),
+            ("mega", self.runs["cold"].isChecked(), self.tr("The cold run makes it")),
             ("prepared", not self.options.box.isChecked() and not several,
-             self.tr("Several variants find the header there in every run") if several
-             else self.tr("Portable does without the header")),
+             self.tr("With several variants, every run finds the header") if several
+             else self.tr("A portable cache needs no header")),
         ):  # fmt: skip
             box = self.runs[name]
             if not able and box.isEnabled():

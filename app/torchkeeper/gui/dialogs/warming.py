@@ -351,10 +351,10 @@ class WarmDialog(WorkDialog):
         self.profile = ProfileChoice(engines, profile)
         self.target.combo.setMinimumContentsLength(20)
         self.options = CompileOptions(
-            self.tr("Entries are found only by programs with as many (OMP_NUM_THREADS). Choose "
+            self.tr("Only programs with the same number (OMP_NUM_THREADS) find the entries. Choose "
                     "that of the machine that will use them."),
-            self.tr("A fresh machine then need not build a header of 149 MB first. It is a key "
-                    "factor: programs find the entries only where they set it, too."),
+            self.tr("A fresh machine then builds no header of 149 MB. This is a key factor: only "
+                    "programs that set it, too, find the entries."),
         )  # fmt: skip
         self.device = DeviceChoice()
         self.jobs_at_once = Number(1, cores())
@@ -389,10 +389,10 @@ class WarmDialog(WorkDialog):
         several = forms.row(gap=16)
         for text, spin, hint in (
             (self.tr("Variants at a ti&me"), self.jobs_at_once,
-             self.tr("Each is a process with a torch of its own, which takes memory; they share "
-                     "the cores")),
+             self.tr("Each one is a process with its own torch, which takes memory; they share the "
+                     "cores")),
             (self.tr("A variant may ta&ke"), self.limit,
-             self.tr("Where its recipe has no limit: it alone fails then")),
+             self.tr("Applies if the recipe has no limit; only the slow variant fails")),
         ):  # fmt: skip
             one = forms.column()
             forms.field(one, text, spin)

@@ -25,8 +25,8 @@ class WorkDialog(Dialog):
     #: A job has begun.
     begun = Signal(object)
 
-    def __init__(self, parent: QWidget, width: int = 560, *ideas: str) -> None:
-        super().__init__(parent, width, *ideas)
+    def __init__(self, parent: QWidget, width: int = 560, *terms: str) -> None:
+        super().__init__(parent, width, *terms)
         #: The job that it has begun, until it asks for another.
         self.job: Job | None = None
         #: The button that goes on, and the same where Enter presses it.

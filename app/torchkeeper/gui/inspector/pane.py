@@ -98,7 +98,7 @@ class LowBlank(QWidget):
     def __init__(self) -> None:
         super().__init__()
         heading = forms.label(self.tr("No entry is selected"), "heading")
-        what = self.tr("Select one, and here stands whether it is of use, and why.")
+        what = self.tr("Select one to see whether it is usable, and why.")
         texts = forms.column(heading, forms.label(what, "muted", wrap=True), forms.REST, gap=2)
         self.button = forms.button("")
         self.button.clicked.connect(self.first)
@@ -163,11 +163,11 @@ class Inspector(QFrame):
         self.problem, self.orphan = self.summary.problem, self.summary.orphan
         self.graph = TextPane(
             self.tr("Graph"), "log", self.tr("This entry holds no graph"),
-            self.tr("FX graphs and AOTAutograd entries hold what was compiled."),
+            self.tr("FX graphs and AOTAutograd entries hold graphs."),
         )  # fmt: skip
         self.source = TextPane(
             self.tr("Source"), "log", self.tr("This entry holds no sources"),
-            self.tr("Graphs, code and kernels hold what Inductor and Triton wrote for them."),
+            self.tr("Graphs, code and kernels hold the sources that Inductor and Triton wrote."),
         )  # fmt: skip
         self.factors = FactorsPane()
         self.files = FilesPane()
@@ -273,9 +273,8 @@ class Inspector(QFrame):
         self._entry = None
         self.blank.say(
             self.tr("No entry is selected"),
-            self.tr("Select one in the table, and here stands whether it is of use and why, what "
-                    "it needs, its graph and code, and what would leak if it were shared. Select "
-                    "several, and they are added up."),
+            self.tr("Select one in the table to see its verdict, its needs, its graph and code, "
+                    "and what it leaks if you share it. Select several to add them up."),
         )  # fmt: skip
         self._suit_blank()
 

@@ -523,8 +523,8 @@ class FactorsPane(BlankPane):
         if not count:
             self.blank.say(
                 self.tr("No key factors"),
-                self.tr("Graphs keep what their key was made of; other entries do not, "
-                        "nor do those of older versions of torch."),
+                self.tr("Graphs record the factors of their key; other entries and older versions "
+                        "of torch do not."),
             )  # fmt: skip
         elif self.isVisible():
             self._ask()

@@ -106,8 +106,10 @@ class VerdictCard(QFrame):
         reasons = why is not None and bool(why.reasons or why.to_meet)
         if entry.verdict is None:
             if entry.kind in WITHOUT_VERDICT:
-                return self.tr("Such files have no verdict of their own: what needs them has one.")
-            return about.unjudged or self.tr("It is not judged yet.")
+                return self.tr(
+                    "These files have no verdict of their own; the entries that need them do."
+                )
+            return about.unjudged or self.tr("Not checked yet.")
         if entry.verdict == "usable":
             return self.tr("Programs with this environment’s defaults find it.")
         if entry.verdict == "unsafe":
@@ -116,16 +118,16 @@ class VerdictCard(QFrame):
         alone, before = {
             "conditional": (
                 self.tr("A program finds it if it meets a condition."),
-                self.tr("A program finds it if it has what the entry was made with:"),
+                self.tr("A program finds it under these conditions:"),
             ),
             "stale": (
                 self.tr("No program finds it here."),
-                self.tr("No program finds it here. It was made with something else:"),
+                self.tr("No program finds it here, because of:"),
             ),
             "broken": (self.tr("PyTorch cannot use it."), self.tr("PyTorch cannot use it:")),
         }.get(entry.verdict) or (
-            self.tr("Whether a program finds it here is not known."),
-            self.tr("Whether a program finds it here is not known, because of:"),
+            self.tr("It is not known whether a program finds it here."),
+            self.tr("It is not known whether a program finds it here, because of:"),
         )
         return before if reasons else alone
 
@@ -168,11 +170,11 @@ class Sharing(QWidget):
         #: What was found, by what the entry was like.
         self._known: OrderedDict[tuple[Any, ...], Found] = OrderedDict()
         self.found: Found | None = None
-        self.setAccessibleName(self.tr("If it were shared"))
-        self.title = forms.label(self.tr("If it were shared"), "section")
+        self.setAccessibleName(self.tr("If you share it"))
+        self.title = forms.label(self.tr("If you share it"), "section")
         self.mark = forms.picture("warning", 16, "warning")
         self.heading = forms.label("", "heading", wrap=True)
-        self.view = FactsView(self.tr("What would leave with it"), whole=True, margin=0)
+        self.view = FactsView(self.tr("What leaves with it"), whole=True, margin=0)
         self.button = forms.button("", self._press)
         line = forms.row((self.mark, forms.TOP), (self.heading, 1), gap=8)
         button = self.button, Qt.AlignmentFlag.AlignLeft
@@ -192,11 +194,11 @@ class Sharing(QWidget):
         if entry is None:
             return
         if entry.kind not in PORTABLE or entry.broken:
-            self._say(self.tr("It never leaves this place: bundles are made without it."))
+            self._say(self.tr("It never leaves this place: bundles leave it out."))
         elif (found := self._known.get(self._state)) is not None:
             self._show(found)
         else:
-            self._say(self.tr("Passwords, keys and paths in it are looked for…"))
+            self._say(self.tr("Looking for passwords, keys and paths in it…"))
             self._begin()
 
     def _begin(self) -> None:
@@ -254,13 +256,13 @@ class Sharing(QWidget):
         if (more := found.secrets - len(found.lines)) > 0:
             lines.add("", Value(self.tr("and {} more").format(f"{more:,}"), muted=True))
         if found.private:
-            lines.add("", Value(self.tr("Not secret, but said of you:"), muted=True))
+            lines.add("", Value(self.tr("Not secret, but private:"), muted=True))
             for text in found.private:
                 lines.add("", f"• {text}")
         said, text = self.tr("Nothing in it looks like a password or a key."), self.tr("Export…")
         if found.secrets:
             secrets = say.count(found.secrets, "password or key", "passwords or keys")
-            said = self.tr("Whoever gets it could read {}").format(secrets)
+            said = self.tr("Everybody who gets it can read {}").format(secrets)
             text = self.tr("Export without them…")
         self._say(said, [lines] if lines.rows else [])
         self.mark.setVisible(found.secrets > 0)

@@ -214,7 +214,7 @@ class Notifier(QObject):
         key = None if alone and not self._context.jobs.active else job.id
         came = job.error.what if job.error is not None else state_text(job)
         body = self.tr("{} · it took {}").format(came, say.seconds(took))
-        summary = self.tr("Done: {}") if job.good else self.tr("Done, but not all is well: {}")
+        summary = self.tr("Done: {}") if job.good else self.tr("Done, with problems: {}")
         if job.state is State.FAILED:
             summary = self.tr("Failed: {}")
         self.notifications.show(Note(summary.format(job.title), body, key, self.tr("Show the job")))

@@ -531,7 +531,7 @@ class Operations(QObject):
         )
 
     def _unpack(self, job: Job, env: Environment, then: GoOn) -> None:
-        job.note = self.tr("placing what the bundle holds")
+        job.note = self.tr("placing the entries of the bundle")
         self._jobs.touch(job)
         file = str(job.place)
         target = os.path.join(job.scratch, _TARGET)

@@ -84,7 +84,7 @@ class Results(QObject):
             return
         name = printable(path)
         if found.what == "missing":
-            gone = self.tr("There is no {} any more.").format(name)
+            gone = self.tr("{} no longer exists.").format(name)
             self._context.tell(UserError(gone, self.tr("It was moved or removed."), code="missing"))
             return
         folder = path if found.what == "folder" else os.path.dirname(path)
@@ -157,7 +157,7 @@ class Results(QObject):
         if len(entries) == len(keys):
             then(entries)
         else:
-            gone = self.tr("There is no such entry in {} any more.").format(printable(place))
+            gone = self.tr("The entry is no longer in {}.").format(printable(place))
             self._context.tell(UserError(gone, self.tr("It was removed since."), code="missing"))
 
     def select_back(self, job: Job) -> None:

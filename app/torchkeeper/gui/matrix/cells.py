@@ -49,7 +49,7 @@ def about(name: str) -> str:
         "post_grad": _phases_tr("passes over each graph after that"),
         "codegen": _phases_tr("Inductor lowers the graph and writes kernels"),
         "build": _phases_tr("the C++ or Triton compiler makes machine code of them"),
-    }.get(name, _phases_tr("what PyTorch's trace has no name of its own for"))
+    }.get(name, _phases_tr("the rest, which PyTorch's trace does not name"))
     return f"{title(name)}: {done}"
 
 

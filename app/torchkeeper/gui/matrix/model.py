@@ -230,7 +230,7 @@ class CellsModel(QAbstractTableModel):
         line = self.line(number)
         whole = line.took(time.monotonic()) if isinstance(line, CellState) else None
         if column == PHASES:
-            return "\n".join(cells.words(line.phases or [], whole)) or _tr("Nothing known yet")
+            return "\n".join(cells.words(line.phases or [], whole)) or _tr("Not checked yet")
         if isinstance(line, Graph):
             none = _tr("compiled, no cache asked")
             how = none if line.outcome == "none" else outcome_words(line.outcome)

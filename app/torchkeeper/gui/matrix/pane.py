@@ -177,9 +177,9 @@ class CellsPane(QWidget):
         self.log.setMinimumHeight(88)
         self.log.setMaximumBlockCount(LINES)
         self.log.setLineWrapMode(QtWidgets.QPlainTextEdit.LineWrapMode.NoWrap)
-        hint = self.tr("Copy what is said of this variant, and its log")
+        hint = self.tr("Copy the result and the log of this variant")
         self.copy = forms.button(self.tr("Co&py log"), self._copy_log, hint, enter=False)
-        hint = self.tr("Close this, and change the text of its recipe")
+        hint = self.tr("Close this dialog and edit the text of the recipe")
         self.recipe = forms.button(self.tr("Ed&it recipe…"), self._edit, hint, enter=False)
         self.recipe.hide()
         self._chosen: int | None = None

@@ -59,23 +59,23 @@ class Step(NamedTuple):
 STEPS = (
     Step("warm", _n("Fill a cache"),
          _n("Compile the recipe that comes with Torchkeeper ahead of time, into a folder of its "
-            "own. It is a small model, and really compiled: half a minute or so."),
+            "own. The model is small: compiling it takes about half a minute."),
          "warm", _n("Warm…"), WARM),
     Step("look", _n("Look at what is in it"),
          _n("Each row is an entry: a graph, generated code, a kernel. Select one, and the "
             "inspector says whether it will hit here, what it was made with and what it needs."),
          "entries", _n("Show entries")),
     Step("verify", _n("Prove that it hits"),
-         _n("A fresh process runs the recipe with nothing but this cache, and says what hit, what "
-            "was built again and how much faster it was."),
+         _n("A fresh process runs the recipe with only this cache, and reports the hits, the "
+            "rebuilt objects and the speed-up."),
          "verify", _n("Verify…"), VERIFY, early=True),
     Step("export", _n("Put it into a bundle"),
-         _n("One file with all of it, to carry to another machine. There it is dropped on the "
-            "window, which shows what is inside before anything is taken."),
+         _n("A bundle is one file with all entries, to carry to another machine. Drop it on the "
+            "window there: you see the contents before you import them."),
          "export", _n("Export…"), EXPORT, early=True),
-    Step("purge", _n("Throw it out"),
-         _n("Purging shows exactly what would go, and moves it to a trash. Clean up suggests what "
-            "is dead; here, simply take everything that the guide's own folder holds."),
+    Step("purge", _n("Purge it"),
+         _n("Purge shows exactly which entries go, and moves them to the trash. Clean up suggests "
+            "dead entries; here, purge all entries of the guide's own folder."),
          "purge-shown", _n("Purge all shown…"), PURGE),
     Step("undo", _n("Bring it back"),
          _n("Until the trash is emptied every purge can be undone, to the byte."),
@@ -83,17 +83,17 @@ STEPS = (
 )  # fmt: skip
 
 #: Said while a step is being taken, with its button.
-UNDER_WAY = _n("This is under way; the status bar says how far it is. The guide goes on when it "
-               "has ended, also where you close the window and let it go on.")  # fmt: skip
+UNDER_WAY = _n("The job is running; the status bar shows its progress. The guide goes on when it "
+               "ends, even if you close the window meanwhile.")  # fmt: skip
 SHOW_JOB = _n("Show activity")
 
 #: Said where another place is shown than the guide's own folder, with the button of that.
-ELSEWHERE = _n("The guide does this in its own folder only, which its first step fills. Another "
-               "place is shown now, and is left alone.")  # fmt: skip
+ELSEWHERE = _n("The guide works only in its own folder, which its first step fills. The window now "
+               "shows another place, which stays as it is.")  # fmt: skip
 SHOW_OWN = _n("Show the guide's folder")
 
-OVER = _n("That was a whole round. The keys of everything are under F1, and Shift+F1 explains "
-          "what has the keyboard.")  # fmt: skip
+OVER = _n("This was the whole round. F1 opens the manual, and Shift+F1 explains the control that "
+          "has the focus.")  # fmt: skip
 
 
 #: Pixels that its words have at least where the buttons stand beside them.
@@ -130,7 +130,7 @@ class GuideBar(QFrame):
         self.go = forms.button("", self._go, primary=True)
         hint = self.tr("Go on to the next step")
         self.skip = forms.button(self.tr("Skip"), lambda: self._go_on(self.number + 1), hint)
-        before, close = self.tr("The step before"), self.tr("Close the guide")
+        before, close = self.tr("Previous step"), self.tr("Close the guide")
         self.back = forms.icon_button("back", before, lambda: self.show_step(self.number - 1))
         self.close_button = forms.icon_button("close", close, self.end)
         head = forms.row(self.title, self.count, forms.REST, gap=12)
@@ -296,8 +296,8 @@ class GuideBar(QFrame):
     def _lacking(self) -> str:
         if self._context.entries.total and not self._context.entries.shown():
             return self.tr("That needs entries, and the filter shows none. Clear the filter first.")
-        return self.tr("That needs entries in the guide's folder. Take the step before, or the "
-                       "first one.")  # fmt: skip
+        return self.tr("That needs entries in the guide's folder. Go back to the previous or the "
+                       "first step.")  # fmt: skip
 
     def _finished(self, job: Job) -> None:
         # Also while the window is gone: whoever has it back goes on with the next.

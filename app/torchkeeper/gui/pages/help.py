@@ -1,4 +1,4 @@
-"""All ideas on one page. Also which part of the window What's This explains with which ideas."""
+"""All terms on one page. Also which part of the window What's This explains with which terms."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QWidget
 from torchkeeper.artifacts.entry import VERDICTS
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.inspector.details import FactsView, Section, Value
-from torchkeeper.gui.pages import ideas
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages import glossary
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.controller import VerdictController
 
 
-class IdeasDialog(Dialog):
-    """Each idea with what it means, and a field that finds one."""
+class GlossaryDialog(Dialog):
+    """Each term with what it means, and a field that finds one."""
 
     def __init__(self, parent: QWidget | None) -> None:
         super().__init__(parent, 560)
         self.setWindowTitle(self.tr("Glossary"))
         self.search = forms.line_edit(self.tr("Find a word"))
         self.search.setAccessibleName(self.tr("Find a word"))
-        self.search.setAccessibleDescription(self.tr("Only what has these words is shown"))
+        self.search.setAccessibleDescription(self.tr("Shows only the terms with these words"))
         forms.clearable(self.search)
         self.search.textChanged.connect(self._show)
         self.view = FactsView(self.tr("Words and what they mean"), margin=4)
         self.view.setObjectName("card")
         text = self.tr(
-            "Shift+F1 says it of what has the keyboard, here and in every dialog; "
-            "Ctrl+Shift+F1 and a click, of anything in the window."
+            "Shift+F1 explains the control that has the focus, here and in every dialog. "
+            "Ctrl+Shift+F1 and a click explain anything in the window."
         )
         forms.add(self.body, self.search, (self.view, 1), forms.label(text, "muted", wrap=True))
         close = forms.button(self.tr("Close"), self.accept)
@@ -46,20 +46,20 @@ class IdeasDialog(Dialog):
     def _show(self, sought: str) -> None:
         words = sought.lower().split()
         found = []
-        for title, some in ideas.IDEAS:
-            section = Section(ideas.tr(title))
-            for idea in (ideas.of(one.id) for one in some):
-                text = f"{idea.name} {idea.text}".lower()
+        for title, some in glossary.TERMS:
+            section = Section(glossary.tr(title))
+            for term in (glossary.of(one.id) for one in some):
+                text = f"{term.name} {term.text}".lower()
                 if all(word in text for word in words):
-                    section.add(idea.name, idea.text)
+                    section.add(term.name, term.text)
             if section.rows:
                 found.append(section)
         none = Section("", labelled=False)
-        none.add("", Value(self.tr("Nothing here has these words."), muted=True))
+        none.add("", Value(self.tr("No term has these words."), muted=True))
         self.view.show_sections(found or [none])
 
 
-#: Ideas by the actions that are about them.
+#: Terms by the actions that are about them.
 ACTIONS = {
     "warm": ("recipe", "profile"),
     "verify": ("verification", "header"),

@@ -215,7 +215,7 @@ class RunsPage(Page):
         self.warm = forms.button(self.tr("War&m this…"), lambda: self.warming.emit(self._ended))
         self.rerun = forms.button(self.tr("Run again…"), self._again)
         self.cancel = forms.button(self.tr("Cancel"), self._cancel)
-        hint = self.tr("Show what differs from the entry that is most like this graph")
+        hint = self.tr("Show the differences from the entry most similar to this graph")
         self.nearest = forms.button(self.tr("Compare with &nearest"), self._compare, hint)
         self.entry = forms.button(self.tr("Show ent&ry"), self._go, self.tr("Or double-click it"))
         self.forget = forms.button(self.tr("Forget…"), self._forget, danger=True)
@@ -260,10 +260,9 @@ class RunsPage(Page):
         self._known |= {run.id for run in kept.runs}
         self.blank.offer(self.tr("Run a program…") if known else "")
         if known and not kept.runs:
-            text = self.tr("A program runs as it is. Then you see which of its graphs were in the "
-                           "cache, and of each that was not, what differs. “torchkeeper run -- "
-                           "python train.py” does the same in a terminal. Every run that asked the "
-                           "cache for something is listed here.")  # fmt: skip
+            text = self.tr("Run a program unchanged, and see which of its graphs hit the cache and "
+                           "why the others miss. “torchkeeper run -- python train.py” does the "
+                           "same in a terminal. Runs that used the cache are listed.")  # fmt: skip
             self.blank.say(self.tr("No run yet"), text)
         elif not known:
             self.blank.say("", self.tr("Reading…"))
@@ -359,7 +358,9 @@ class RunsPage(Page):
         self._show_output(job)
         self._ended = job.run if job is not None else None
         noted = self._ended is not None and bool(self._ended.notes)
-        why = self.tr("What it compiled was not noted: run it again from here, then save it")
+        why = self.tr(
+            "The run did not record what it compiled: run it again from here, then save it"
+        )
         for button in (self.save, self.warm):
             forms.allow(button, "" if noted else why)
         if run is not None:
@@ -451,7 +452,7 @@ class RunsPage(Page):
         if not (chosen := [run for run in self.selected() if run.id not in self._live]):
             return None
         runs = say.count(len(chosen), "run", "runs")
-        text = self.tr("Only what is listed here goes; caches stay as they are.")
+        text = self.tr("This changes only the list; caches stay as they are.")
         title, sure = self.tr("Forget runs"), self.tr("Forget {}?").format(runs)
         ids = [run.id for run in chosen]
         return confirm(self, title, sure, text, self.tr("Forget"), lambda: self._ask(ids))

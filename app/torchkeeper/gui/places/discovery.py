@@ -193,7 +193,7 @@ class Opening(QObject):
         self.looked.emit()
         if missing := by_what.get("missing"):
             names = say.either([printable(path) for path in missing])
-            what, remedy = self.tr("There is no {}."), self.tr("Look whether the path is right.")
+            what, remedy = self.tr("{} does not exist."), self.tr("Look whether the path is right.")
             self._context.tell(UserError(what.format(names), "", remedy, code="missing"))
         if recipes := by_what.get("recipes"):
             self.recipes.emit(recipes)
@@ -280,7 +280,7 @@ class Recent(QObject):
             self._mark(action, path in self._gone)
             action.triggered.connect(lambda _=False, path=path: self._context.open_paths([path]))
         if not paths:
-            text = self.tr("Bundles that you open, import or export are listed here")
+            text = self.tr("This menu lists bundles that you open, import or export")
             menu.addAction(theme.icon("info"), text).setEnabled(False)
         menu.addSeparator()
         clear = menu.addAction(theme.icon("close"), self.tr("&Clear this list"), self.clear)
@@ -311,4 +311,4 @@ class Recent(QObject):
     def _mark(self, action: QAction, gone: bool) -> None:
         path = printable(str(action.data()), 4096)
         action.setEnabled(not gone)
-        action.setToolTip(tip(self.tr("{} is not there any more").format(path) if gone else path))
+        action.setToolTip(tip(self.tr("{} no longer exists").format(path) if gone else path))

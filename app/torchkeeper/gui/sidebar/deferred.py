@@ -70,7 +70,7 @@ class SidebarFlows(QObject):
         # By now another is shown, for which the offer stays.
         context.undo_bar.offer(
             context.place or "",
-            self.tr("{} is off the list; nothing on the disk has changed").format(place.title),
+            self.tr("{} is off the list; its files stay").format(place.title),
             put_back, self.tr("Put back"), self.tr("Put {} back on the list").format(place.title),
         )  # fmt: skip
 
@@ -146,7 +146,7 @@ class SidebarFlows(QObject):
         )  # fmt: skip
 
     def _say_found(self, name: str) -> None:
-        text = self.tr("{} was found on this machine: only what you added can go")
+        text = self.tr("{} was found on this machine: you can remove only what you added")
         self._context.say(text.format(name), _SAID_MS)
 
     def _copy(self, text: str) -> None:

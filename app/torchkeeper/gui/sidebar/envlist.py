@@ -14,7 +14,7 @@ from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, Section, SideList
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State, state_text
@@ -87,11 +87,11 @@ class EnvironmentItems(QAbstractListModel):
 def _about(one: Environment, chosen: bool) -> list[str]:
     lines = [printable(one.python), printable(one.label), state_text(one)]
     if chosen:
-        lines.append(_tr("All of the window is about it"))
+        lines.append(_tr("The window uses this environment"))
     elif one.torch:
         lines.append(_tr("Click to use it"))
     if one.state is State.FOUND:
-        lines.append(_tr("Nobody has named it: click to have it started"))
+        lines.append(_tr("Never started: click to start it"))
     if one.writers:
         said = owned.of_interpreter(one.python, one.writers)
         lines += [said.what, *said.why.splitlines()]
@@ -193,7 +193,7 @@ class EnvironmentsPane(Section):
     def _say(self) -> None:
         text, environments = "", self._environments
         if environments.off:
-            text = _tr("None is used: choose one to have verdicts.")
+            text = _tr("Verdicts are off: choose an environment to see them.")
         elif not environments.every and environments.found:
             text = _tr("No Python with a torch was found. Drop one here, or add one with +.")
         elif not environments.every:

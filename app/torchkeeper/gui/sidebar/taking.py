@@ -71,7 +71,7 @@ class Taking(QObject):
 
     def _on_recipes(self, carried: Carried) -> Offer:
         if not self._are(carried, "recipes", "folder", "exported"):
-            text = self.tr("{} is no recipe: a recipe is a .toml file").format(carried.words)
+            text = self.tr("{} is not a recipe: a recipe is a .toml file").format(carried.words)
             return Offer(text, None)
         text = self.tr("Put {} on the list of recipes").format(carried.words)
         return Offer(text, lambda: self._look(carried.paths, self._take_recipes))
@@ -125,9 +125,9 @@ class Taking(QObject):
         if carried.only_rows:
             return self._open(carried)
         if not carried.paths:
-            return Offer(self.tr("A server is no environment"), None)
+            return Offer(self.tr("A server is not an environment"), None)
         if any(path.endswith((*BUNDLES, ".toml", ".pt2")) for path in carried.paths):
-            text = self.tr("{} is no Python interpreter").format(carried.words)
+            text = self.tr("{} is not a Python interpreter").format(carried.words)
             return Offer(text, None)
         text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
         return Offer(text, lambda: self._add_environments(carried.paths), Onto.LIST)

@@ -78,7 +78,7 @@ class Columns(QObject):
         reset = menu.addAction(self.tr("&Reset columns"))
         theme.follow(reset, lambda: reset.setIcon(theme.icon("refresh")))
         reset.setStatusTip(
-            self.tr("Show the columns that are there at first, in their order, width and sorting")
+            self.tr("Restore the default columns, with their order, width and sorting")
         )
         reset.triggered.connect(self.reset)
 
@@ -242,14 +242,14 @@ class SortBy(QObject):
         for column in range(len(COLUMNS)):
             action = QAction(header_text(column), group)
             action.setCheckable(True)
-            action.setStatusTip(self.tr("Sort by this column; once more, the other way round"))
+            action.setStatusTip(self.tr("Sort by this column; again, in reverse order"))
             action.triggered.connect(partial(self.sort, column))
             self._actions.append(action)
         menu.addActions(self._actions)
         menu.addSeparator()
-        turn = menu.addAction(self.tr("&The other way round"))
+        turn = menu.addAction(self.tr("&Reverse order"))
         theme.follow(turn, lambda: turn.setIcon(theme.icon("up")))
-        turn.setStatusTip(self.tr("Have the last come first"))
+        turn.setStatusTip(self.tr("Show the last entries first"))
         turn.triggered.connect(lambda: self.sort(self._header.sortIndicatorSection()))
         menu.aboutToShow.connect(self._tick)
         self._tick()

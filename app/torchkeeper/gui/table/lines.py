@@ -422,9 +422,9 @@ def _side(column: int) -> Qt.AlignmentFlag:
 
 def whats_this(column: int) -> str:
     # Loaded here: nobody asks before there is a table to ask about.
-    from torchkeeper.gui.pages import ideas
+    from torchkeeper.gui.pages import glossary
 
     if column in (TORCH, DEVICE):
-        return ideas.whats_this("environment")
+        return glossary.whats_this("environment")
     about = {work.VERDICT: "verdict", KEY: "key-factor", SIZE: "payload"}
-    return ideas.whats_this(about.get(column, "entry"))
+    return glossary.whats_this(about.get(column, "entry"))

@@ -136,15 +136,15 @@ def verdict_tip(entry: Entry) -> str:
     """The verdict and why, in a sentence or two."""
     if entry.verdict is None:
         if entry.kind in WITHOUT_VERDICT:
-            return _tr("Has no verdict of its own: what needs it is what is used")
-        return _tr("Not asked yet")
+            return _tr("Has no verdict of its own; the entry that needs it has one")
+        return _tr("Not checked yet")
     said = {
         "usable": _tr("A program with this environment's defaults finds it"),
         "conditional": _tr("A program may find it"),
-        "unknown": _tr("Whether a program finds it is not recorded"),
-        "unsafe": _tr("PyTorch takes it here, and it may compute wrongly"),
+        "unknown": _tr("It does not record whether a program finds it"),
+        "unsafe": _tr("PyTorch loads it here, and it may compute wrong results"),
         "stale": _tr("No program finds it here"),
-        "broken": _tr("It is damaged, or something it needs is"),
+        "broken": _tr("It is damaged, or lacks something it needs"),
     }.get(entry.verdict, entry.verdict)
     return f"{said}:\n{entry.why}" if entry.why else said
 
@@ -166,10 +166,10 @@ def tooltip(entry: Entry, column: int) -> str:
     if when is not None:
         return say.when(when)
     if column == USED:
-        return _tr("Not asked yet, or the server does not say: before version 7.2 it cannot tell "
-                   "a look from a use")  # fmt: skip
+        return _tr("Not checked yet, or not known: before version 7.2 a server cannot tell a look "
+                   "from a use")  # fmt: skip
     if column == EXPIRES:
-        return cell_text(entry, column) or _tr("Not asked yet, or the server does not say")
+        return cell_text(entry, column) or _tr("Not checked yet, or the server does not say")
     return cell_text(entry, column) or _tr("Not recorded in this entry")
 
 

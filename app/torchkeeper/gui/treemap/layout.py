@@ -257,7 +257,7 @@ def told(tile: Tile, total: int, *, shrunk: bool = False) -> str:
     size = _tr("{} ({} bytes)").format(say.size(tile.bytes), f"{tile.bytes:,}")
     part = _tr("{} of what is shown").format(share(tile, total))
     numbers = f"{part} · {say.count(tile.entries, 'entry', 'entries')}"
-    small = _tr("Drawn smaller than it is, so that the others can be seen") if shrunk else ""
+    small = _tr("Drawn smaller than its size, so that the others stay visible") if shrunk else ""
     return "\n".join(filter(None, (tile.name, size, numbers, tile.detail, small)))
 
 

@@ -87,7 +87,7 @@ def gathered_groups(model: EntriesModel) -> Work[Shown]:
             yield
     shown = Shown(entries=counts.total(), bytes=sizes.total())
     names = in_order(which, counts)
-    hint = _tr("A double click, or Enter, looks inside")
+    hint = _tr("Double-click or press Enter to look inside")
     for number, name in enumerate(names):
         key = (f"{number}:{name}",)
         title = Group(which, name).title
@@ -124,7 +124,10 @@ def gathered_entries(model: EntriesModel, name: Name, skipped: int) -> Work[Show
     left = entries - len(kept)
     if left > 0:
         size -= sum(map(_SIZE, kept))
-        text, hint = _tr("{} smaller"), _tr("A double click, or Enter, shows the largest of them")
+        text, hint = (
+            _tr("{} smaller"),
+            _tr("Double-click or press Enter to see the largest of them"),
+        )
         said, detail = text.format(f"{left:,}"), hint if size else _tr("They take no room")
         shown.rest = Tile(("", "smaller"), said, size, left, detail=detail)
     return shown

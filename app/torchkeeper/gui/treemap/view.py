@@ -248,7 +248,7 @@ class Treemap(layout.Heard):
         moved = self._laid_for is None or self._laid_for[:2] != asked[:2]
         current = self._folded.tiles[self._at].key if self.current is not None else None
         tiles, rest = self._given
-        hint = self.tr("A double click, or Enter, shows them")
+        hint = self.tr("Double-click or press Enter to see them")
         empty = self.tr("They take no room")
         self._folded = folded = fold(tiles, room.area, rest, self.tr("{} smaller"), hint, empty)
         self._total = sum(tile.bytes for tile in folded.tiles)

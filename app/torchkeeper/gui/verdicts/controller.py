@@ -245,7 +245,11 @@ class VerdictController(QObject):
         """Have the status bar count the verdicts of what is shown."""
         verdicts, said = self.verdicts, ""
         if verdicts.asking and verdicts.counts is None:
-            said = self.tr("asking what is of use here…") if not self._soon.isActive() else ""
+            said = (
+                self.tr("checking which entries are usable here…")
+                if not self._soon.isActive()
+                else ""
+            )
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
         counts = self._count(verdicts.counts) if verdicts.counts is not None else None
@@ -271,13 +275,13 @@ class VerdictController(QObject):
         if verdicts.counts is not None:
             return ""
         if environments.off:
-            return self.tr("None are asked for. Choose an environment at the top, on the right.")
+            return self.tr("Verdicts are off. Choose an environment at the top right.")
         if verdicts.error is not None:
             return str(verdicts.error)
         if environments.found and environments.chosen is None:
-            return self.tr("They need an interpreter with a torch, and none was found. Add one at "
-                           "the top, on the right.")  # fmt: skip
-        return self.tr("It is being asked what is of use here.")
+            return self.tr("They need an interpreter with torch, and none was found. Add one at "
+                           "the top right.")  # fmt: skip
+        return self.tr("Torchkeeper is asking the environment.")
 
     def _look_for(self, *_: object) -> None:
         """Verdicts of a large server are asked for when somebody wants to know."""

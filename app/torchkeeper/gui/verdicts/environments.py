@@ -392,7 +392,7 @@ class Chooser(QToolButton):
 
     def _words(self, chosen: Environment | None) -> tuple[str, str, str]:
         if self._environments.off:
-            hint = self.tr("Choose the environment that all of the window is about")
+            hint = self.tr("Choose the environment that the window uses")
             return self.tr("No environment"), hint, "machine"
         if chosen is None:
             if self._environments.found:
@@ -409,12 +409,16 @@ class Chooser(QToolButton):
             tip = "\n".join(filter(None, str(chosen.error).splitlines()))
             return self.tr("Torch does not answer"), tip, "warning"
         if chosen.state is State.FOUND:
-            tip = self.tr("It was found and not started: nobody has named it")
+            tip = self.tr("It was found and never started")
             return self.tr("Torch not started"), f"{python}\n{tip}", "warning"
         if chosen.state is State.WITHOUT:
             why = printable(words.without_torch(chosen.facts or {}), 400)
             return self.tr("No torch"), f"{python}\n{why}", "warning"
-        return self.tr("Asking torch…"), self.tr("{} is asked what it is").format(python), "machine"
+        return (
+            self.tr("Asking torch…"),
+            self.tr("Torchkeeper is asking {}").format(python),
+            "machine",
+        )
 
     def _open(self) -> None:
         self._environments.find()
@@ -430,7 +434,7 @@ class Chooser(QToolButton):
             menu.removeAction(action)
         for group in menu.findChildren(QActionGroup):
             group.deleteLater()
-        hint = self.tr("Work without one: no verdicts are asked for")
+        hint = self.tr("Work without an environment: verdicts are off")
         none = self.tr("&No environment"), hint, None, environments.off
         fill(menu, [], environments, environments.chosen, [none], environments.choose)
         menu.addSeparator()

@@ -115,7 +115,7 @@ class DifferencesTree(QTreeWidget):
         self.following = len(rest)
         if rest:
             causes = len(rest) < len(rows)
-            title = self.tr("What follows from that, or may") if causes else self.tr("Differences")
+            title = self.tr("Consequences, certain or likely") if causes else self.tr("Differences")
             heading = self._head(title, rest, quiet=True)
             heading.setExpanded(not causes or len(rest) <= 3)
         self._work()

@@ -19,7 +19,7 @@ from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.differences import Card, DifferencesTree, DifferenceView, Side
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.lists import Offer
@@ -89,7 +89,7 @@ class ComparePage(Page):
     def _make(self) -> None:
         self.sentence = forms.label("", "heading", wrap=True)
         forms.selectable(self.sentence, keys=True)
-        self.sentence.setAccessibleName(self.tr("What differs, in a sentence"))
+        self.sentence.setAccessibleName(self.tr("The differences in a sentence"))
         self.unread = forms.label("", "muted", wrap=True)
         self.unread.hide()
         self.a, self.b = Card(self.tr("A")), Card(self.tr("B"))
@@ -103,9 +103,9 @@ class ComparePage(Page):
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
         self.past.setToolTip(self.tr("Compare again what was compared before"))
         self.past.setPlaceholderText(self.tr("Earlier comparisons"))
-        hint = self.tr("Have A on the side of B, and B on that of A")
+        hint = self.tr("Swap the sides A and B")
         self.swap = forms.button(self.tr("S&wap"), self._swap, hint)
-        hint = self.tr("Find the entry that is most like A, in all places, and compare with it")
+        hint = self.tr("Find the entry most similar to A in all places, and compare with it")
         self.nearest = forms.button(self.tr("&Nearest"), self._nearest, hint)
         self.go = forms.button(self.tr("&Show B in its place"), self._go)
         hint = self.tr("Copy the sentence, both keys and what differs")
@@ -250,10 +250,10 @@ class ComparePage(Page):
             self.tr("Select another entry of the same kind in the table, in any place, and put it "
                     "on the other side; or look for the nearest one.")
             if one
-            else self.tr("This says what makes two entries different, and which of that is why one "
-                         "of them is not found. Select two entries in the table and press "
-                         "Ctrl+D, or one and Ctrl+Shift+D for the nearest; a right click on "
-                         "them offers the same. You can also drag one here, or paste it."),
+            else self.tr("This page shows the differences between two entries, and why one of them "
+                         "is not found. Select two entries in the table and press Ctrl+D, or one "
+                         "and Ctrl+Shift+D for the nearest; their context menu offers the same. "
+                         "You can also drag one here, or paste it."),
         )  # fmt: skip
         self.blank.offer(self.tr("Go to entries"))
         self.stack.setCurrentWidget(self.blank)
@@ -301,7 +301,7 @@ class ComparePage(Page):
                 self.blank.say(self.tr("Looking in {}…").format(self._looking))
 
     def _answered(self, result: verdicts.ExplainResult) -> None:
-        text = self.tr("Not looked into: {}")
+        text = self.tr("Not searched: {}")
         errors = (user_error(one["code"], one["params"]) for one in self._left[:3])
         forms.tell(self.unread, "\n".join(text.format(error.what) for error in errors))
         self._side_a = a = _side(result["a"])
@@ -323,7 +323,7 @@ class ComparePage(Page):
             if self.isVisible():
                 self.tree.setFocus()
         else:
-            text = self.tr("As far as is recorded, both keys were made of the same things.")
+            text = self.tr("Both entries record the same key factors.")
             self.blank.say(self.tr("Nothing to list"), text)
 
     def _alone(self) -> None:
@@ -331,9 +331,9 @@ class ComparePage(Page):
         self.sentence.setText(self.tr("There is no other entry of this kind"))
         self.b.say(self.tr("None"))
         self.blank.say(
-            self.tr("Looked in {}").format(say.count(len(self._places), "place", "places")),
-            self.tr("Add more folders or bundles to the list of places to have them looked into; "
-                    "servers only while they are the place that is shown."),
+            self.tr("Searched {}").format(say.count(len(self._places), "place", "places")),
+            self.tr("The search covers the folders and bundles in the list of places, and the "
+                    "server that is shown. Add more places to search them."),
         )  # fmt: skip
         self.blank.offer(self.tr("Add folder…"), "add-folder")
 
@@ -389,20 +389,20 @@ class CompareTaking(QObject):
             return self.of_rows(carried.rows, letter)
         every = (*carried.servers, *carried.paths)
         if len(every) > 1:
-            return Offer(self.tr("One place, or one entry, goes on a side"), None)
+            return Offer(self.tr("A side takes one place or one entry"), None)
         [one] = every
         name = os.path.basename(one.rstrip("/"))
         if found := _RUN.fullmatch(name):
-            text = self.tr("Show this run: what each of its misses differs in from the nearest "
-                           "entry is said there")  # fmt: skip
+            text = self.tr("Show this run, with the differences between each miss and the nearest "
+                           "entry")  # fmt: skip
             return Offer(text, lambda: self._show_run(found[1]))
         if not carried.servers and os.path.splitext(name)[1] and not name.endswith(BUNDLES):
             return Offer(no_bundle(name), None)
         other = self._page.side("B" if letter == "A" else "A")
         if other is None:
-            text = self.tr("Open {}, to choose the entry for {} in it")
+            text = self.tr("Open {} and choose the entry for {}")
             return Offer(text.format(carried.words, letter), lambda: self._open(one, letter))
-        text = self.tr("Look in {} for the entry nearest to {}")
+        text = self.tr("Search {} for the entry nearest to {}")
         text = text.format(carried.words, shown_name(other.entry))
         return Offer(text, lambda: self._page.compare(other, None, [one]))
 

@@ -55,7 +55,7 @@ def finding_card(one: Told, to: Cards) -> PressCard:
     texts = [(why, ""), (remedy, "muted"), (by, "muted")]
     card, title = PressCard(MARKS[finding.severity], told.what, texts), told.what
     if mends:
-        hint = _tr("Show what would be done, and do it once you agree")
+        hint = _tr("Show a preview, then apply the fix")
         card.button = card.add(_tr("Fix…"), lambda: to.fix.emit(one), hint, title)
     if name := next((name for name in finding.settings if name in BY_NAME), ""):
         hint = _tr("Show where the value of {} comes from").format(name)
@@ -71,12 +71,12 @@ def mended_card(one: Mended, undoable: bool, to: Cards) -> PressCard:
     finding = one.told.finding
     gone = _tr("It is gone.") if one.gone else _tr(diagnosing.rest(finding))
     if one.receipt:
-        gone += " " + _tr("What was moved lies in the trash.")
+        gone += " " + _tr("The moved entries are in the trash.")
     mark = ("done", "good") if one.gone or diagnosing.leaves(finding) else ("warning", "warning")
     texts = [(gone, ""), (printable(finding.place, 400), "muted")]
     card = PressCard(mark, said(finding).what, texts)
     if undoable:
-        hint = _tr("Put back what was moved to the trash")
+        hint = _tr("Put back the entries in the trash")
         card.button = card.add(_tr("Undo"), lambda: to.undo.emit(one), hint, card.title)
     return card
 
@@ -95,7 +95,7 @@ def left_card(left: Sequence[Left], to: Cards) -> PressCard:
         texts.append((f"{who[:1].upper()}{who[1:]}: {why_text}", ""))
     card = PressCard(("info", "muted"), _tr("What could not be checked"), texts)
     if any(is_bug(why) for *_, why in left):
-        hint = _tr("Show what a report needs")
+        hint = _tr("Show the log, which a report needs")
         card.button = card.add(_tr("Show log"), to.log.emit, hint, card.title)
     return card
 

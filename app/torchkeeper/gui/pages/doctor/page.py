@@ -78,9 +78,9 @@ class DoctorPage(Page):
         self.copy = forms.button(self.tr("Co&py report"), self._copy)
         fix = self.tr("Fix &all that can be fixed…")
         self.all = forms.button(fix, lambda: self.mender.plan(self.fixable))
-        hint = self.tr("Look at all of it once more (F5)")
+        hint = self.tr("Run all checks again (F5)")
         self.again = forms.button(self.tr("&Run again"), self.run, hint)
-        self.cancel = forms.button(self.tr("Cancel"), self._cancel, self.tr("Look no further"))
+        self.cancel = forms.button(self.tr("Cancel"), self._cancel, self.tr("Stop the checks"))
         forms.add(self.tools, self.copy, self.all, self.again, self.cancel)
         for text, control in (
             (self.tr("Environment"), self.choice_of), (self.tr("&Look at"), self.scope)
@@ -92,7 +92,7 @@ class DoctorPage(Page):
         self.summary = forms.label("", "heading", wrap=True)
         self.where = forms.label("", "muted", wrap=True)
         self.when = forms.label("", "muted", wrap=True)
-        self.bar = forms.progress_bar(self.tr("How far the looking is"))
+        self.bar = forms.progress_bar(self.tr("Progress of the search"))
         self.notice = Notice()
         self.notice.again.connect(self.run)
         self.notice.log.connect(self._show_log)
@@ -302,7 +302,7 @@ class DoctorPage(Page):
         # What is in the middle says that it was cancelled.
         self.summary.setVisible(not (well or (nothing and found.cancelled)))
         self.where.setVisible(not well and bool(self.where.text()))
-        self.blank.offer(self.tr("Look now") if nothing and not well else "")
+        self.blank.offer(self.tr("Check now") if nothing and not well else "")
         if well:
             self._say_healthy()
         elif nothing:
@@ -319,7 +319,7 @@ class DoctorPage(Page):
         text = self.tr("Looked {}").format(say.ago(found.at)) if over else ""
         stale = over and self._stale
         if stale:
-            text += self.tr(" · Something has changed since: run it again to see what is so now.")
+            text += self.tr(" · Something has changed since then: run the checks again.")
         forms.set_role(self.when, "warning" if stale else "muted")
         forms.tell(self.when, text)
         if over:
@@ -328,16 +328,16 @@ class DoctorPage(Page):
     def _entitled(self) -> str:
         found = self.diagnosis
         if self.mender.planning:
-            return self.tr("Working out what would be done…")
+            return self.tr("Preparing the fixes…")
         if self.mender.busy:
             return self.tr("Mending…")
         if found.asked is None or found.running:
-            return self.tr("Looking for what is wrong…")
+            return self.tr("Running the checks…")
         if found.result is not None:
             return diagnosing.summary(found.found, found.result).partition("; ")[0]
         if found.cancelled:
-            return self.tr("Cancelled: not all was looked at")
-        return self.tr("What is wrong is not known")
+            return self.tr("Cancelled before all checks were done")
+        return self.tr("The checks could not run")
 
     def _at(self) -> str:
         found = self.diagnosis
@@ -372,12 +372,12 @@ class DoctorPage(Page):
         self.blank.say(diagnosing.summary([], result), text, "done")
 
     def _say_for_what(self) -> None:
-        title = self.tr("Nothing was looked at yet")
+        title = self.tr("Not checked yet")
         if self.diagnosis.cancelled:
             title = self.tr("Cancelled before anything was found")
-        text = self.tr("The doctor looks at the folders and servers that caches are in, at what "
-                       "compiles and at the settings, and says what is wrong, why, and what mends "
-                       "it. Looking changes nothing.")  # fmt: skip
+        text = self.tr("The doctor checks the folders and servers of caches, the compilers and the "
+                       "settings. It says what is wrong, why, and how to mend it. Checks change "
+                       "nothing.")  # fmt: skip
         self.blank.say(title, text, "doctor")
 
     def _copy(self) -> None:

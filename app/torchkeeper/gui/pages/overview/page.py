@@ -14,7 +14,7 @@ from torchkeeper.client.words.verdicts import unsafe
 from torchkeeper.gui import theme
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.pages.ideas import explain
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.overview import parts as words
 from torchkeeper.gui.pages.overview.parts import Crumbs, Looking, PartList, Reclaiming
 from torchkeeper.gui.pages.page import Page
@@ -101,7 +101,7 @@ class OverviewPage(Page):
 
     def _make(self) -> None:
         self.said = forms.label("", "muted", wrap=True)
-        self.bar = forms.progress_bar(self.tr("How far the looking is"))
+        self.bar = forms.progress_bar(self.tr("Progress of the search"))
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
         self.by = Choice()
@@ -122,7 +122,7 @@ class OverviewPage(Page):
         self.map = Treemap()
         explain(self.map, "treemap")
         self.map.setAccessibleName(self.tr("The parts, as a map"))
-        self.map.hint = self.tr("A double click goes into it")
+        self.map.hint = self.tr("A double click opens it")
         self.map.opened.connect(lambda key: self._open(str(key[-1])))
         self.map.chosen.connect(lambda keys: self.list.select(str(key[-1]) for key in keys))
         self.map.up.connect(self.go_up)
@@ -264,7 +264,7 @@ class OverviewPage(Page):
         for place, totals in sorted(places, key=lambda one: -one.totals.bytes)[:20]:
             text = self.tr("{}: {}").format(self._title(place), say.content(totals.bytes))
             action = menu.addAction(theme.icon("entries"), caption(text))
-            action.setStatusTip(self.tr("Show what of it is there in the table of entries"))
+            action.setStatusTip(self.tr("Show its entries in the table"))
             action.triggered.connect(partial(self._show_in_table, place, within))
         menu.popup(self.show_button.mapToGlobal(QPoint(0, self.show_button.height())))
 
@@ -288,11 +288,11 @@ class OverviewPage(Page):
         menu.setObjectName("of-part")
         menu.aboutToHide.connect(menu.deleteLater)
         shows = self.tr("Show its entries in the table of the place"), self.show_entries
-        into = self.tr("Show what it is made of"), partial(self._open, value)
+        into = self.tr("Show its parts"), partial(self._open, value)
         for icon, text, hint, slot in (
             ("next", self.tr("&Go into"), *into),
             ("entries", self.tr("&Show entries"), *shows),
-            ("up", self.tr("Go &up"), self.tr("Out of what was gone into last"), self.go_up),
+            ("up", self.tr("Go &up"), self.tr("Go up to the whole"), self.go_up),
         ):
             action = menu.addAction(theme.icon(icon), text)
             action.setStatusTip(hint)
@@ -321,7 +321,7 @@ class OverviewPage(Page):
         self._show_figures(found)
         waiting = self.tr("Not known yet.")
         if not looking.running:
-            waiting = self.tr("Not known until all environments were asked, as Clean up does.")
+            waiting = self.tr("Not known yet: Clean up asks all environments.")
         self.reclaiming.show_found(found, self.within.get("place"), waiting)
         failed = [one for one in found.places.values() if one.failed]
         what = (one.problem.what for one in failed[:3] if one.problem is not None)
@@ -359,21 +359,21 @@ class OverviewPage(Page):
         places = self.tr("in {}").format(say.count(count, "place", "places"))
         about = "" if "place" in self.within else places, beside
         self.entries.tell(f"{totals.entries:,}", " · ".join(filter(None, about)))
-        hint = self.tr("What the files of the entries hold, which is what a copy carries.")
+        hint = self.tr("The size of what the entries hold. A copy carries as much.")
         self.bytes.tell(say.size(totals.bytes), self._free(found), hint)
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
-            self.tr("The seconds of compiling that these entries stand for, as they record them."),
+            self.tr("The time of compiling that these entries record."),
         )  # fmt: skip
         self.usable.tell(
             words.usable_words(totals), words.judged_words(totals),
-            self.tr("What a program finds in the environment that is chosen at the top, as it is "
-                    "or on a condition.") + (f"\n{unsafe()}" if totals.unsafe else ""),
+            self.tr("What a program finds in the environment chosen at the top, with or without a "
+                    "condition.") + (f"\n{unsafe()}" if totals.unsafe else ""),
         )  # fmt: skip
         could = found.reclaimable(self.within.get("place"))
         held = self._of_all(could) if could.some else ""
-        hint = self.tr("What could go, for the reasons below; what has several counts once.")
+        hint = self.tr("What you can remove, for the reasons below. Each entry counts once.")
         self.reclaimable.tell(say.size(could.bytes), held, hint)
 
     def _of_all(self, could: Reclaim) -> str:
@@ -418,12 +418,12 @@ class OverviewPage(Page):
             self.empty.offer("")
             return
         if any(job.traits.fills for job in self._context.jobs.active):
-            text = self.tr("What it holds is shown here as soon as that is done.")
+            text = self.tr("Its contents appear here when that is done.")
             self.empty.say(self.tr("A cache is being filled"), text, "warm")
             self.empty.offer(self.tr("Show activity"), "activity")
             return
         text = self.tr("This page shows what the compile caches of this machine hold and cost, and "
-                       "what of it could go. To begin with, compile the recipe that comes with "
+                       "what you can remove. To begin, compile the recipe that comes with "
                        "Torchkeeper, or add a folder.")  # fmt: skip
         self.empty.say(self.tr("No caches yet"), text, "overview")
         self.empty.offer(self.tr("Warm…"), "warm")

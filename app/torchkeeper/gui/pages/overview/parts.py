@@ -75,7 +75,7 @@ def value_words(dimension: str, value: str, titles: Callable[[str], str]) -> str
     if dimension == "torch":
         return printable(value, 60) if value else _tr("Not recorded")
     if dimension == "verdict":
-        return verdict_words(value) if value else _tr("Not judged")
+        return verdict_words(value) if value else _tr("Not checked yet")
     return {
         "day": _tr("Last 24 hours"),
         "week": _tr("Last 7 days"),
@@ -98,8 +98,8 @@ def usable_words(totals: Totals) -> str:
 def judged_words(totals: Totals) -> str:
     """Of how many that is the share, and how many of them a program takes and should not."""
     if not totals.judged:
-        return _tr("none judged")
-    said = _tr("of {} judged").format(say.count(totals.judged, "entry", "entries"))
+        return _tr("none checked yet")
+    said = _tr("of {} checked").format(say.count(totals.judged, "entry", "entries"))
     return f"{said} · {counted_as('unsafe', totals.unsafe)}" if totals.unsafe else said
 
 
@@ -362,13 +362,13 @@ class Reclaiming(QWidget):
         self._found: Overview | None = None
         self._within: str | None = None
         days = say.count(dead.DAYS, "day", "days")
-        verb, purged = self.tr("Clean up…"), self.tr("Purged before, and still on the disk.")
-        stale = self.tr("Of another torch or GPU than there is here.")
+        verb, purged = self.tr("Clean up…"), self.tr("Purged, and still on the disk.")
+        stale = self.tr("For a torch or GPU that is not here.")
         # A budget has no card: it is for who sets one, in the dialog.
         texts = {
             "stale": (self.tr("Stale"), stale, verb),
-            "broken": (self.tr("Broken"), self.tr("Damaged, or without what is needed."), verb),
-            "orphan": (self.tr("Orphaned"), self.tr("Needed only by what was removed."), verb),
+            "broken": (self.tr("Broken"), self.tr("Damaged, or lacking what they need."), verb),
+            "orphan": (self.tr("Orphaned"), self.tr("Needed only by removed entries."), verb),
             "unused": (self.tr("Unused"), self.tr("Not used for {}.").format(days), verb),
             "trash": (self.tr("In the trash"), purged, self.tr("Empty trash…")),
         }
@@ -393,7 +393,7 @@ class Reclaiming(QWidget):
         text = ""
         if found is not None and "needless" in reasons and reasons["needless"].some:
             held = say.held_of(found.reclaimable(within).told)
-            text = self.tr("Together {}, with what only these need.").format(held)
+            text = self.tr("Together {}, with what only they need.").format(held)
         forms.tell(self.together, text)
 
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:

@@ -104,7 +104,7 @@ class Checked(QWidget):
         self.state = forms.label("", "heading")
         self.checking = forms.label("", "muted")
         self.list = FoundList(
-            self.tr("What is wrong with it"),
+            self.tr("Faults"),
             lambda one: mends and bool(one.change),
             lambda one: bool(one.settings),
         )
@@ -121,7 +121,7 @@ class Checked(QWidget):
         text = words.counted(found)
         grave = any(one.severity != "advice" for one in found)
         if not grave and (found or not checking):
-            text = "; ".join(filter(None, (self.tr("Nothing is wrong with it"), text)))
+            text = "; ".join(filter(None, (self.tr("No faults found"), text)))
         forms.tell(self.state, text)
         forms.set_role(self.state, str(worst(list(found))) if grave else "good")
         coming = self.tr("Checking folders and the server…") if checking else ""

@@ -311,7 +311,7 @@ class Form(QWidget):
         self.box.setAccessibleName(self.tr("Filter settings"))
         forms.clearable(self.box)
         self.only = QCheckBox(self.tr("&Only what is set"))
-        self.none = forms.label(self.tr("No setting is like that."), "muted")
+        self.none = forms.label(self.tr("No setting matches."), "muted")
         self.none.setContentsMargins(8, 16, 8, 16)
         self.none.hide()
         self._rows = forms.column(self.none, forms.REST, margin=(0, 0, 12, 0), gap=4)
@@ -402,7 +402,7 @@ class Form(QWidget):
         for section in self.sections.values():
             section.filter(some)
         self.none.setVisible(some is not None and not some)
-        nothing = self.tr("This profile sets nothing: all is left to PyTorch.")
-        self.none.setText(self.tr("No setting is like that.") if sought else nothing)
+        nothing = self.tr("This profile sets nothing: PyTorch's defaults apply.")
+        self.none.setText(self.tr("No setting matches.") if sought else nothing)
         if some is not None and sought:
             self.box.setAccessibleDescription(say.count(len(some), "setting", "settings"))

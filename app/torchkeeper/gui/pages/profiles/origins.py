@@ -183,7 +183,7 @@ class OriginsTab(QWidget):
             self._ask_if_seen()
 
     def _name_first(self) -> None:
-        now = self.tr("The environment above: a program that is started now")
+        now = self.tr("The environment above: a program started now")
         none = self.tr("Choose an environment above, or a running process here")
         self.of.setItemText(0, now if self._python else none)
 
@@ -196,9 +196,8 @@ class OriginsTab(QWidget):
         self._asked = self._python if pid is None else pid
         self.pages.setCurrentWidget(self.blank)
         if pid is None and not self._python:
-            text = self.tr("Choose an environment above to see what a program that is started now "
-                           "would have, or a running process, and where each value comes "
-                           "from.")  # fmt: skip
+            text = self.tr("Choose an environment above, or a running process, to see its settings "
+                           "and where each value comes from.")  # fmt: skip
             self.blank.say(self.tr("Nothing is chosen"), text)
         elif pid is None:
             self.blank.say(self.tr("Asking the interpreter…"),
@@ -232,14 +231,16 @@ class OriginsTab(QWidget):
 
     def _about(self, found: Settled) -> str:
         if (one := found.process) is None:
-            text = self.tr("torch {}, Triton {}: what a program has that is started now, from "
-                           "here, without settings of its own")  # fmt: skip
+            text = self.tr("torch {}, Triton {}: the settings of a program started now, "
+                           "from here")  # fmt: skip
             return text.format(found.torch or "?", found.triton or "?")
         parts = [printable(one.python, 400)]
         if one.started:
             parts.append(self.tr("started {}").format(say.when(one.started)))
         if one.elsewhere:
-            parts.append(self.tr("in a container, or with mounts of its own: paths are its own"))
+            parts.append(
+                self.tr("in a container, or with its own mounts: its paths differ from those here")
+            )
         for folder in one.folders:
             path, files = printable(folder.path, 400), say.count(folder.files, "file", "files")
             parts.append(self.tr("uses {} ({} {})").format(path, files, folder.why))

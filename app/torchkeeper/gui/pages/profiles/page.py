@@ -240,18 +240,18 @@ class SettingsPage(Page):
         self.profiles.add(profile)
         lacks = several(
             len(lacking),
-            "{names} has a password, which nobody is shown.",
-            "{names} have passwords, which nobody is shown.",
+            "{names} has a password, which is hidden.",
+            "{names} have passwords, which are hidden.",
             names=say.together(lacking),
         )
         gone = several(
             len(left),
-            "{names} is left out: it cannot be shown whole, or is too long.",
-            "{names} are left out: they cannot be shown whole, or are too long.",
+            "{names} is left out: it is too long, or cannot be shown.",
+            "{names} are left out: they are too long, or cannot be shown.",
             names=say.together(left),
         )
         if why := [text for some, text in ((lacking, lacks), (left, gone)) if some]:
-            what = self.tr("Not everything was taken along.")
+            what = self.tr("Some values were left out.")
             remedy = self.tr("Type it into its field before you save the profile.")
             self.profiles.notice.tell(UserError(what, " ".join(why), remedy))
 

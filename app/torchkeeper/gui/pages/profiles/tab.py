@@ -61,14 +61,14 @@ class ProfilesTab(QWidget):
         self._tickets: list[int] = []
         self.list = DraftList(self._graded)
         button = partial(forms.button, enter=False)
-        hint = self.tr("Begin a profile that leaves all to PyTorch")
+        hint = self.tr("Create a profile with PyTorch's defaults")
         self.new = button(self.tr("&New"), self._new, hint)
         hint = self.tr(
-            "Take settings from a file: a script of exports, .env, a "
-            "Dockerfile, or a Kubernetes manifest"
+            "Import settings from a file: a script of exports, .env, a Dockerfile, or a Kubernetes "
+            "manifest"
         )
         self.import_ = button(self.tr("&Import…"), hint=hint)
-        hint = self.tr("Begin another profile with these settings")
+        hint = self.tr("Create another profile with these settings")
         self.duplicate = button(self.tr("&Duplicate"), self._duplicate, hint)
         hint = self.tr("Give the profile another name (F2)")
         self.rename = button(self.tr("&Rename"), self.list.edit_name, hint)
@@ -76,9 +76,9 @@ class ProfilesTab(QWidget):
         self.remove = button(self.tr("Re&move"), self._remove, hint)
         hint = self.tr("Copy or save it as a script, .env, Dockerfile or Kubernetes manifest")
         self.export = button(self.tr("E&xport…"), hint=hint)
-        hint = self.tr("Go back to what was last saved")
+        hint = self.tr("Go back to the last saved state")
         self.revert = button(self.tr("&Undo changes"), self._revert, hint)
-        hint = self.tr("Keep the profile as it is now")
+        hint = self.tr("Save the profile")
         self.save = button(self.tr("&Save"), self.save_current, hint, primary=True)
         #: What is done with the chosen profile, for the head of the page.
         self.tools = [self.import_, self.export, self.revert, self.save]
@@ -362,7 +362,7 @@ class ProfilesTab(QWidget):
 
     def _overtaken(self, draft: Draft, error: UserError, then: Callable[[], object] | None) -> None:
         """Another program has written into the file: ask which of the two is to be lost."""
-        title, text = self.tr("Changed meanwhile"), f"{error.why} {error.remedy}"
+        title, text = self.tr("Changed by another program"), f"{error.why} {error.remedy}"
 
         def surely() -> None:
             self._save(draft, then, surely=True)

@@ -31,7 +31,7 @@ def group(name: str) -> str:
         "folders": _tr("More folders"),
         "remote": _tr("More on a server"),
         "server": _tr("The server in parts"),
-        "profiles": _tr("What runs have shown (PGO)"),
+        "profiles": _tr("Learned from runs (PGO)"),
         "keys": _tr("Keys of entries"),
         "triton": _tr("Triton"),
     }.get(name, name.capitalize())

@@ -325,21 +325,21 @@ def instead_of_text(paths: Sequence[str], alone: bool) -> tuple[str, str]:
     """Title and more of what has no text to show; ``alone``: there is only the built-in recipe."""
     if list(paths) != [BUILTIN]:
         if len(paths) > 1:
-            return _tr("More than one is chosen"), _tr(
+            return _tr("Several recipes are chosen"), _tr(
                 "Warm all compiles everything that is chosen, one after another. Choose one alone "
                 "to see its text."
             )
         return _tr("A folder of recipes"), _tr(
-            "Every recipe in it is on the list, and so is one that is put there later. Warm all "
-            "compiles them one after another. Choose one to see its text."
+            "The list shows every recipe in it, also one that you add later. Warm all compiles "
+            "them one after another. Choose one to see its text."
         )
     if alone:
         return _tr("No recipe of your own yet"), _tr(
-            "A recipe says what is compiled ahead of time. Begin one under New, with a form or an "
+            "A recipe says what to compile ahead of time. Create one with New, from a form or an "
             "example; add files or a folder; or drop them here."
         )
     return _tr("It comes with Torchkeeper"), _tr(
-        "It needs no model of yours: warm it to see what ends up in a cache, and verify it to see "
+        "It needs no model of yours: warm it to see what a cache then holds, and verify it to see "
         "how much faster a program starts. It has no file, so there is nothing to edit."
     )
 
@@ -403,7 +403,7 @@ class Makes(QWidget):
         self.cells.setVisible(bool(looked.cells))
         if looked.faults:
             self.title.setText(self.tr("Variants"))
-            self.source.setText(self.tr("They are listed here when nothing is wrong with it."))
+            self.source.setText(self.tr("They appear here when the recipe has no faults."))
             return
         count = say.count(len(looked.cells), "variant", "variants")
         self.title.setText(self.tr("It makes {}").format(count))

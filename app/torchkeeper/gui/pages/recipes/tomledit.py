@@ -212,7 +212,7 @@ class FaultList(QTreeWidget):
         self.setSizeAdjustPolicy(QtWidgets.QAbstractItemView.SizeAdjustPolicy.AdjustToContents)
         # Of a high row the rest is to be reached, too.
         self.setVerticalScrollMode(QtWidgets.QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("What is wrong")])
+        self.setHeaderLabels([self.tr("Line"), self.tr("Where"), self.tr("Fault")])
         columns(self, (56, 144, 0), 2)
         self.header().sectionResized.connect(lambda *_: self.scheduleDelayedItemsLayout())
         self.itemActivated.connect(self.want)
