@@ -216,7 +216,7 @@ def test_tools_that_are_not_there_or_fail_are_named(
     tools.mkdir()
     monkeypatch.setenv("PATH", str(tools))
     without = tk("install-desktop")
-    assert without.code == 0 and "not here: update-mime-database" in without.out
+    assert without.code == 0 and "not installed: update-mime-database" in without.out
     broken = tools / "update-desktop-database"
     broken.write_text("#!/bin/sh\necho 'it is broken' >&2\nexit 3\n")
     broken.chmod(0o755)

@@ -92,7 +92,7 @@ def test_all_follow_the_choice_of_the_window(qtbot: QtBot, window: Window) -> No
     assert doctor.choice_of.which.text() == "No environment" and doctor.choice_of.python == ""
     assert profiles.choice_of.which.text() == "None: the newest known defaults"
     # Who needs one says which, and why.
-    assert "the window has none" in choices[0].about.text()
+    assert "the window has no environment" in choices[0].about.text()
     for dialog in dialogs:
         dialog.reject()
 

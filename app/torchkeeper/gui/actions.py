@@ -336,7 +336,8 @@ ACTIONS = (
          _n("What to compile ahead of time: your recipes, and the built-in one"),
          on=_shown("recipes"), also="Ctrl+5"),
     Spec("settings", _n("Profi&les"), "settings", "Ctrl+6", "go", 0,
-         _n("Profiles of PyTorch's cache settings, and where each value comes from"), on=_shown("settings")),
+         _n("Profiles of PyTorch's cache settings, and where each value comes from"),
+         on=_shown("settings")),
     Spec("doctor", _n("&Health"), "doctor", "Ctrl+H", "go", 0,
          _n("Faults of caches, compilers and settings, and "
             "their fixes"), "places", on=_shown("doctor"),
