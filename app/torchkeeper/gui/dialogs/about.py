@@ -156,10 +156,10 @@ class PreferencesDialog(Dialog):
             (self.tr("Profiles"), keeping.folder()),
             (self.tr("Trusted signers"), signers_file()),
             (self.tr("Runs and jobs"), os.path.dirname(runs.folder())),
-            (self.tr("Copies that can go"), whole.cache_folder()),
+            (self.tr("Temporary copies"), whole.cache_folder()),
         ):
             self._add_path(name, path, does.reveal)
-        steers = self.tr("What steers PyTorch’s caches is under Go > Profiles.")
+        steers = self.tr("PyTorch’s cache settings are under Go > Profiles.")
         forms.add(self.body, forms.GAP, forms.label(steers, "muted", wrap=True), forms.REST)
         close = forms.button(self.tr("Close"), self.accept, primary=True)
         close.setDefault(True)
