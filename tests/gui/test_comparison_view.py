@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, click, key, sample_window, settle, type_in
 from tests.shots.sample_engines import SampleEngines
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.pages import COMPARE, ENTRIES, PAGES
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.window import PAGE, Window
@@ -130,9 +131,17 @@ def test_without_a_selection_it_says_what_to_select_or_what_was_compared(
     select(qtbot, window, 0, 1)
     palette(qtbot, window, "compare")
     first = {compared(qtbot, window).a.key.text(), page.b.key.text()}
+    assert not page.past.isVisible(), "it is what is shown"
     key(qtbot, focused(window), Qt.Key.Key_Escape)
     select(qtbot, window, 2)
+    engines = window.engines
+    assert isinstance(engines, SampleEngines)
+    engines.failing["explain"] = user_error("entry-gone", {"path": "x"})
     key(qtbot, window.table, Qt.Key.Key_D, CONTROL | SHIFT)
+    qtbot.waitUntil(lambda: page.notice.error is not None, timeout=PATIENCE)
+    assert page.past.isVisible() and page.past.count() == 1
+    engines.failing.clear()
+    click(qtbot, page.nearest)
     compared(qtbot, window)
     assert page.past.isVisible() and page.past.count() == 2
     key(qtbot, focused(window), Qt.Key.Key_Escape)

@@ -233,7 +233,6 @@ class ComparePage(Page):
             self.past.addItem(self.tr("{} with {}").format(shown_name(one.a.entry), b))
         # What is compared stands on the cards.
         self.past.setCurrentIndex(-1)
-        self.past.setVisible(len(self._past) > 1)
 
     def _show_sides(self) -> None:
         for card, side in ((self.a, self._side_a), (self.b, self._side_b)):
@@ -243,6 +242,7 @@ class ComparePage(Page):
                 card.say(self.tr("No entry yet"))
         self.swap.setEnabled(self._side_a is not None and self._side_b is not None)
         self.nearest.setEnabled(self._side_a is not None)
+        self.past.setVisible(len(self._past) > (self.found is not None))
         for button in (self.go, self.copy):
             button.setEnabled(self.found is not None)
 
@@ -257,7 +257,6 @@ class ComparePage(Page):
         """Say what the page is for: there are not two entries yet."""
         self._show_sides()
         self.sentence.hide()
-        self.past.setVisible(bool(self._past))
         one = self._side_a or self._side_b
         self.blank.say(
             self.tr("One more entry") if one else self.tr("Nothing is compared yet"),
@@ -327,8 +326,8 @@ class ComparePage(Page):
         found: verdicts.Explained = {**result, "differences": self._rows}
         self.found = found
         self._asked = Pair(a, b)
-        self._show_sides()
         self._remember(self._asked)
+        self._show_sides()
         self.sentence.setText(say.unmarked(_sentence(found)))
         self.search_box.clear()
         self.tree.fill(found)
