@@ -106,7 +106,7 @@ from tests.gui import walking  # noqa: E402
 from tests.shots import run as shots  # noqa: E402
 from torchkeeper.gui import theme  # noqa: E402
 from torchkeeper.gui.app import application  # noqa: E402
-from torchkeeper.gui.pages import PAGES  # noqa: E402
+from torchkeeper.gui.pages import COMPARE, PAGES  # noqa: E402
 from torchkeeper.gui.shots import prepare_screen  # noqa: E402
 from torchkeeper.gui.theme import Theme  # noqa: E402
 
@@ -261,7 +261,7 @@ def main() -> None:
             settings = QSettings(str(Path(folder) / "s.ini"), QSettings.Format.IniFormat)
             window = walking.opened(settings)
             window.table.go_to_row(0)
-            for page in PAGES:
+            for page in (*PAGES, COMPARE):
                 window.show_page(page)
             walk.pages(window)
             walk.close(window)

@@ -25,7 +25,6 @@ from tests.shots.sample_results import EXPORTED
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.comparing.page import ComparePage
-from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.table import mimedata
 from torchkeeper.gui.window import Window
 
@@ -289,42 +288,6 @@ def test_what_was_copied_is_pasted_where_it_could_be_dropped(qtbot: QtBot, windo
     QGuiApplication.clipboard().setText("only words")
     window.actions_["paste"].trigger()
     assert "on the clipboard" in window.statusBar().currentMessage()
-
-
-def test_rows_are_compared_by_dropping_them_on_the_page_s_name(
-    qtbot: QtBot, window: Window
-) -> None:
-    pages = window.sidebar.pages
-    graphs = [e for e in window.entries.shown() if e.kind == "fxgraph" and not e.problem]
-    place = window.place
-    assert place is not None
-    spot = pages.visualRect(pages.items.index(pages.items.row_of("compare"))).center()
-    elsewhere = pages.visualRect(pages.items.index(0)).center()
-    # While the button is held on the table it is told where the pointer is.
-    pages.carry(mimedata.Rows(place, (graphs[0],), 1))
-    pages.point(elsewhere)
-    assert pages.offered is not None and pages.offered.do is None
-    pages.point(spot)
-    assert "on side A" in window.statusBar().currentMessage()
-    offer = _offered(pages)
-    pages.carry(None)
-    assert _offered(pages) is None
-    assert offer is not None and offer.do is not None
-    offer.do()
-    page = window.pages.page
-    assert isinstance(page, ComparePage) and page.side("A") is not None
-    # By the system, once there is something to be dropped elsewhere, too; resting opens the page.
-    window.show_page("entries")
-    assert over(pages.viewport(), spot, entries(window, 1))
-    qtbot.waitUntil(lambda: window.pages.current == "compare", timeout=PATIENCE)
-    window.dragging.taken_here = False
-    assert let_go(pages.viewport(), spot, entries(window, 1))
-    assert window.dragging.taken_here, "nobody has the file"
-    qtbot.waitUntil(lambda: page.side("B") is not None, timeout=PATIENCE)
-
-
-def _offered(pages: PageList) -> Any:
-    return pages.offered
 
 
 @pytest.mark.slow

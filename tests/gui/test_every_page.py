@@ -23,7 +23,7 @@ from tests.gui.conftest import PATIENCE
 from tests.gui.test_look import STATES
 from tests.shots.run import SCENES
 from torchkeeper.gui.actions import ACTIONS, MENUS
-from torchkeeper.gui.pages import PAGES
+from torchkeeper.gui.pages import COMPARE, PAGES
 from torchkeeper.gui.theme import Theme
 
 #: So many walks go on at once.
@@ -71,7 +71,7 @@ def pages(scale: int, tone: Theme) -> dict[str, Any]:
 def test_nothing_is_wrong_with_any_page(scale: int, tone: Theme) -> None:
     found = pages(scale, tone)
     assert found["faults"] == {}
-    assert set(found["stops"]) == set(PAGES)
+    assert set(found["stops"]) == {*PAGES, COMPARE}
     assert min(found["stops"].values()) > 10, "Tab goes to what is there"
 
 

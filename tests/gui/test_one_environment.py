@@ -92,7 +92,7 @@ def test_all_follow_the_choice_of_the_window(qtbot: QtBot, window: Window) -> No
     assert doctor.choice_of.which.text() == "No environment" and doctor.choice_of.python == ""
     assert profiles.choice_of.which.text() == "None: the newest known defaults"
     # Who needs one says which, and why.
-    assert "the window has no environment" in choices[0].about.text()
+    assert "the window has no environment" in choices[0].beside.text()
     for dialog in dialogs:
         dialog.reject()
 
@@ -104,7 +104,8 @@ def test_a_dialog_has_another_and_keeps_it_for_itself(qtbot: QtBot, window: Wind
     before = dialog.size(), dialog.go.pos()
     take(qtbot, menu_of(qtbot, dialog.choice_of), "torch 2.9.1")
     assert dialog.choice_of.python == OLD
-    assert f"Only for this. The window has torch 2.13.0+cu130, {NEW}." in dialog.environment.text()
+    apart = dialog.choice_of.beside
+    assert f"Only for this. The window has torch 2.13.0+cu130, {NEW}." in apart.text()
     assert "Only for this" in dialog.choice_of.change.accessibleDescription()
     assert dialog.choice_of.change.accessibleName().startswith(f"Environment: {OLD}")
     assert (dialog.size(), dialog.go.pos()) == before
@@ -113,7 +114,7 @@ def test_a_dialog_has_another_and_keeps_it_for_itself(qtbot: QtBot, window: Wind
     # It is remembered there, and there only.
     other, again = window.flows.prepare(), window.flows.warm()
     assert (other.environment.python, again.choice_of.python) == (NEW, OLD)
-    assert "Only for this" in again.environment.text()
+    assert "Only for this" in again.choice_of.beside.text()
     other.reject()
     # By the keyboard, back to what the window has.
     again.choice_of.change.setFocus()
@@ -121,7 +122,7 @@ def test_a_dialog_has_another_and_keeps_it_for_itself(qtbot: QtBot, window: Wind
     menu = QApplication.activePopupWidget()
     assert isinstance(menu, QMenu)
     key(qtbot, menu, Qt.Key.Key_W)
-    assert again.choice_of.python == NEW and "Only for this" not in again.environment.text()
+    assert again.choice_of.python == NEW and not again.choice_of.beside.isVisible()
     again.reject()
     assert window.flows.warm().choice_of.python == NEW
 
@@ -134,10 +135,32 @@ def test_a_choice_in_the_window_is_for_all_again(qtbot: QtBot, window: Window) -
     program = window.flows.run_program("python train.py")
     take(qtbot, menu_of(qtbot, program.environment), "As the command says")
     assert program.environment.which.text() == "As the command says" and program.python == ""
-    assert "The window has torch 2.13.0" in program.environment.about.text()
+    assert "The window has torch 2.13.0" in program.environment.beside.text()
     program.reject()
     assert window.flows.run_program().environment.one is None
     choose(qtbot, window, "torch 2.9.1")
     choose(qtbot, window, "torch 2.13.0")
     assert window.flows.warm().choice_of.python == NEW
     assert window.flows.run_program().environment.python == NEW
+
+
+@menus
+def test_the_recipe_comes_first_and_only_an_error_has_its_colour(
+    qtbot: QtBot, window: Window
+) -> None:
+    warm, verify = window.flows.warm(), window.flows.verify()
+    assert verify is not None
+    for dialog in (verify, warm):
+        settle(qtbot)
+        assert dialog.focusWidget() is dialog.recipe.combo
+    verify.reject()
+    choice = warm.choice_of
+    before = warm.size(), warm.go.pos()
+    take(qtbot, menu_of(qtbot, choice), "no torch")
+    assert choice.about.property("role") == "error"
+    assert choice.beside.isVisible() and choice.beside.property("role") == "muted"
+    assert choice.beside.text().startswith("Only for this")
+    said = choice.change.accessibleDescription()
+    assert said == f"{choice.about.text()}\n{choice.beside.text()}"
+    assert (warm.size(), warm.go.pos()) == before
+    warm.reject()

@@ -291,6 +291,9 @@ def test_why_it_compiled_again_takes_three_clicks(
     compare = window.pages.page
     assert isinstance(compare, ComparePage)
     qtbot.waitUntil(lambda: "16 instead of 8" in compare.sentence.text(), timeout=PATIENCE)
+    assert compare.back.text() == "Back to Runs"
+    click(qtbot, compare.back)
+    assert window.pages.current == "runs"
 
 
 def middle_of(window: Window, ident: str) -> QPoint:

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui import walking
 from tests.gui.conftest import PATIENCE, settle
 from torchkeeper.gui.chrome.split import EMPTY, LEAST, LOWEST, NARROWEST
-from torchkeeper.gui.pages import ENTRIES, PAGES
+from torchkeeper.gui.pages import COMPARE, ENTRIES, PAGES
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.table.rows import NAME
 from torchkeeper.gui.window import Window
@@ -61,7 +61,7 @@ def test_the_window_stays_as_it_is(qtbot: QtBot, window: Window, wide: int, high
                 window.inspector.mapTo(window, window.inspector.rect().bottomRight())
             )
             assert inside, "all of it is in the window"
-    for page in (*PAGES, *reversed(PAGES)):
+    for page in (*PAGES, COMPARE, *reversed(PAGES)):
         window.show_page(page)
         settle(qtbot)
         assert window.size() == size, page

@@ -34,7 +34,7 @@ from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.words import say, tongue
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.app import translate
-from torchkeeper.gui.pages import PAGES
+from torchkeeper.gui.pages import COMPARE, PAGES
 from torchkeeper.gui.window import Window
 
 ROOT = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def test_the_window_says_nothing_that_cannot_be_translated(
     qtbot.waitUntil(lambda: window.later.over and window.entries.rowCount() > 0, timeout=PATIENCE)
     wrong = {}
     said = 0
-    for page in PAGES:
+    for page in (*PAGES, COMPARE):
         window.show_page(page)
         qtbot.wait(200)
         wrong[page] = untranslated(window, own)

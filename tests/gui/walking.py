@@ -36,7 +36,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
-from torchkeeper.gui.pages import PAGES
+from torchkeeper.gui.pages import COMPARE, PAGES
 from torchkeeper.gui.shots import prepare_screen
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.treemap.view import Treemap
@@ -161,7 +161,7 @@ class Walk(Stage):
 
     def pages(self, window: Window) -> None:
         """Look at every page, at its menus, and at what is behind the Menu key."""
-        for page in PAGES:
+        for page in (*PAGES, COMPARE):
             window.show_page(page)
             turn(0.4)
             found = self.look(window) + self._context_menus(window)
@@ -217,7 +217,7 @@ def _pages(walk: Walk, private: Path) -> dict[str, int]:
     """Walk the pages; how often Tab stops on each."""
     window = opened(QSettings(str(private / "s.ini"), QSettings.Format.IniFormat))
     window.table.go_to_row(0)
-    stops = dict.fromkeys(PAGES, 0)
+    stops = dict.fromkeys((*PAGES, COMPARE), 0)
     for page in stops:
         window.show_page(page)
         turn(0.3)

@@ -148,6 +148,7 @@ class Window(Shell):
             **{f"copy-{what}": partial(partial, late(lambda: self.copier.copy), what)
                for what in ("key", "path", "json", "command")},
             "paste": lambda: self.drops.paste, "copy-place": lambda: self.more.flows.copy_place,
+            "compare": lambda: self.flows.comparing.open,
             "compare-two": lambda: self.flows.comparing.compare_selected,
             "compare-nearest": lambda: self.flows.comparing.compare_nearest,
             "compare-as-a": lambda: partial(self.flows.comparing.compare_as, "A"),
@@ -245,7 +246,7 @@ class Window(Shell):
     def _follow_drags(self) -> None:
         from torchkeeper.gui.desktop.dragging import DragOut
 
-        self.dragging = DragOut(self.table, self.engines, self.places_pane.list, self.sidebar.pages)
+        self.dragging = DragOut(self.table, self.engines, self.places_pane.list)
         self.dragging.asked.connect(lambda: self.flows.drag_out(self.dragging))
         self.dragging.said.connect(self.statusBar().showMessage)
         self.dragging.failed.connect(self.error_bar.tell)
@@ -432,8 +433,8 @@ class Window(Shell):
         return self.pages.go(ident)
 
     def _page_changed(self, ident: str) -> None:
-        self.settings.setValue(PAGE, ident)
-        self.sidebar.pages.show_current(ident)
+        self.settings.setValue(PAGE, self.pages.under)
+        self.sidebar.pages.show_current(self.pages.under)
         self.inspector_frame.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
         for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):

@@ -22,10 +22,8 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import Place
-from torchkeeper.gui.sidebar.pagelist import PageList
 from torchkeeper.gui.sidebar.placelist import PlaceList
 from torchkeeper.gui.table import mimedata
-from torchkeeper.gui.table.mimedata import Rows
 from torchkeeper.gui.table.view import EntryTable
 
 if TYPE_CHECKING:
@@ -49,12 +47,10 @@ class DragOut(QObject):
     #: They were dropped on the place with this path.
     dropped = Signal(str)
 
-    def __init__(
-        self, table: EntryTable, engines: Engines, places: PlaceList, pages: PageList
-    ) -> None:
-        """places, pages: the lists of the sidebar, on which rows can be dropped at any time."""
+    def __init__(self, table: EntryTable, engines: Engines, places: PlaceList) -> None:
+        """places: the list of the sidebar, on which rows can be dropped at any time."""
         super().__init__(table)
-        self._table, self._places, self._pages = table, places, pages
+        self._table, self._places = table, places
         self._onto = ""
         #: Whether a part of the window has taken the entries: nobody has the bundle then.
         self.taken_here = False
@@ -67,7 +63,6 @@ class DragOut(QObject):
         self._ticket: int | None = None
         self._folder = ""
         self._held = False
-        pages.took_rows.connect(self.take_here)
         table.dragged.connect(self._dragged)
         table.drag_moved.connect(self._moved)
         table.let_go.connect(self.let_go)
@@ -94,7 +89,6 @@ class DragOut(QObject):
         self._count = say.count(len(entries), "entry", "entries")
         self._told = mimedata.told(place, entries)
         self._places.expect(lambda other: other.takes and other.exists and other.path != place)
-        self._pages.carry(Rows(place, tuple(entries[:2]), len(entries)))
         self._aimed()
 
         def ready(folder: str) -> None:
@@ -112,8 +106,7 @@ class DragOut(QObject):
         self._ticket = self._engines.scratch("drag", Listener(result=ready, failed=self._lost))
 
     def _progress(self, done: float, total: float | None, unit: str) -> None:
-        nowhere = self._places.aim is None and self._pages.offered is None
-        if self._held and unit == "bytes" and total and nowhere:
+        if self._held and unit == "bytes" and total and self._places.aim is None:
             text = self.tr("Preparing a bundle, {} of {}: keep holding the button…")
             self.said.emit(text.format(say.size(done), say.size(total)), 0)
 
@@ -132,7 +125,6 @@ class DragOut(QObject):
     def _moved(self, at: QPoint) -> None:
         if self._held:
             self._places.point(self._places.viewport().mapFromGlobal(at))
-            self._pages.point(self._pages.viewport().mapFromGlobal(at))
 
     def _aimed(self) -> None:
         if not self._held:
@@ -163,7 +155,6 @@ class DragOut(QObject):
 
     def _give_up(self) -> None:
         self._places.expect(None)
-        self._pages.carry(None)
         self.let_go()
 
     def let_go(self) -> None:
@@ -171,21 +162,14 @@ class DragOut(QObject):
         if not self._held:
             return
         onto, refusing = self._places.aim, self._places.refusing
-        offer = self._pages.offered
         self._held = False
         self._places.expect(None)
-        self._pages.carry(None)
         if self._ticket is not None and self._folder:
             # The engine removes what it has written before it says that it was cancelled.
             self._engines.cancel(self._ticket)
         if onto is not None:
             self._quiet()
             self.dropped.emit(onto.path)
-            return
-        if offer is not None:
-            self._quiet("" if offer.do is not None else offer.text)
-            if offer.do is not None:
-                offer.do()
             return
         early = self.tr(
             "You dropped before the bundle was ready: nothing was written. Export writes a bundle "
@@ -210,7 +194,6 @@ class DragOut(QObject):
             self._clean()
             return
         self._quiet()
-        self._pages.carry(None)
         # Only here: what few windows need, none should wait for.
         from PySide6.QtCore import QMimeData, QUrl
         from PySide6.QtGui import QDrag

@@ -37,11 +37,14 @@ class EnvironmentChoice(Compound):
         #: Its own: None to follow the window, empty for none.
         self._own = environments.own(dialog) if dialog else None
         self.which, self.about = Elided(), forms.label("", "muted", wrap=True)
-        forms.keep_room(self.about, 2 if dialog else 1)
+        #: What the window has, where this has another.
+        self.beside = forms.label("", "muted", wrap=True)
+        both = forms.page(forms.column(self.about, self.beside, forms.REST, gap=0))
+        forms.keep_room(both, 2 if dialog else 1)
         self.change = forms.button(self.tr("Change for this…"), self._ask_which, enter=False)
         self.change.setVisible(bool(dialog))
         self.about.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        said = forms.column(self.which, self.about, forms.REST, gap=4)
+        said = forms.column(self.which, both, forms.REST, gap=4)
         self.setLayout(forms.row((said, 1), (self.change, forms.TOP), gap=16))
         if dialog:
             self.setFocusProxy(self.change)
@@ -130,10 +133,12 @@ class EnvironmentChoice(Compound):
             self.which.setText(f"{printable(one.python)}  ({printable(one.label)})")
         self.which.setToolTip(tip(self.which.text()))
         forms.set_role(self.about, role)
-        forms.tell(self.about, "\n".join(filter(None, (said, self._beside()))))
+        forms.tell(self.about, said)
+        forms.tell(self.beside, self._beside())
         self.which.setAccessibleName(f"{self.accessibleName()}: {self.which.text()}")
         self.change.setAccessibleName(f"{self.which.accessibleName()}: {self.change.text()}")
-        self.change.setAccessibleDescription(self.about.text())
+        texts = filter(None, (said, self.beside.text()))
+        self.change.setAccessibleDescription("\n".join(texts))
 
     def _beside(self) -> str:
         """What the window has, where this has another."""

@@ -117,6 +117,7 @@ class VerifyDialog(WorkDialog):
         self.go.setAutoDefault(own)
         page = self.add_choice(body, self.go, enter=own)
         page.pin(self.notice)
+        self.recipe.setFocus()
         self.grow_to(self._needed(page))
 
     def begin_with(self, python: str, options: Asked) -> None:

@@ -408,6 +408,7 @@ class WarmDialog(WorkDialog):
         forms.field(body, self.tr("&Environment"), self.choice_of)
         forms.add(body, forms.GAP, both, forms.GAP, forms.REST)
         self.add_choice(body, self.go)
+        self.recipe.setFocus()
 
     def _say(self, *_: object) -> None:
         facts = self.choice_of.facts

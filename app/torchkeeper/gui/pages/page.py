@@ -22,7 +22,7 @@ _HEAD = 32
 
 class Page(QFrame):
     """A page. It is made when it is first shown, and lives as long as the window. heading: its
-    name; tools: beside it, what is done with all of it; body: the rest.
+    name; tools: beside it, what is done with all of it, both in title_line; body: the rest.
     """
 
     #: What the sidebar says beside its name may be another now.
@@ -37,8 +37,8 @@ class Page(QFrame):
         self.heading.setMinimumHeight(_HEAD)
         self.tools = forms.row()
         self.body: QVBoxLayout = forms.column()
-        head = forms.row(self.heading, forms.REST, self.tools, gap=16)
-        self.setLayout(forms.column(head, (self.body, 1), margin=MARGIN, gap=12))
+        self.title_line = forms.row(self.heading, forms.REST, self.tools, gap=16)
+        self.setLayout(forms.column(self.title_line, (self.body, 1), margin=MARGIN, gap=12))
 
     @property
     def unsaved(self) -> bool:

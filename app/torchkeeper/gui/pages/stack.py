@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from torchkeeper.gui.pages import ENTRIES, PAGES
+from torchkeeper.gui.pages import COMPARE, ENTRIES, PAGES
 from torchkeeper.gui.pages.page import Page
 
 #: Pages that the way back remembers.
@@ -34,6 +34,11 @@ class Pages(QStackedWidget):
     def current(self) -> str:
         """The id of the page that is shown."""
         return self._way[self._at]
+
+    @property
+    def under(self) -> str:
+        """The page that is shown; where that is a view, the one that it leads back to."""
+        return next(one for one in reversed(self._way[: self._at + 1]) if one in PAGES)
 
     @property
     def page(self) -> Page | None:
@@ -64,11 +69,11 @@ class Pages(QStackedWidget):
 
     def go(self, ident: str) -> QWidget:
         """Show a page, from which there is a way back; one that is no page is the entries'."""
-        ident = ident if ident in PAGES else ENTRIES
+        ident = ident if ident in (*PAGES, COMPARE) else ENTRIES
         if ident != self.current:
             del self._way[self._at + 1 :]
             self._way.append(ident)
-            del self._way[:-_MOST]
+            del self._way[1 : 1 - _MOST]
             self._show(len(self._way) - 1)
         elif (page := self.page) is not None:
             page.entered()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
     from PySide6.QtWidgets import QStyleOptionViewItem
 
-    from torchkeeper.gui.table.mimedata import Carried, Rows
 
 #: Milliseconds for which something is to rest on a page before that is opened.
 _OPENS_MS = 700
@@ -149,8 +148,6 @@ class PageList(SideList):
     """The pages; a click or Enter goes to one."""
 
     wanted = Signal(str)
-    #: Rows of the window were dropped on a page, which takes them.
-    took_rows = Signal()
 
     def __init__(self) -> None:
         super().__init__("goto", QCoreApplication.translate("PageList", "Pages"))
@@ -159,7 +156,6 @@ class PageList(SideList):
         self.hold(self.items)
         self.clicked.connect(self._go)
         self.activated.connect(self._go)
-        self._held: Carried | None = None
         self._rests_on = ""
         self._opening = once(self, self._open_page, _OPENS_MS)
         self.show_current(ENTRIES)
@@ -168,22 +164,6 @@ class PageList(SideList):
         self.items.show(ident)
         if (row := self.items.row_of(ident)) >= 0:
             self.setCurrentIndex(self.items.index(row))
-
-    def carry(self, rows: Rows | None) -> None:
-        """Rows of the table, which keeps the pointer meanwhile, are dragged; None: no longer."""
-        from torchkeeper.gui.table.mimedata import Carried
-
-        self._held = Carried((), (), rows) if rows is not None else None
-        self.point(None)
-
-    def point(self, at: QPoint | None) -> None:
-        """The pointer is at this point of the viewport; None: elsewhere."""
-        if self._held is not None and at is not None and self.visibleRegion().contains(at):
-            self._dragged = self._held
-            self.aim_at(at)
-        elif self.offered is not None:
-            self._let_go()
-            self.said.emit("")
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         super().dragEnterEvent(event)
@@ -199,10 +179,7 @@ class PageList(SideList):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self._opening.stop()
-        rows = self._dragged is not None and self._dragged.rows is not None
         super().dropEvent(event)
-        if rows and event.isAccepted():
-            self.took_rows.emit()
 
     def _wait_at(self, at: QPoint) -> None:
         # A page over which something rests is opened: what is on it may be what is meant.

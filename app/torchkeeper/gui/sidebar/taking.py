@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.flows import Flows
-    from torchkeeper.gui.table.mimedata import Rows
 
 #: Paths that are looked up while they are dragged.
 _MOST = 200
@@ -85,8 +84,6 @@ class Taking(QObject):
             return Offer(text, lambda: self._import_settings(carried.paths))
         if ident == "recipes" and carried.paths:
             return self._on_recipes(carried)
-        if ident == "compare" and carried.rows is not None:
-            return self._compare(carried.rows)
         return self._open(carried)
 
     def on_place(self, carried: Carried, index: QModelIndex) -> Offer:
@@ -131,21 +128,6 @@ class Taking(QObject):
             return Offer(text, None)
         text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
         return Offer(text, lambda: self._add_environments(carried.paths), Onto.LIST)
-
-    def _compare(self, rows: Rows) -> Offer:
-        from torchkeeper.gui.pages.comparing.page import ComparePage
-
-        page = self._context.pages.of("compare")
-        assert isinstance(page, ComparePage)
-        offer = page.taking.of_rows(rows, page.taking.free)
-        if (do := offer.do) is None:
-            return offer
-
-        def compare() -> None:
-            self._context.pages.go("compare")
-            do()
-
-        return Offer(offer.text, compare)
 
     def _open(self, carried: Carried, places: Onto = Onto.ELSEWHERE) -> Offer:
         """As what it is; places: what of the list takes folders and servers."""

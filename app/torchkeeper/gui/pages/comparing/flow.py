@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject
 
 from torchkeeper.artifacts.entry import COMPARED, Entry
 from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.gui.pages import COMPARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.pages.comparing.page import ComparePage
 
-COMPARE = "compare"
 #: Milliseconds for which it is said what comes next.
 _HINT_MS = 15_000
 
@@ -26,6 +26,13 @@ class CompareFlows(QObject):
     def __init__(self, context: Context) -> None:
         super().__init__(context.window)
         self._context = context
+
+    def open(self) -> None:
+        """Compare the two selected entries; without two, show what was compared before."""
+        if self._context.actions["compare-two"].isEnabled():
+            self.compare_selected()
+        else:
+            self._context.actions.go(COMPARE)
 
     def compare_selected(self) -> None:
         """Show what differs between the two selected entries."""

@@ -7,14 +7,15 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from PySide6.QtCore import QCoreApplication, QObject, QPoint, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QCoreApplication, QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import entry_from_json
 from torchkeeper.client.words import explaining, say
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
+from torchkeeper.gui import actions, theme
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.inspector.sources import SearchBox
 from torchkeeper.gui.pages import ENTRIES
@@ -99,6 +100,9 @@ class ComparePage(Page):
         self.view = DifferenceView()
         self.blank = EmptyState("compare")
         self.notice = Notice()
+        hint = self.tr("Show the page again from which you came (Escape)")
+        self.back = forms.button("", self._context.pages.back, hint)
+        theme.follow(self.back, lambda: self.back.setIcon(theme.icon("back")))
         self.past = Choice(characters=24)
         self.past.setAccessibleName(self.tr("Comparisons of this session"))
         self.past.setToolTip(self.tr("Compare again what was compared before"))
@@ -117,6 +121,7 @@ class ComparePage(Page):
         self._page = forms.page(forms.column(self._search_line, (split, 1)))
         self._nothing = QWidget()
         self.stack = forms.stack(self.blank, self._page, self._nothing)
+        self.title_line.insertWidget(0, self.back)
         self.tools.addWidget(self.past)
         ways = forms.row(self.swap, self.nearest, self.go, self.copy, forms.REST)
         forms.add(self.body, forms.row((self.a, 1), (self.b, 1), gap=12), ways, 4)
@@ -173,10 +178,19 @@ class ComparePage(Page):
             self._ask(self._asked, self._within)
 
     def entered(self) -> None:
+        page = actions.tr(actions.spec(self._context.pages.under).text).replace("&", "")
+        self.back.setText(self.tr("Back to {}").format(page))
+        self.back.setAccessibleName(self.back.text())
         # What was said of how a side is chosen is of no use here.
         self._context.say("", 0)
         if self.found is not None:
             self.tree.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self._context.pages.back()
+        else:
+            super().keyPressEvent(event)
 
     def let_go(self) -> None:
         self._engines.forget(self._ticket)
@@ -219,7 +233,6 @@ class ComparePage(Page):
             self.past.addItem(self.tr("{} with {}").format(shown_name(one.a.entry), b))
         # What is compared stands on the cards.
         self.past.setCurrentIndex(-1)
-        self.past.setVisible(len(self._past) > 1)
 
     def _show_sides(self) -> None:
         for card, side in ((self.a, self._side_a), (self.b, self._side_b)):
@@ -229,6 +242,7 @@ class ComparePage(Page):
                 card.say(self.tr("No entry yet"))
         self.swap.setEnabled(self._side_a is not None and self._side_b is not None)
         self.nearest.setEnabled(self._side_a is not None)
+        self.past.setVisible(len(self._past) > (self.found is not None))
         for button in (self.go, self.copy):
             button.setEnabled(self.found is not None)
 
@@ -243,17 +257,16 @@ class ComparePage(Page):
         """Say what the page is for: there are not two entries yet."""
         self._show_sides()
         self.sentence.hide()
-        self.past.setVisible(len(self._past) > 1)
         one = self._side_a or self._side_b
         self.blank.say(
             self.tr("One more entry") if one else self.tr("Nothing is compared yet"),
             self.tr("Select another entry of the same kind in the table, in any place, and put it "
                     "on the other side; or look for the nearest one.")
             if one
-            else self.tr("This page shows the differences between two entries, and why one of them "
-                         "is not found. Select two entries in the table and press Ctrl+D, or one "
-                         "and Ctrl+Shift+D for the nearest; their context menu offers the same. "
-                         "You can also drag one here, or paste it."),
+            else self.tr("This shows the differences between two entries, and why one of them is "
+                         "not found. Select two entries in the table and press Ctrl+D, or one and "
+                         "Ctrl+Shift+D for the nearest; their context menu offers the same. You "
+                         "can also paste one here, or drag one from another window."),
         )  # fmt: skip
         self.blank.offer(self.tr("Go to entries"))
         self.stack.setCurrentWidget(self.blank)
@@ -312,8 +325,8 @@ class ComparePage(Page):
         found: verdicts.Explained = {**result, "differences": self._rows}
         self.found = found
         self._asked = Pair(a, b)
-        self._show_sides()
         self._remember(self._asked)
+        self._show_sides()
         self.sentence.setText(say.unmarked(_sentence(found)))
         self.search_box.clear()
         self.tree.fill(found)
