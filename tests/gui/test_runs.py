@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QTreeWidgetItem
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from tests.engine.test_running import SAID, explained
@@ -146,6 +147,20 @@ def test_commands_and_reasons_have_room_in_a_narrow_window(
         assert page.graphs.mapTo(page, QPoint(0, page.graphs.height())).y() <= below
         assert any(hidden) is not all_of_them
         assert not any(hidden[n] for n in (0, 1, 2, 3)), "when, what, hits and misses"
+
+
+def test_a_page_that_is_gone_to_by_a_key_has_its_run_chosen(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path
+) -> None:
+    only = keep(recorded, "shape", 60)
+    window = open_window()
+    # Ctrl is held while the runs come.
+    QTest.keyPress(window, Qt.Key.Key_3, Qt.KeyboardModifier.ControlModifier)
+    page = window.pages.page
+    assert isinstance(page, RunsPage)
+    qtbot.waitUntil(lambda: page.list.topLevelItemCount() == 1, timeout=PATIENCE)
+    assert page.selected() == [only] and page.list.hasFocus()
+    QTest.keyRelease(window, Qt.Key.Key_3)
 
 
 def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Path) -> None:

@@ -152,8 +152,10 @@ class RecipeFlows(QObject):
             listener = Listener(failed=context.tell)
             context.engines.background(listener, known_recipes.listed, [path], unless=True)
 
-    def save_run(self, run: Ended, then: Callable[[list[str]], object]) -> None:
-        """Ask for a file, and write what a program compiled into it as a recipe."""
+    def save_run(self, run: Ended, then: Callable[[list[str]], object], warm: bool = False) -> None:
+        """Ask for a file, and write what a program compiled into it as a recipe. warm: whether that
+        is to be warmed then.
+        """
         from torchkeeper.client import programs
         from torchkeeper.gui.dialogs.base import choose_target
 
@@ -174,8 +176,11 @@ class RecipeFlows(QObject):
 
         scripts = (os.path.basename(word) for word in run.words if word.endswith(".py"))
         name = os.path.splitext(next(scripts, "run"))[0] + ".toml"
-        first = os.path.join(_folder(context, _RECIPES_IN), name)
+        kept = str(context.settings.value(_RECIPES_IN) or "")
+        first = os.path.join(kept or run.params["folder"], name)
         title, kinds = self.tr("Save as recipe"), self.tr("Recipes (*.toml)")
+        if warm:
+            title = self.tr("Save as recipe, then warm it")
         choose_target(context.window, title, first, kinds, write, "toml")
 
     def open_recipes(self, paths: Sequence[str]) -> None:
@@ -535,9 +540,12 @@ class Flows(QObject):
         return dialog
 
     def undo(self) -> None:
-        """Put back what the last purge of this place took."""
-        if self._context.place is not None:
-            self._context.undo_bar.hide()
+        """Put back what the last purge of this place took; all of it, where the bar offers that."""
+        bar = self._context.undo_bar
+        if bar.isVisible() and bar.purged:
+            bar.do()
+        elif self._context.place is not None:
+            bar.hide()
             self._context.operations.undo(self._context.place)
 
     def empty_trash(self) -> None:

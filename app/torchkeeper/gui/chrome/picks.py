@@ -72,7 +72,8 @@ class _Drawn(QStyledItemDelegate):
 
 class PickList(QListWidget):
     """Takes from its field the keys that choose. first: whether one is chosen at once, and Tab goes
-    to the next; else Down chooses, and until then Enter and Tab are the field's.
+    to the next; else Down chooses, and until then Enter is the field's, and Tab where it could mean
+    one of several.
     """
 
     picked = Signal(object)
@@ -149,6 +150,8 @@ class PickList(QListWidget):
             self._go(max(0 if self._first else -1, min(last, row + step)))
         elif row >= 0 and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab):
             self._take(row)
+        elif last == 0 and key == Qt.Key.Key_Tab:
+            self._take(0)  # there is nothing to choose
         else:
             return False
         return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSettings, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
+from shiboken6 import isValid
 
 from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import dead, say, tongue
@@ -195,7 +196,7 @@ class CleanDialog(Dialog):
         self._make_limits()
         without = str(settings.value(_WITHOUT) or "").splitlines()
         self.found = Suggestions(engines, environments, able, without, self)
-        self.finished.connect(lambda _: self.found.close(self._going))
+        self.finished.connect(self._let_go)
         self._going: Collection[str] = ()
         for place in self.found.ticks.keys() & set(ticked):
             self.found.ticks[place].update(reasons)
@@ -229,7 +230,8 @@ class CleanDialog(Dialog):
         self.buttons(self.cancel, self.go, before=(self.shows,), pinned=(self.total, self.about))
         self.lines.itemChanged.connect(self._ticked)
         self.lines.currentItemChanged.connect(lambda *_: self._say())
-        self.lines.itemActivated.connect(lambda *_: self._preview())
+        # Not when it is activated: Enter is the button's that goes on.
+        self.lines.itemDoubleClicked.connect(lambda *_: self._preview())
         self.in_use.toggled.connect(self._changed)
         self.at_once.toggled.connect(self._say)
         self.found.changed.connect(self._say)
@@ -239,6 +241,11 @@ class CleanDialog(Dialog):
         self.found.go_on()
         self.lines.setCurrentItem(self.lines.heads["stale"])
         self.lines.setFocus()
+
+    def _let_go(self) -> None:
+        if self.preview is not None and isValid(self.preview) and self.preview.isVisible():
+            self.preview.reject()
+        self.found.close(self._going)
 
     def _make_limits(self) -> None:
         self.days = Number(1, 3650, self.tr("Days without a use"))

@@ -69,7 +69,7 @@ class Making(NamedTuple):
         page.going.connect(late(lambda: self.flows().results.go_to_key))
         recipes = late(lambda: self.flows().recipes.save_run)
         page.saving.connect(lambda run: recipes(run, self.flows().recipes.open_recipes))
-        page.warming.connect(lambda run: recipes(run, self.flows().warm))
+        page.warming.connect(lambda run: recipes(run, self.flows().warm, warm=True))
         page.comparing.connect(late(lambda: self.flows().compare_keys))
         return page
 

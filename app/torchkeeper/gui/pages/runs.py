@@ -309,7 +309,8 @@ class RunsPage(Page):
         chosen = {new} if new else {run.id for run in self.selected()}
         self._live = live
         self._runs = [*map(ran.run_of, self._live.values()), *self._kept_runs.runs]
-        if self._runs and not self.stack.currentIndex() and self.isVisible():
+        begun = bool(self._runs) and not self.stack.currentIndex()
+        if self.isVisible() and (begun or new in live):
             self.list.setFocus()
         self.stack.setCurrentIndex(int(bool(self._runs)))
         with QSignalBlocker(self.list):
@@ -323,7 +324,7 @@ class RunsPage(Page):
                 if item_there := self.list.topLevelItem(number):
                     item_there.setSelected(True)
             if item_there := self.list.topLevelItem(again[0]):
-                self.list.setCurrentItem(item_there, 0)
+                self.list.setCurrentItem(item_there, 0, lists.KEEP)
             self.list.fit()
         self._chosen()
 
@@ -335,7 +336,8 @@ class RunsPage(Page):
     def _choose_bar(self, index: int) -> None:
         if item := self.list.topLevelItem(len(self._runs) - 1 - index):
             self.list.clearSelection()
-            self.list.setCurrentItem(item)
+            item.setSelected(True)
+            self.list.setCurrentItem(item, 0, lists.KEEP)
             self.list.scrollToItem(item)
 
     def _chosen(self) -> None:

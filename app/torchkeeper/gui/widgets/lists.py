@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from PySide6 import QtWidgets
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import (
+    QEvent,
+    QItemSelectionModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+)
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
@@ -15,6 +24,9 @@ from torchkeeper.gui.widgets.plain import tip
 
 Index = QModelIndex | QPersistentModelIndex
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+#: How a row becomes the current one without a change of what is selected. By itself Qt asks the
+#: keyboard: while Ctrl is held, by which a page is gone to, it takes the row out of the selection.
+KEEP = QItemSelectionModel.SelectionFlag.NoUpdate
 #: What a heading has beside its text.
 _AROUND = 36
 

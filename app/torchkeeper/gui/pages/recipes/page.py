@@ -241,7 +241,7 @@ class RecipesPage(Page):
             for item in again:
                 item.setSelected(True)
             if again:
-                tree.setCurrentItem(again[0])
+                tree.setCurrentItem(again[0], 0, lists.KEEP)
                 tree.scrollToItem(again[0])
         self._paint()
         tree.fit()
