@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -221,3 +222,28 @@ def test_what_is_allowed_is_what_is_found(path: str) -> None:
             continue
         assert allowed == path
         assert layout.locate(path).kind == kind
+
+
+@given(
+    st.sampled_from(("", "triton/0/", "rank_0_0/inductor_cache/triton/1/", "x/", "fxgraph/")),
+    st.sampled_from(("A" * 52, "0123456789abcdef" * 4, "run_1")),
+    st.lists(
+        st.sampled_from(
+            ("__grp__k.json", "k.json", "k.ttir", "k.so", "k.txt", "model", "..", "a/b.json",
+             *layout.VLLM_FILES)
+        ),
+        min_size=1,
+    ),
+)  # fmt: skip
+def test_a_kernel_as_a_whole_has_the_paths_that_its_files_have(
+    above: str, key: str, names: list[str]
+) -> None:
+    def told(of: Callable[[], list[str] | None]) -> list[str] | str | None:
+        try:
+            return of()
+        except Problem:
+            return "refused"
+
+    paths = [f"{above}{key}/{name}" for name in names]
+    each = told(lambda: [layout.checked_path("triton", layout.canonical(x)) for x in paths])
+    assert told(lambda: layout.canonical_kernel(paths)) in (None, each)

@@ -257,7 +257,7 @@ def test_a_file_with_many_names_earns_once(tmp_path: Path) -> None:
         os.link(first, other)
     folder, mine = Folder(str(place)), Budget()
     for item in folder.items(Report()):
-        mine.meet(item, folder)
+        mine.meet(item.files, folder)
     assert mine.left < BASE + 2 * (1 << 20) / budget.RATE
 
 

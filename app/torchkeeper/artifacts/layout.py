@@ -383,6 +383,17 @@ def checked_kernel(paths: Sequence[str]) -> Located | None:
     return at if at.kind == "triton" and _are_of_kernel(names) else None
 
 
+def canonical_kernel(paths: Sequence[str]) -> list[str] | None:
+    """Where the files of a kernel's folder would lie, as ``canonical`` and ``checked_path`` of each
+    say; None where one folder and their names do not tell. Raises as these.
+    """
+    start = len(paths[0]) - len(canonical(paths[0]))  # the same for all in one folder
+    alone = [path[start:] for path in paths]
+    inner = all(path.startswith(paths[0][:start]) for path in paths)
+    plain = VLLM_FILES.isdisjoint(path.rpartition("/")[2] for path in alone)
+    return alone if inner and plain and checked_kernel(alone) else None
+
+
 @functools.lru_cache(maxsize=1024)  # most kernels have the same few
 def _are_of_kernel(names: tuple[str, ...]) -> bool:
     return all(_TRITON_FILE.fullmatch(name) and triton.is_file(name) for name in names)

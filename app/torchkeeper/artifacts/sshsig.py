@@ -26,7 +26,8 @@ class Signature(NamedTuple):
     """What is known of who made a bundle. status: "none"; "trusted", by one who is in the allowed
     signers; "unknown", by another key; "unchecked", where there is no ssh-keygen. signer: their
     name in the allowed signers. key: as a line of ``authorized_keys`` has it, and its fingerprint.
-    manifest: the sha256 of the manifest, empty for a mega-cache, which has none.
+    manifest: the sha256 of the manifest; of a mega-cache, which has none, that of what one would
+    say where its contents were read, else empty.
     """
 
     status: str

@@ -46,7 +46,7 @@ def _of(session: Session, source: Source, items: list[Item], report: Report) -> 
     budget = Budget()
     for batch in _batches(items, source):
         for item, _ in batch:
-            budget.meet(item, source)
+            budget.meet(item.files, source)
         readings = [reading for _, reading in batch if reading]
         answers = iter(session.reader.facts(readings, report, budget=budget))
         for item, reading in batch:

@@ -191,7 +191,7 @@ def _batches(
             # There may be very many, and neither their bytes nor an index says more of them.
             one = _Loaded(item, None, None, short, kept=True)
         elif item.kind not in READ:
-            one = _load(item, source, report, None, None)
+            one = _load(item, files, source, report, None, None)
         elif (
             not (last or carried)
             and item.kind in _LATE
@@ -201,15 +201,16 @@ def _batches(
             continue
         else:
             if budget:
-                budget.meet(item, source)
+                budget.meet(files, source)
             if budget and budget.over:
                 one = _Loaded(item, None, None, "entry-unread")
             elif carried and item.kind in _CARRIED:
-                one = _glance(item, source, carried)
+                one = _glance(item, files, source, carried)
             else:
-                one = _load(item, source, report, budget, search)
+                one = _load(item, files, source, report, budget, search)
         if one is None:
             continue
+        one.files = files
         loaded.append(one)
         waiting += one.reading.size if one.reading else 0
         if len(loaded) >= BATCH or waiting > BATCH_BYTES:
@@ -228,13 +229,19 @@ class _Loaded:
     facts: Facts = field(default_factory=_nothing)
     kept: bool = False
     partly: bool = False
+    files: list[File] = field(default_factory=list)
 
 
 def _load(
-    item: Item, source: Source, report: Report, budget: Budget | None, search: Search | None
+    item: Item,
+    files: list[File],
+    source: Source,
+    report: Report,
+    budget: Budget | None,
+    search: Search | None,
 ) -> _Loaded | None:
     """Hash an item's files and keep what a reader should see; None if all files are gone."""
-    every = files = item.files
+    every = files
     regular = all(file[6] for file in every)
     if item.kind not in READ or not regular:
         # Links that torch makes are known by where they are; nothing is read through them.
@@ -286,9 +293,8 @@ def _load(
     return _Loaded(item, sha256, reading, problem)
 
 
-def _glance(item: Item, source: Source, carried: Carried) -> _Loaded | None:
+def _glance(item: Item, files: list[File], source: Source, carried: Carried) -> _Loaded | None:
     """As ``_load``, of what is not wanted but for a copy; its sha256 is what is promised, if so."""
-    files = item.files
     if not all(file[6] for file in files):
         return _Loaded(item, None, None, "not-a-file")
     names = [file.name for file in files]
@@ -382,7 +388,7 @@ def _describe(one: _Loaded, facts: Facts, known: _Known, living: Living | None) 
     item = one.item
     _learn(item, facts, known)
     joined = _joined(item, facts, known)
-    files, problem = item.files, one.problem or facts.get("problem")
+    files, problem = one.files, one.problem or facts.get("problem")
     times = [file[2] for file in files if file[2] is not None]
     own, other = facts.get("device"), joined.device
     plain = files[0].name if len(files) == 1 else item.key

@@ -69,9 +69,14 @@ class OnDisk:
         bits = self._seen.get(inode[0] << 64 | inode[1] >> 6, 0)
         return bool(bits >> (inode[1] & 63) & 1)
 
-    def add(self, files: Iterable[File]) -> int:
-        """Count more; how many of them were met for the first time, by whatever name."""
-        seen, paths, new = self._seen, self._paths, 0
+    def add(self, files: Iterable[File]) -> None:
+        """Count more."""
+        for _ in self.new(files):
+            pass
+
+    def new(self, files: Iterable[File]) -> Iterator[File]:
+        """Count more; those of them that are met for the first time, by whatever name."""
+        seen, paths = self._seen, self._paths
         for file in files:
             self.files += 1
             if inode := file[4]:
@@ -85,8 +90,7 @@ class OnDisk:
             else:
                 paths.add(file[0])
             self.bytes += file[3]
-            new += 1
-        return new
+            yield file
 
 
 def file_of(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:

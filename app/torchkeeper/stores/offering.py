@@ -137,7 +137,10 @@ def homes(one: Described) -> list[str]:
         return [layout.payload_path(kind, mega_key(one), sha256, one.item.files[0].name)]
     if kind == "aoti_eager":
         return describe.homes(one.item)
-    paths = [layout.canonical(file.path) for file in one.item.files]
+    found = [file.path for file in one.item.files]
+    if kind == "triton" and (alone := layout.canonical_kernel(found)):
+        return alone
+    paths = [layout.canonical(path) for path in found]
     if kind == "precompile":
         if paths != [layout.payload_path(kind, mega_key(one), sha256)]:
             raise Problem("part-of-artifact", path=one.item.path)

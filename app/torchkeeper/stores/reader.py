@@ -7,19 +7,20 @@ entry may get less than that; then it is not broken for taking longer, but unrea
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import select
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
-from torchkeeper.stores.items import File, Item, OnDisk, Source, batches
+from torchkeeper.stores.items import File, OnDisk, Source, batches
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Facts
@@ -56,15 +57,13 @@ class Budget:
         """Whether nothing more is to be read."""
         return self.left <= 0
 
-    def meet(self, item: Item, source: Source) -> None:
+    def meet(self, files: Sequence[File], source: Source) -> None:
         """Earn what an entry's files hold, and spend what any entry takes; a file with several
         names earns once, and a byte no more for the block of the disk that it takes.
         """
-        for file in item.files:
-            if file.inode is None:
-                self.brings(file.size)
-            elif self._seen.add([file]):
-                self.brings(held(file, source))
+        self.brings(sum([file.size for file in files if file.inode is None]))
+        for file in self._seen.new([file for file in files if file.inode]):
+            self.brings(held(file, source))
         self.left -= ENTRY
 
     def brings(self, size: int) -> None:
@@ -143,9 +142,9 @@ class Reading:
     names: list[str]
     contents: dict[str, bytes]
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
-        return sum(len(data) for data in self.contents.values())
+        return sum(map(len, self.contents.values()))
 
 
 def begin() -> subprocess.Popen[bytes]:

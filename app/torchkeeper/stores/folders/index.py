@@ -160,10 +160,13 @@ class Index:
         if not self._db:
             return
         place = _key(self._place)
-        rows = []
+        rows, texts = list[tuple[object, ...]](), dict[int, str]()
         for item, (mark, sha256, problem, facts, look), entry in self._new:
-            # Most of what could be known is not.
-            known = json.dumps({name: x for name, x in facts.items() if x not in (None, [])})
+            # Those of kernels that are alike are one object.
+            if (known := texts.get(id(facts))) is None:
+                # Most of what could be known is not.
+                known = json.dumps({name: x for name, x in facts.items() if x not in (None, [])})
+                texts[id(facts)] = known
             path = _key(item.path)
             rows.append((place, item.kind, path, mark, sha256, problem, known, look, entry))
         self._new = []
