@@ -50,13 +50,6 @@ def casts(shared: Path, torch_python: str, header_folder: Path) -> Path:
     return once(shared, "casts", make)
 
 
-@pytest.fixture
-def session() -> Any:
-    made = Session()
-    yield made
-    made.close()
-
-
 def graph_of(cache: Path) -> tuple[str, Any]:
     """The key of the only graph of a cache, and all that it tells."""
     [path] = [path for path in cache.glob("fxgraph/*/*/*") if path.is_file()]

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from torchkeeper.client.engines.process import Engine
+from tests.engine.conftest import Ask
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine.detail import PAGE
-from torchkeeper.engine.protocol import Message
-
-Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
-
-
-@pytest.fixture
-def ask() -> Iterator[Ask]:
-    with Engine() as engine:
-
-        def run(op: str, **params: Any) -> tuple[dict[str, Any], list[Message]]:
-            messages: list[Message] = []
-            return engine.call(op, params, messages.append), messages
-
-        yield run
 
 
 def test_a_graph(ask: Ask, kept_291: Path) -> None:

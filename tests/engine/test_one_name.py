@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.engine.test_detail import Ask, ask
+from tests.engine.conftest import Ask
 from tests.redis_server import dump, serving
 from tests.stores.test_copying import carry
-
-__all__ = ["ask"]
 
 
 def same_everywhere(ask: Ask, place: str, kinds: str) -> list[dict[str, Any]]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.engine.conftest import Ask
 from tests.redis_server import Server, dump, serving
 from torchkeeper.artifacts.report import Report
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine.protocol import Message
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.needs import Relatives, needed
 from torchkeeper.stores.redis import payloads
 from torchkeeper.stores.redis.payloads import described, related
 from torchkeeper.stores.redis.store import Redis
-
-Ask = Callable[..., tuple[dict[str, Any], list[Message]]]
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
@@ -35,17 +31,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             f"{'z' * 48}:c1": b"{}" for n in range(3000)
         })  # fmt: skip
         yield made
-
-
-@pytest.fixture
-def ask() -> Iterator[Ask]:
-    with Engine() as engine:
-
-        def run(op: str, **params: Any) -> tuple[dict[str, Any], list[Message]]:
-            messages: list[Message] = []
-            return engine.call(op, params, messages.append), messages
-
-        yield run
 
 
 def commands(server: Server, name: str) -> int:

@@ -50,13 +50,6 @@ def explained(
     return result, report.graphs, report.aot
 
 
-@pytest.fixture
-def session() -> Any:
-    made = Session()
-    yield made
-    made.close()
-
-
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_change_is_named_as_the_cause(session: Session, recorded: Path, change: str) -> None:
     found = held(session, {"place": str(recorded / "cache")}, Report())

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QDialog
 
 from tests.shots import sample_overview, sample_recipes, samples
 from tests.shots.sample_engines import SampleEngines
+from tests.shots.scenes_profiles import settings_of
 from tests.shots.scenes_window import halfway
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import Entry
@@ -17,7 +18,6 @@ from torchkeeper.gui.dialogs.profilefiles import ProfileImport
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.guidebar import STEPS
-from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import PAGE, Window
 
 _TEAM = "/mnt/team/torch-caches/llama"
@@ -83,7 +83,7 @@ def _waiting(stage: Stage) -> None:
         failing={"offered_profile": user_error("profile-import-nothing", nothing)}
     )
     window = stage.window(engines)
-    page = _settings(window)
+    page = settings_of(window)
     page.open_files([f"{samples.PLACE}/notes.txt"])
     stage.dialog("settings-import-nothing", page.findChildren(ProfileImport)[-1])
     stage.close(window)
@@ -93,16 +93,9 @@ def _waiting(stage: Stage) -> None:
     stage.close(window)
 
 
-def _settings(window: Window) -> SettingsPage:
-    page = window.show_page("settings")
-    assert isinstance(page, SettingsPage)
-    turn(5.0, lambda: page.profiles.read)
-    return page
-
-
 def _unsaved(stage: Stage) -> None:
     window = stage.window()
-    page = _settings(window)
+    page = settings_of(window)
     page.profiles.list.choose("laptop")
     page.profiles.form.apply({"TORCHINDUCTOR_CACHE_DIR": "/data/torchinductor"})
     turn(1.5)

@@ -11,7 +11,7 @@ from torchkeeper.gui.pages.profiles.page import SettingsPage
 from torchkeeper.gui.window import Window
 
 
-def _entered(window: Window) -> SettingsPage:
+def settings_of(window: Window) -> SettingsPage:
     page = window.show_page("settings")
     assert isinstance(page, SettingsPage)
     turn(5.0, lambda: page.profiles.read)
@@ -19,7 +19,7 @@ def _entered(window: Window) -> SettingsPage:
 
 
 def _shown(window: Window, name: str) -> SettingsPage:
-    page = _entered(window)
+    page = settings_of(window)
     turn(5.0, lambda: page.choice_of.facts is not None)
     page.profiles.list.choose(name)
     turn(2.0, lambda: not page.profiles.live.checking)
@@ -96,7 +96,7 @@ def _warm(stage: Stage) -> None:
 def _origins(stage: Stage) -> None:
     engines = SampleEngines()
     window = stage.window(engines)
-    page = _entered(window)
+    page = settings_of(window)
     turn(5.0, lambda: page.choice_of.facts is not None)
     page.show_setting("TORCHINDUCTOR_CACHE_DIR", origin=True)
     turn(5.0, lambda: page.origins.found is not None and page.origins.of.count() > 1)
