@@ -45,7 +45,7 @@ def test_a_file_is_asked_about_before_its_code_runs(
     assert tk("export", fixture_cache, "-o", bundle, "--filter", "kind:pgo").code == 0
     asked = tk("verify", bundle)
     assert asked.code == 2
-    assert "runs the code that is in it" in asked.err
+    assert "runs code of the cache" in asked.err
     assert "--trust" in asked.err
 
 

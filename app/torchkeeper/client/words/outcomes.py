@@ -508,8 +508,8 @@ _OPERATIONS = {
     protocol.EMPTY_TRASH: _Told(say.held_of, None, lambda one: tr(
         "{some} removed for good.", some=say.held_of(one.result))),
     protocol.RECOVER: _Told(lambda _: "", None, lambda one: tr(
-        "Not all that was cut off is at its end." if _unfinished(one) else
-        "What was cut off is at its end."), _unfinished, _finished_some),
+        "Some changes that were cut off are not complete." if _unfinished(one) else
+        "All changes that were cut off are complete."), _unfinished, _finished_some),
     protocol.MEND: _Told(_mend_note),
     protocol.TTL: _Told(lambda result: say.count(result["entries"], "entry", "entries"), None,
                         _ttl_line,

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from torchkeeper.warm.shapes import Judged
 
 TRUST: Text = (
-    "Verifying runs the code that is in it: PyTorch loads what it finds in a cache, as any program "
-    "would that uses it."
+    "Verifying runs code of the cache: PyTorch loads its entries, as in every program that uses it."
 )
 
 #: What each run is called, in the order in which they are made.

@@ -16,20 +16,20 @@ WORDS: dict[str, Words] = {
         "There is a profile “{name}” already.", remedy="Give another name, or remove that first."
     ),
     "profile-changed": Words(
-        "The profile “{name}” is another by now.",
+        "The profile “{name}” has changed.",
         "Another program has written into its file since it was read.",
         "Read it again, which loses what was changed here, or overwrite it.",
     ),
     "profile-setting-unknown": Words(
-        "{name} is no setting of the caches.",
+        "{name} is not a setting of the caches.",
         remedy="“torchkeeper config settings” lists all that are known.",
     ),
     "profile-setting-misnamed": Words(
-        "{name} is no setting of the caches.", "{meant} is one.", "Give that name."
+        "{name} is not a setting of the caches.", "{meant} is one.", "Give that name."
     ),
     "profile-value-impossible": Words("{name} cannot have this value.", "{why}.", "Change it."),
     "profile-about-too-long": Words(
-        "What is said about the profile is no text of {most} characters at most."
+        "The description of the profile is longer than {most} characters, or not a text."
     ),
     "profiles-unreadable": Words(
         "The list of profiles cannot be read.",
@@ -38,7 +38,7 @@ WORDS: dict[str, Words] = {
     ),
     "profile-unreadable": Words("{file} cannot be read.", "{why}.", "Check the path."),
     "profile-damaged": Words(
-        "{file} is no profile, or is damaged.",
+        "{file} is not a profile, or is damaged.",
         "{why}.",
         "Correct it in an editor, or remove it. Nothing was changed.",
     ),
@@ -221,7 +221,7 @@ WORDS: dict[str, Words] = {
         "Correct “folder” in the recipe, or leave it out.",
     ),
     "warm-killed": Words(
-        "The compile job was ended by {signal}.",
+        "{signal} ended the compile job.",
         "SIGKILL usually means that the machine ran out of memory. {why}",
         "The log says more. Nothing half-written was left.",
     ),
@@ -231,9 +231,9 @@ WORDS: dict[str, Words] = {
         "The log says more. Nothing half-written was left.",
     ),
     # The doctor
-    "check-failed": Words("It could not be looked at: {path}.", "{why}"),
+    "check-failed": Words("{path} could not be read.", "{why}"),
     "toolchain-failed": Words(
-        "What the interpreter can do was not tried to the end.", "{why}", "The log says more."
+        "The checks of the interpreter did not complete.", "{why}", "The log says more."
     ),
     "toolchain-stuck": Words(
         "Trying out the interpreter took longer than {limit_s} seconds and was stopped.",
@@ -241,15 +241,15 @@ WORDS: dict[str, Words] = {
         "Try again when the machine is less busy.",
     ),
     "interpreter-not-tried": Words(
-        "What the interpreter can do was not tried.", remedy="“torchkeeper doctor --env” tries it."
+        "The interpreter was not checked.", remedy="“torchkeeper doctor --env” checks it."
     ),
     "torch-not-tried": Words("torch cannot be imported.", "{why}"),
     "header-not-tried": Words(
-        "Nobody can tell whether the precompiled C++ header is there.",
+        "It is not known whether the precompiled C++ header exists.",
         "The C++ compiler does not work, or this torch has no such header.",
     ),
     "no-verdicts": Words(
-        "Nobody can tell what is stale.", "The interpreter has no torch.", "Name one with --env."
+        "Stale entries are not known.", "The interpreter has no torch.", "Name one with --env."
     ),
     "mounts-unknown": Words("The system does not tell which file system it is."),
     "unchanged": Words("It could not be changed.", "{why}"),
