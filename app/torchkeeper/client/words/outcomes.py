@@ -383,7 +383,7 @@ def _verified(one: Ended) -> Outcome:
     found = [several(counts["hits"], "{n} of {all} was found, {rebuilt} rebuilt.",
                      "{n} of {all} were found, {rebuilt} rebuilt.", rebuilt=objects,
                      all=say.count(counts["graphs"], "graph", "graphs"))]  # fmt: skip
-    if len(cells := result["cells"]) > 1:
+    if len(cells := result["variants"]) > 1:
         whole = say.count(len(cells), "variant", "variants")
         good = sum(cell["good"] for cell in cells)
         told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)

@@ -4,8 +4,8 @@ from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {
     # Warming
-    "cell-unknown": Words(
-        "There is no variant “{cell}”.",
+    "variant-unknown": Words(
+        "There is no variant “{variant}”.",
         "The recipes have none of this name, nor as many. Names that are like it: {near}.",
         "“torchkeeper recipe show” lists the variants of a recipe; they are numbered from 0.",
     ),
@@ -49,9 +49,9 @@ WORDS: dict[str, Words] = {
         "They have {size}, at most {most} go.",
         "Give fewer at once.",
     ),
-    "cells-too-many": Words(
+    "variants-too-many": Words(
         "There are too many combinations.",
-        "The recipes have {cells}, and {most} is the most at once.",
+        "The recipes have {variants}, and {most} is the most at once.",
         "Make a matrix smaller, or give fewer recipes at once.",
     ),
     "recipes-unreadable": Words(
@@ -199,7 +199,7 @@ WORDS: dict[str, Words] = {
     ),
     "no-gradient": Words(
         "There is nothing to go backward from.",
-        "No output of {cell} depends on a parameter, or on an input, that has a gradient.",
+        "No output of {variant} depends on a parameter, or on an input, that has a gradient.",
         "Set requires_grad = true for an input, or take “backward” out of the recipe.",
     ),
     "exported-unreadable": Words(
@@ -207,7 +207,7 @@ WORDS: dict[str, Words] = {
         "{why}",
         "Write it with torch.export.save, of the torch that is to load it.",
     ),
-    "cell-memory": Words(
+    "variant-memory": Words(
         "Compiling took more memory than it may.",
         "It held {used_mb} MB, and {limit_mb} MB is the limit.",
         "Raise the limit in the recipe, or warm fewer at a time. Nothing half-written was left.",

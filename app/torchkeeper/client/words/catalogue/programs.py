@@ -191,20 +191,20 @@ WORDS: dict[str, Words] = {
         "Have the command run what is to be warmed, as “torchkeeper run -- COMMAND” shows it.",
     ),
     "nothing-compiled": Words(
-        "{cell} had PyTorch look up no graph in its cache.",
+        "{variant} had PyTorch look up no graph in its cache.",
         "It ran well, but has nothing to compile, is kept from being compiled, is compiled by "
         "another backend than inductor, or turns the caches off.",
         "Name in the recipe what the program has compiled, as “torchkeeper run -- COMMAND” shows "
         "it.",
     ),
     "not-found-again": Words(
-        "{cell} was compiled, and is not found again: {found} of {of}.",
+        "{variant} was compiled, and is not found again: {found} of {of}.",
         "{why}.",
         "Programs would compile it again, too. The log may say why; see that nothing else writes "
         "to the place, and that no variable in the recipe turns the cache off.",
     ),
     "nothing-cached": Words(
-        "Nothing of {cell} can be cached.",
+        "Nothing of {variant} can be cached.",
         "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
         "every program will compile them again.",
         "What it says of each is told beside this: most often a custom pass without a uuid, or an "
