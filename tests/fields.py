@@ -118,10 +118,10 @@ _OF_PLACE: Mapping[str, Any] = {"place": typing.NotRequired[str]}
 _SIZED = _object("Sized", Sized, without=("disk_bytes",))
 _GRAPH = Line(
     "each graph", (GraphTold,),
-    {"why": str, "cause": _object("Cause", CauseTold, without=("reason",)) | None}, ("cell",),
+    {"why": str, "cause": _object("Cause", CauseTold, without=("reason",)) | None}, ("variant",),
 )  # fmt: skip
 _VERIFIED = _object("VerifiedGraph", LookedUp, why=typing.NotRequired[str],
-                    cell=typing.NotRequired[int])  # fmt: skip
+                    variant=typing.NotRequired[int])  # fmt: skip
 _AUTOGRAD = _list(_object("ExplainedAot", AotTold, why=str))
 #: What became of the place of a warm-up, and where that failed.
 _BUNDLED = _object("Bundled", bundles.ExportResult, without=("held",), leaks=_LEAKS, left=_LEFT)
@@ -199,18 +199,18 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 recipe=typing.NotRequired[_RECORDED]),
     ),
     "warm": (
-        Line("each cell", (CellFinding,),
+        Line("each variant", (CellFinding,),
              {"uncached": typing.NotRequired[list[Uncached]], "seconds": typing.NotRequired[float],
-              **_PROOF}, ("rebuilt", "ratios", "good", "why"), "cell"),
+              **_PROOF}, ("rebuilt", "ratios", "good", "why"), "variant"),
         _result(compiling.WarmResult, left=_LEFT,
-                cells=_list(_object("WarmCell", WarmCell, without=("log",), **_PROOF)),
+                variants=_list(_object("WarmedVariant", WarmCell, without=("log",), **_PROOF)),
                 bundle=_BUNDLED | _FAILED | None,
                 published=_PUBLISHED | _FAILED | None),
         _SECRETS,
-        Line("with --dry-run: each cell", (compiling.CellsRow,)),
+        Line("with --dry-run: each variant", (compiling.CellsRow,)),
         _result(compiling.CellsResult, what="with --dry-run: the last"),
     ),
-    "recipe show": (Line("each cell", (compiling.CellsRow,)), _result(compiling.CellsResult)),
+    "recipe show": (Line("each variant", (compiling.CellsRow,)), _result(compiling.CellsResult)),
     "recipe check": (
         Line("each recipe", (), {"file": str, "problem": str | None, "faults": _FAULTS}),
         _result(recipes=int, wrong=int),
@@ -223,7 +223,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "verify": (
         Line("each graph", (_VERIFIED,)),
         _result(Verification, rows=_list(_VERIFIED), place=str, python=str, left=_LEFT,
-                cells=_list(_object("VerifiedCell", VerdictOfCell, why=str | None))),
+                variants=_list(_object("VerifiedVariant", VerdictOfCell, why=str | None))),
     ),
     "prepare": (_result(compiling.PrepareResult, left=_LEFT),),
     "runs": (

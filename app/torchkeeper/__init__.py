@@ -11,21 +11,21 @@ interpreters with the packages from ``artifacts`` to ``engine``, and every comma
 from torchkeeper.artifacts.version import VERSION as __version__  # noqa: N811 - the usual name
 
 __all__ = [
-    "Cell", "Entries", "Entry", "Error", "Exported", "Place", "Placed", "Plan", "Progress",
-    "Receipt", "Warmed", "__version__", "open", "places",
+    "Entries", "Entry", "Error", "Exported", "Place", "Placed", "Plan", "Progress",
+    "Receipt", "Variant", "Warmed", "__version__", "open", "places",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchkeeper.api.place import Place, Plan, Receipt, open, places
     from torchkeeper.api.told import (
-        Cell,
         Entries,
         Entry,
         Error,
         Exported,
         Placed,
         Progress,
+        Variant,
         Warmed,
     )
 else:

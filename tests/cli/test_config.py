@@ -226,7 +226,7 @@ def test_a_damaged_one_does_not_hide_the_others(config: Config) -> None:
     Path(keeping.folder(), "bad.toml").write_text("x")
     ran = config("list")
     assert ran.code == 4
-    assert "bad.toml is no profile, or is damaged" in ran.err
+    assert "bad.toml is not a profile, or is damaged" in ran.err
     assert [line.split()[:2] for line in ran.out.splitlines()[1:3]] == [["bad", "?"], ["good", "1"]]
     rows = config("list", "--json").objects
     assert [row.get("settings") for row in rows[:2]] == [None, 1]

@@ -341,9 +341,9 @@ def test_a_folder_that_is_no_cache_is_not_purged_whole(tk: Tk, tmp_path: Path) -
     (tmp_path / "thesis" / "chapter1.tex").write_text("x")
     ran = tk("purge", tmp_path, "--yes")
     assert ran.code == 1
-    assert "is no cache" in ran.err
+    assert "is not a cache" in ran.err
     named = tk("purge", tmp_path, "--yes", "--filter", "kind:unknown", "--unknown-too")
-    assert (named.code, "is no cache" in named.err) == (1, True)
+    assert (named.code, "is not a cache" in named.err) == (1, True)
     assert (tmp_path / "thesis" / "chapter1.tex").read_text() == "x"
 
 

@@ -96,7 +96,7 @@ def test_a_folder_of_projects_is_no_cache(
     ):
         ran = tk(command[0], place, *command[1:], **no_torch)
         assert ran.code != 0, (command, ran.out)
-        assert f"{place} is no cache" in ran.err
+        assert f"{place} is not a cache" in ran.err
         assert snapshot(place) == before, command
     ran = tk("doctor", place, "--fix", "--yes", "--json", **no_torch)
     assert "Traceback" not in ran.err
@@ -119,7 +119,7 @@ def test_a_folder_that_is_no_cache_stays_whole(tk: Tk, tmp_path: Path) -> None:
     for more in ((), ("--now",), ("--orphans",), ("--filter", "kind:unknown", "--unknown-too")):
         ran = tk("purge", docs, *more, "--yes")
         assert ran.code != 0
-        assert "is no cache" in ran.err
+        assert "is not a cache" in ran.err
         assert snapshot(docs) == before
 
 

@@ -124,5 +124,5 @@ def test_only_folders_know_whose_their_entries_are(tk: Tk, clean_291: Path, tmp_
     assert tk("export", clean_291, "-o", bundle).code == 0
     for asked in ("is:foreign", "-is:foreign", "owner:bob"):
         ran = tk("ls", bundle, "--filter", asked)
-        assert "does not keep whose its entries are" in ran.err
+        assert "does not record the owners of its entries" in ran.err
         assert ran.code == 2

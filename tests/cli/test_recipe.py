@@ -36,8 +36,8 @@ def test_every_example_is_a_recipe_that_finds_its_files(tk: Tk, tmp_path: Path) 
     alone = tk("recipe", "show", tmp_path / "exported.toml", "--json")
     [problem] = [row["problem"]["code"] for row in alone.objects[:-1]]
     assert problem == "exported-unreadable"
-    assert (shown.code, result) == (0, {"result": {"cells": len(rows), "problems": 0}})
-    assert (alone.code, alone.result) == (1, {"cells": 1, "problems": 1})
+    assert (shown.code, result) == (0, {"result": {"variants": len(rows), "problems": 0}})
+    assert (alone.code, alone.result) == (1, {"variants": 1, "problems": 1})
     listed = tk("recipe", "show", tmp_path / "triton.toml").out
     assert "add, hip:gfx942  triton  hip:gfx942" in listed
     assert listed.endswith("2 variants.\n")
@@ -148,7 +148,7 @@ def test_a_cache_goes_on_to_a_bundle_and_a_server(
         ran = tk("warm", kernels.parent, *common, "--publish", place, "--json")
         assert ran.code == 0, ran.err
         result = ran.result
-        assert [one["cell"]["state"] for one in ran.objects[:-1]] == ["done", "done"]
+        assert [one["variant"]["state"] for one in ran.objects[:-1]] == ["done", "done"]
         assert (result["done"], result["failed"], result["hits"]) == (2, 0, 0)
         assert result["bundle"]["entries"] == 2
         assert result["published"]["entries"] == 2
@@ -228,7 +228,7 @@ def test_every_example_gets_warm_and_proves_it(
     proof = ("--recipe", folder, "--quick", "--trust")
     verified = tk("verify", tmp_path / "cache", *proof, *common, timeout=600, **env)
     assert verified.code == 0, verified.err
-    assert [cell["good"] for cell in verified.result["cells"]] == [True] * 10
+    assert [cell["good"] for cell in verified.result["variants"]] == [True] * 10
 
 
 def test_a_recipe_of_the_list_is_read_as_any_other(tmp_path: Path) -> None:

@@ -636,7 +636,7 @@ def test_an_everyday_program_is_recorded_by_name_and_hits_all(
     proof = ("--recipe", out, "--quick", "--trust", "--env", torch_python, "--json")
     proved = tk("verify", tmp_path / "second", *proof, timeout=600)
     assert proved.code == 0, proved.err
-    assert [cell["good"] for cell in proved.result["cells"]] == [True] * len(names)
+    assert [cell["good"] for cell in proved.result["variants"]] == [True] * len(names)
 
 
 @pytest.mark.slow
@@ -719,7 +719,7 @@ def test_what_was_changed_after_it_was_built_is_not_taken_for_what_it_was(
     told = json.loads(ran.out.splitlines()[-1])["result"]["recipe"]
     assert (told["source"], told["proof"]["good"], told["proof"]["of"]) == ("callable", 1, 1)
     assert told["proof"]["proved"] is True
-    assert not [one for one in map(json.loads, ran.out.splitlines()) if "cell" in one]
+    assert not [one for one in map(json.loads, ran.out.splitlines()) if "variant" in one]
     assert sorted(path for path in cache.rglob("*") if ".lock" not in path.name) == before
     ran = tk("run", "--unproved", *own[1:], timeout=400)
     told = json.loads(ran.out.splitlines()[-1])["result"]["recipe"]

@@ -62,7 +62,7 @@ def test_what_a_copy_brought_is_left_until_somebody_says_how(
     copy = tmp_path / "copy"
     shutil.copytree(fixture_cache, copy)
     ran = tk("recover", copy)
-    assert ran.code == 1 and "It is not believed" in ran.err and "--forget" in ran.err
+    assert ran.code == 1 and "does not trust the record" in ran.err and "--forget" in ran.err
     assert list(copy.glob(f"{JOURNAL}*"))
     ran = tk("recover", copy, "--forget")
     assert ran.code != 0 and "--yes" in ran.err, "nobody could answer"

@@ -23,22 +23,22 @@ FAILED: Any = {"index": 1, "state": "failed", "seconds": 1.0, "log": ["a", "last
 
 def live(cells: Any, as_json: bool = False) -> Live:
     made = Live(as_json, Asker(cast(Engine, None), quiet=True))
-    made({"cells": cells})
+    made({"variants": cells})
     return made
 
 
 def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED)
     for index in (0, 1):
-        heard({"cell": {"index": index, "state": "compiling"}})
+        heard({"variant": {"index": index, "state": "compiling"}})
     for cell in (DONE, FAILED):
-        heard({"cell": cell})
+        heard({"variant": cell})
     assert capsys.readouterr().err.splitlines() == [
         "done    small: f, batch 0  1 hit, 0 misses  2.5 s",
         "failed  small: f, batch 1  Compiling failed.  1.0 s",
     ]
     # A result that does not have all of them takes nothing away.
-    rows = heard.rows_of(cast("WarmResult", {"cells": [QUEUED[0] | DONE]}))
+    rows = heard.rows_of(cast("WarmResult", {"variants": [QUEUED[0] | DONE]}))
     tell(heard, rows, [row for row in rows if row["state"] == "failed"])
     said = capsys.readouterr()
     assert said.out.splitlines() == [
@@ -52,10 +52,10 @@ def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_is_not_cacheable_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED)
-    graph: Any = {"cell": 0, "id": "0/0 forward", "name": "f", "reason": "a custom pass"}
+    graph: Any = {"variant": 0, "id": "0/0 forward", "name": "f", "reason": "a custom pass"}
     for outcome in ("compiling", "bypass", "bypass"):
         heard({"graph": graph | {"outcome": outcome, "seconds": None, "phases": []}})
-    heard({"cell": DONE | {"bypasses": 1}})
+    heard({"variant": DONE | {"bypasses": 1}})
     assert capsys.readouterr().err == (
         "done    small: f, batch 0  1 hit, 0 misses, 1 not cacheable  2.5 s\n"
     )
@@ -70,15 +70,15 @@ def test_what_is_not_cacheable_is_named(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
     heard = live(QUEUED)
     assert heard.now() == ""
-    heard({"cell": {"index": 0, "state": "compiling"}})
+    heard({"variant": {"index": 0, "state": "compiling"}})
     assert heard.now() == "small: f, batch 0"
     phases = [("dynamo", 0.1), ("codegen", 1.0), ("other", 0.2)]
     heard({"graph": {"id": "0/0", "name": "", "outcome": "compiling", "seconds": None,
-                     "phases": phases, "cell": 0}})  # fmt: skip
+                     "phases": phases, "variant": 0}})  # fmt: skip
     assert heard.now() == "small: f, batch 0, codegen"
-    heard({"cell": {"index": 1, "state": "compiling"}})
+    heard({"variant": {"index": 1, "state": "compiling"}})
     assert heard.now() == "small: f, batch 0, codegen and 1 more"
-    heard({"cell": DONE})
+    heard({"variant": DONE})
     assert heard.now() == "small: f, batch 1"
 
 
@@ -94,27 +94,27 @@ def test_graphs_of_a_single_cell_are_said_once(capsys: pytest.CaptureFixture[str
 def test_as_json_each_cell_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED, as_json=True)
     heard({"device": {"type": "cpu", "name": "CPU", "why": "asked"}})
-    heard({"cell": DONE})
-    heard({"cell": FAILED})
+    heard({"variant": DONE})
+    heard({"variant": FAILED})
     said = capsys.readouterr()
     assert said.err == ""
-    first, second = (json.loads(line)["cell"] for line in said.out.splitlines())
+    first, second = (json.loads(line)["variant"] for line in said.out.splitlines())
     assert first == {**QUEUED[0], **DONE}
     assert second["problem"]["code"] == "warm-failed"
 
 
 def test_what_is_cancelled_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
-    cancelled: list[Finding] = [{"cell": {"index": n, "state": "cancelled"}} for n in (0, 1)]
+    cancelled: list[Finding] = [{"variant": {"index": n, "state": "cancelled"}} for n in (0, 1)]
     heard = live(QUEUED)
-    heard({"cell": {"index": 0, "state": "compiling"}})
+    heard({"variant": {"index": 0, "state": "compiling"}})
     for what in cancelled:
         heard(what)
     assert capsys.readouterr().err == "cancelled small: f, batch 0\n", "it alone was begun"
-    rows = heard.rows_of(cast("WarmResult", {"cells": []}))
+    rows = heard.rows_of(cast("WarmResult", {"variants": []}))
     tell(heard, rows, rows)
     assert capsys.readouterr().err == ""
     heard = live(QUEUED, as_json=True)
     for what in cancelled:
         heard(what)
-    said = [json.loads(line)["cell"] for line in capsys.readouterr().out.splitlines()]
+    said = [json.loads(line)["variant"] for line in capsys.readouterr().out.splitlines()]
     assert [row["state"] for row in said] == ["cancelled"] * 2

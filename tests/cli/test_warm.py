@@ -89,7 +89,7 @@ def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
     assert "nothing-of-the-kind" in ran.err
     ran = tk("warm", "--into", tmp_path / "p", "--threads", "0")
     assert ran.code == 2
-    assert "0 is no number of threads" in ran.err
+    assert "0 is not a number of threads" in ran.err
     (tmp_path / "file").touch()
     ran = tk("warm", "--into", tmp_path / "file" / "p")
     assert ran.code == 1
@@ -105,7 +105,7 @@ def test_a_single_cell_that_fails_is_told_as_json(tk: Tk, tmp_path: Path) -> Non
     ran = tk(*warm, "--json")
     assert ran.code == 1
     first, _ = ran.objects
-    cell, last = first["cell"], ran.result
+    cell, last = first["variant"], ran.result
     assert (cell["state"], cell["problem"]["code"]) == ("failed", "script-failed")
     assert "no" in cell["log"]
     assert (last["failed"], last["done"], last["added"]) == (1, 0, 0)

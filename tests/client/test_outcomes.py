@@ -62,7 +62,7 @@ def test_what_could_have_been_taken_and_was_not_is_a_failure() -> None:
 def test_what_any_operation_finds_is_told_alike_everywhere() -> None:
     back: Finding = {"taken_back": {"place": "/place", "files": 3, "whole": True, "left": 0}}
     assert found.alike(back) == found.logged(back) != ""
-    step: Finding = {"step": {"name": "compile", "index": 0, "cell": 0}}
+    step: Finding = {"step": {"name": "compile", "index": 0, "variant": 0}}
     assert (found.alike(step), found.logged(step)) == ("", "Step: compile")
     assert found.noted(step) == "step: compile"
     newer: Any = {"nobody": {"knows": 1}}

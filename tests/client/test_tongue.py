@@ -428,7 +428,7 @@ def of_runs() -> Iterator[str]:
                         for some in (ratios, {"warm_cold": 2.0}, {"warm_mega": 2.0}, {}):
                             result: Any = {**one, "good": one is good, "runs": runs, "threads": 2,
                                       "ratios": some, "rows": told, "things": things,
-                                      "whole": {"cells": many, "good": 1}}  # fmt: skip
+                                      "whole": {"variants": many, "good": 1}}  # fmt: skip
                             yield verifying.verdict(result)
                             yield verifying.outcome(result)
                             yield from verifying.advice(result, 4)

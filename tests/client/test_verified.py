@@ -34,9 +34,9 @@ def result(**change: Any) -> Any:
         "device": "cpu",
         "threads": 2,
         "torch": "2.13.0+cpu",
-        "cells": [],
+        "variants": [],
         "things": {"graphs": 2},
-        "whole": {"cells": 0, "good": 0},
+        "whole": {"variants": 0, "good": 0},
     }
     return {**told, **change}
 

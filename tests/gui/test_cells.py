@@ -45,13 +45,13 @@ Lab = tuple[float, float, float]
 def some(count: int, first: int = 0) -> Finding:
     """A finding that names so many cells."""
     numbers = range(first, first + count)
-    return {"cells": [{"index": n, "recipe": "r", "name": f"add, batch {n}", "source": "callable",
-                       "state": "queued"} for n in numbers]}  # fmt: skip
+    return {"variants": [{"index": n, "recipe": "r", "name": f"add, batch {n}",
+                          "source": "callable", "state": "queued"} for n in numbers]}  # fmt: skip
 
 
 def lookup(cell: int, ident: str, outcome: str, **more: Any) -> Finding:
     """A finding about a graph of a cell."""
-    graph: Any = {"cell": cell, "id": ident, "name": "", "outcome": outcome, "seconds": None,
+    graph: Any = {"variant": cell, "id": ident, "name": "", "outcome": outcome, "seconds": None,
                   "phases": [], **more}  # fmt: skip
     return {"graph": graph}
 
@@ -89,20 +89,20 @@ def test_a_cell_that_is_not_found_again_is_not_warm() -> None:
     cells.hear(some(2))
     for index, found in ((0, 2), (1, 1)):
         proof: Proof = {"found": found, "of": 2}
-        cells.hear({"cell": {"index": index, "state": "done", "seconds": 1.0, "proof": proof}})
+        cells.hear({"variant": {"index": index, "state": "done", "seconds": 1.0, "proof": proof}})
     assert [cell.good for cell in cells.rows] == [True, False]
     assert [cell.index for cell in cells.bad] == [1]
 
 
 @pytest.mark.parametrize(
     "found",
-    [{"cells": [{"index": 0, "state": ""}]},
-     {"cell": {"index": 99, "state": "done"}},
-     {"cell": {"index": 0, "state": "asleep"}},
+    [{"variants": [{"index": 0, "state": ""}]},
+     {"variant": {"index": 99, "state": "done"}},
+     {"variant": {"index": 0, "state": "asleep"}},
      lookup(99, "", ""), lookup(0, "", "", phases=[("dynamo", -1.0), ("odd", math.inf)]),
      lookup(0, "0/0", "miss", seconds=math.nan),
-     {"cell": {"index": 0, "state": "failed", "problem": {"code": "", "params": {}}}},
-     {"cell": {"index": 0, "state": "done", "hits": -4, "graphs": 10**12, "proof": {"of": -1}}}],
+     {"variant": {"index": 0, "state": "failed", "problem": {"code": "", "params": {}}}},
+     {"variant": {"index": 0, "state": "done", "hits": -4, "graphs": 10**12, "proof": {"of": -1}}}],
 )  # fmt: skip
 def test_nonsense_does_no_harm(qtbot: QtBot, found: Finding) -> None:
     cells = Cells()
@@ -205,7 +205,7 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> N
         "Graph f: not cacheable: a custom pass"
     )
     for index in (0, 1):
-        cells.hear({"cell": {"index": index, "state": "done", "graphs": 2, "misses": 1,
+        cells.hear({"variant": {"index": index, "state": "done", "graphs": 2, "misses": 1,
                              "bypasses": 1}})  # fmt: skip
     pane.show_cells(cells)
     pane.choose(0)
@@ -270,13 +270,13 @@ def test_it_follows_what_is_compiled_until_a_cell_is_chosen(qtbot: QtBot) -> Non
     cells = sample_cells.told(3, running=1)
     pane.show_cells(cells)
     assert pane.cell is cells.rows[3]
-    cells.hear({"cell": sample_cells.done(3)})
-    cells.hear({"cell": {"index": 4, "state": "compiling"}})
+    cells.hear({"variant": sample_cells.done(3)})
+    cells.hear({"variant": {"index": 4, "state": "compiling"}})
     pane.show_cells(cells)
     qtbot.waitUntil(lambda: pane.cell is cells.rows[4])
     pane.choose(1)
-    cells.hear({"cell": sample_cells.done(4)})
-    cells.hear({"cell": {"index": 5, "state": "compiling"}})
+    cells.hear({"variant": sample_cells.done(4)})
+    cells.hear({"variant": {"index": 5, "state": "compiling"}})
     pane._refresh()
     assert pane.cell is cells.rows[1]
 
@@ -306,7 +306,7 @@ def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
     for index in range(0, 10_000, 100):
         for number in range(index, index + 100):
             state = "failed" if number % 10 == 3 else "done"
-            cells.hear({"cell": {"index": number, "state": state, "seconds": 0.1}})
+            cells.hear({"variant": {"index": number, "state": state, "seconds": 0.1}})
         turn()
     assert pane.model.rowCount() == 10_000
     pane.bad.setChecked(True)
@@ -326,7 +326,7 @@ def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> Non
     pane.choose(7)
     qtbot.waitUntil(lambda: pane.model.rowCount() == 3)
     for index in (6, 10, 9):
-        cells.hear({"cell": {"index": index, "state": "failed"}})
+        cells.hear({"variant": {"index": index, "state": "failed"}})
     pane.show_cells(cells)
     pane._refresh()
     assert [pane.model.row_of(line) for line in range(6)] == [4, 6, 7, 7, 9, 10]
@@ -336,7 +336,7 @@ def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> Non
     for first in range(16, 1000, 100):
         cells.hear(some(100, first))
         for index in range(first, first + 100):
-            cells.hear({"cell": {"index": index, "state": "failed"}})
+            cells.hear({"variant": {"index": index, "state": "failed"}})
         begun = time.thread_time()
         pane._refresh()
         QApplication.processEvents()
@@ -352,7 +352,7 @@ def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBo
     pane.show()
     cells = Cells()
     cells.hear(some(2))
-    cells.hear({"cell": {"index": 0, "state": "compiling"}})
+    cells.hear({"variant": {"index": 0, "state": "compiling"}})
     turns: list[float] = []
     told = [("compiling", []), ("miss", [("codegen", 0.25)]), ("hit", [("codegen", 0.5)])]
     for outcome_, phases in told:
@@ -360,7 +360,7 @@ def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBo
             begun = time.thread_time()
             for number in range(first, first + 50):
                 cells.hear(lookup(0, f"{number}/0", outcome_, phases=phases))
-                cells.hear({"log": f"{number} {'x' * 200}", "cell": 0})
+                cells.hear({"log": f"{number} {'x' * 200}", "variant": 0})
             pane.show_cells(cells)
             pane._refresh()
             QApplication.processEvents()
@@ -391,13 +391,13 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     qtbot.addWidget(pane)
     job = Job(1, "Warm", "warm", state=State.RUNNING)
     heard(job, some(1))
-    heard(job, {"cell": {"index": 0, "state": "compiling"}})
+    heard(job, {"variant": {"index": 0, "state": "compiling"}})
     graph = lookup(0, "0/0", "none", name="f", seconds=0.5)
     assert heard(job, graph) == "Graph f: compiled, no cache asked · 0.50 s"
     # A script tells neither its device nor its threads.
     script: CellFinding
     script = {"index": 0, "state": "done", "graphs": 1, "seconds": 1.0, "device": "", "threads": 0}
-    heard(job, {"cell": script})
+    heard(job, {"variant": script})
     pane.show_cells(job.cells)
     pane.model.open(0)
     assert texts(pane.model, 1) == ["0/0 · f", "", "no cache", "0.50 s"]

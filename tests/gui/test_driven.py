@@ -78,7 +78,7 @@ def test_the_window_says_that_a_worker_was_killed(place: Killing) -> None:
     place.again(warm, cells=1)
     assert warm.hear("begun")["begun"]
     warm.kill("worker", choice)
-    assert warm.hear("ended")["said"] == "Failed: The compile job was ended by SIGKILL."
+    assert warm.hear("ended")["said"] == "Failed: SIGKILL ended the compile job."
     warm.ask(look=True)
     seen = warm.hear("bar")
     assert (seen["jobs"], seen["visible"]) == (["failed", "done"], True)

@@ -79,7 +79,7 @@ def test_a_folder_of_projects_is_no_cache(
     window = open_window(fixture_cache)
     window.actions_["purge-shown"].trigger()
     dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
-    qtbot.waitUntil(lambda: "is no cache" in dialog.title.text(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "is not a cache" in dialog.title.text(), timeout=PATIENCE)
     assert not dialog.go.isEnabled()
     dialog.cancel.click()
     idle(qtbot, window)
@@ -137,7 +137,7 @@ def test_nothing_of_a_project_is_named_or_goes(
     # What is left is mostly theirs: now nothing goes any more.
     window.actions_["purge-shown"].trigger()
     last = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())
-    qtbot.waitUntil(lambda: "is no cache" in last.title.text(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "is not a cache" in last.title.text(), timeout=PATIENCE)
     last.cancel.click()
     window.actions_["empty-trash"].trigger()
     qtbot.waitUntil(

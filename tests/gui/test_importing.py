@@ -256,7 +256,7 @@ def test_what_was_replaced_since_it_was_looked_at_is_not_imported(
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.FAILED)
     assert dialog.job is not None
-    assert "another file by now" in str(dialog.job.error)
+    assert "has changed" in str(dialog.job.error)
     assert not into.exists()
 
 

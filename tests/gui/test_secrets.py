@@ -96,7 +96,7 @@ def test_a_drag_is_no_way_around_it(
     made = Path(os.environ["HOME"]).rglob("*.torchcache")
     assert not any(PASSWORD in path.read_bytes() for path in made)
     assert window.error_bar.what.text() == why
-    assert "is not put into a bundle without asking" in window.error_bar.why.text()
+    assert "asks before it puts them into a bundle" in window.error_bar.why.text()
     [button] = window.error_bar.remedies.buttons
     assert button.text() == "Export…"
     click(qtbot, button)

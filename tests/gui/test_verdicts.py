@@ -213,7 +213,7 @@ def test_the_import_dialog_says_what_will_be_of_use(
     said = f"With torch {judging}: 1 unknown, 11 stale: made by torch 2.9.1+cu128"
     assert dialog.verdicts.text() == said
     assert dialog.warning.isVisible()
-    nothing = f"Nothing in it is known to be of use here, to torch {judging}."
+    nothing = f"No entry in it is known to work here with torch {judging}."
     assert dialog.prospects.warning == nothing
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     assert dialog.go.isEnabled(), "it is for the user to say"

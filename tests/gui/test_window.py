@@ -292,7 +292,7 @@ def test_what_was_cut_off_is_told_and_brought_to_its_end_by_a_button(
     cut_off.leave()
     window = open_window(fixture_cache)
     bar = window.note_bar
-    assert "A purge of" in bar.text.text() and "may be a half" in bar.text.text()
+    assert "A purge of" in bar.text.text() and "may show it half done" in bar.text.text()
     assert bar.isVisible() and bar.button.text() == "Complete it"
     assert list(fixture_cache.glob(".torchkeeper*")), "to look changes nothing"
     bar.button.click()
@@ -317,7 +317,7 @@ def test_what_is_not_known_to_be_ours_is_dealt_with_only_by_who_says_how(
     brought = tmp_path / "brought"
     shutil.copytree(fixture_cache, brought)
     window = open_window(brought)
-    assert "It is not believed" in window.note_bar.text.text()
+    assert "does not trust the record" in window.note_bar.text.text()
     window.note_bar.button.click()
     [dialog] = window.findChildren(ConfirmDialog)
     assert dialog.cancel.isDefault()

@@ -35,7 +35,7 @@ GOOD_RUN = {
 }  # fmt: skip
 GOOD_VERIFIED = {
     "place": "/x", "at": 1.0, "python": "/p", "mark": "m",
-    "result": {"torch": "2.13.0", "runs": [], "cells": [], "ratios": {"warm_cold": 1.0}},
+    "result": {"torch": "2.13.0", "runs": [], "variants": [], "ratios": {"warm_cold": 1.0}},
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ _LEFT = {
     "undo": {"path-taken"},
 }  # fmt: skip
 #: Why a command may be refused.
-_REFUSED = ("is being changed by another Torchkeeper", "nothing to undo", "is in use")
+_REFUSED = ("Another Torchkeeper is changing", "nothing to undo", "is in use")
 #: What PyTorch writes without saying what it is: it must be whole, and that is all.
 UNTOLD = ("code", "lock", "aoti_eager", "header", "unknown", "pgo")
 

@@ -61,7 +61,7 @@ def graphs(cell: int, part: float = 1.0) -> list[GraphTold]:
         outcome = "miss" if upto == len(PHASES) else "compiling"
         if cell % 5 == 2:
             outcome, seconds = "hit", [x / 12 for x in seconds]
-        found.append({"id": f"{cell}/0 {direction}", "name": "Decoder.forward", "cell": cell,
+        found.append({"id": f"{cell}/0 {direction}", "name": "Decoder.forward", "variant": cell,
                       "outcome": outcome, "seconds": round(sum(seconds), 2),
                       "phases": list(zip(PHASES, seconds, strict=True))})  # fmt: skip
     if cell == UNCACHED:
@@ -108,7 +108,7 @@ def result(cells: Cells) -> dict[str, Any]:
         "done": len(good), "failed": len(over) - len(good),
         "added": sum(kinds.values()), "kinds": kinds, "locks": 2 * sums["misses"],
         "headers": 0, "unknown": 0, "things": {"graphs": sum(sums.values())},
-        "autograd": {"hits": 0, "misses": len(good)}, "cells": [],
+        "autograd": {"hits": 0, "misses": len(good)}, "variants": [],
         "device": "cpu", "threads": 32, "torch": "2.13.0+cu130",
     }  # fmt: skip
 
@@ -116,15 +116,15 @@ def result(cells: Cells) -> dict[str, Any]:
 def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
     """A job that has done so many cells, and compiles so many more."""
     cells = Cells()
-    cells.hear({"cells": rows()})
+    cells.hear({"variants": rows()})
     for number in range(upto + running):
-        cells.hear({"cell": {"index": number, "state": "compiling"}})
+        cells.hear({"variant": {"index": number, "state": "compiling"}})
         over = number < upto
         if number < 13 and number not in failing:
             for graph in graphs(number, 1.0 if over else 0.7):
                 cells.hear({"graph": graph})
         if over:
-            cells.hear({"cell": failed(number) if number in failing else done(number)})
+            cells.hear({"variant": failed(number) if number in failing else done(number)})
     for number in range(upto, upto + running):
         cell = cells.rows[number]
         if cell.began is not None:

@@ -366,7 +366,7 @@ class SampleEngines(Engines):
             return rows, result
         if op == "cells":
             problems = sum(one["problem"] is not None for one in self.cells)
-            return self.cells, {"cells": len(self.cells), "problems": problems}
+            return self.cells, {"variants": len(self.cells), "problems": problems}
         if op == "overview":
             rows = self.overviewed
             return rows, sample_overview.result(rows, gone=self.server_gone)

@@ -19,7 +19,7 @@ COPIED: dict[str, Any] = {
 PURGED: dict[str, Any] = {**tallied(1), "files": 1, **measured(1, on_disk=True), "receipt": "1"}
 WARMED: dict[str, Any] = {
     **tallied(0), "graphs": 1, "hits": 0, "misses": 1, "bypasses": 0,
-    "autograd": {"hits": 0, "misses": 1}, "things": {"graphs": 1}, "cells": [],
+    "autograd": {"hits": 0, "misses": 1}, "things": {"graphs": 1}, "variants": [],
     "seconds": 1.0, "device": "cpu", "threads": 1, "torch": "2.13.0+cu130",
     "done": 1, "failed": 0, "added": 1, "kinds": {"fxgraph": 1},
 }  # fmt: skip

@@ -57,8 +57,8 @@ def result(misses: int = 0, rebuilt: int = 0, *, threads: int = 32) -> Any:
     last = {name: value for name, value in runs["prepared"].items() if name != "seconds"}
     return {
         **last, "built": [], "rows": rows, "seconds": seconds, "ratios": ratios, "runs": runs,
-        "things": {"graphs": every}, "whole": {"cells": 1, "good": int(good)},
-        "cells": [], "good": good, "device": "cpu", "threads": threads,
+        "things": {"graphs": every}, "whole": {"variants": 1, "good": int(good)},
+        "variants": [], "good": good, "device": "cpu", "threads": threads,
         "torch": "2.13.0+cu130",
     }  # fmt: skip
 

@@ -20,7 +20,7 @@ def begun(window: Window, upto: int, failing: tuple[int, ...] = (), running: int
     window.jobs.begin(job)
     job.started = time.time() - 7.4 * upto
     job.cells = sample_cells.told(upto, failing, running)
-    window.jobs.progress(job, upto, len(job.cells.rows), "cells")
+    window.jobs.progress(job, upto, len(job.cells.rows), "variants")
     return job
 
 
@@ -33,7 +33,7 @@ def _cells(stage: Stage) -> None:
     pane = window.following.drawer.detail.cells
     assert pane is not None
     job.cells = sample_cells.told(9, (4, 7), running=2)
-    window.jobs.progress(job, 9, 16, "cells")
+    window.jobs.progress(job, 9, 16, "variants")
     pane.choose(4)
     stage.take("cells-failed", window)
     job.cells = sample_cells.told(16, (4, 7))
@@ -57,14 +57,14 @@ def _verified(stage: Stage) -> None:
     window.jobs.begin(job)
     job.cells = sample_cells.told(6, running=1)
     job.now = "decode, batch 8, bfloat16, default · As it is"
-    window.jobs.progress(job, 6, 16, "cells")
+    window.jobs.progress(job, 6, 16, "variants")
     window.following.show(job)
     turn(0.3)
     stage.take("verify-cells-working", window)
     job.started = time.time() - 327
     cells = sample_cells.verified()
-    whole = {"cells": len(cells), "good": sum(one["good"] for one in cells)}
-    came = {**_together(cells), "good": False, "cells": cells, "whole": whole}
+    whole = {"variants": len(cells), "good": sum(one["good"] for one in cells)}
+    came = {**_together(cells), "good": False, "variants": cells, "whole": whole}
     window.jobs.end(job, State.DONE, note="not good", result=came)
     stage.take("verify-cells", window)
     stage.close(window)

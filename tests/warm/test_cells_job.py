@@ -181,7 +181,7 @@ class Ran:
     def cell(self, name: str, recipe: str = "forward") -> Answer:
         """The row of a cell."""
         [row] = [
-            row for row in self.result["cells"] if (row["recipe"], row["name"]) == (recipe, name)
+            row for row in self.result["variants"] if (row["recipe"], row["name"]) == (recipe, name)
         ]
         found: Answer = row
         return found
@@ -230,13 +230,13 @@ def ran(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> R
 
 def test_every_cell_is_told(ran: Ran) -> None:
     result = ran.result
-    states = [row["state"] for row in result["cells"]]
+    states = [row["state"] for row in result["variants"]]
     assert (states.count("done"), states.count("failed")) == (result["done"], result["failed"])
     assert result["done"] + result["failed"] == len(states)
-    first = ran.findings[0]["cells"]
+    first = ran.findings[0]["variants"]
     assert [row["state"] for row in first] == ["queued"] * len(states)
-    told = [found["cell"] for found in ran.findings if isinstance(found.get("cell"), dict)]
-    for index, row in enumerate(result["cells"]):
+    told = [found["variant"] for found in ran.findings if isinstance(found.get("variant"), dict)]
+    for index, row in enumerate(result["variants"]):
         mine = [one["state"] for one in told if one["index"] == index]
         foretold = row["state"] == "failed" and row["problem"]["code"] == "module-missing"
         # A process that is there already begins at once.
@@ -245,7 +245,7 @@ def test_every_cell_is_told(ran: Ran) -> None:
         assert begun == ([] if foretold else ["compiling"])
         assert mine[:-1] in (begun, ["starting", *begun])
     assert "starting" in [one["state"] for one in told]
-    problems = [row["problem"]["code"] for row in result["cells"] if row["state"] == "failed"]
+    problems = [row["problem"]["code"] for row in result["variants"] if row["state"] == "failed"]
     assert set(problems) <= set(CATALOGUE)
 
 
@@ -257,8 +257,8 @@ def test_what_compiles(ran: Ran) -> None:
     # The user's own torch.compile is not compiled again: its backend makes no graphs of Inductor's.
     # What takes all that a recipe can describe raises where it is not as described.
     for name in ("compiled", "takes"):
-        assert ran.problem(name) == ("nothing-compiled", {"cell": name})
-    assert ran.problem("bypassed") == ("nothing-cached", {"cell": "bypassed", "bypasses": 1})
+        assert ran.problem(name) == ("nothing-compiled", {"variant": name})
+    assert ran.problem("bypassed") == ("nothing-cached", {"variant": "bypassed", "bypasses": 1})
     row = ran.cell("partly")
     assert (row["state"], row["misses"], row["bypasses"]) == ("done", 1, 1)
     assert ran.cell("layer", "backward")["graphs"] == 2
@@ -267,10 +267,10 @@ def test_what_compiles(ran: Ran) -> None:
     assert ran.cell("twice", "exported")["state"] == "done"
     assert (ran.cell("learns", "mixed")["graphs"], ran.cell("trains", "mixed")["graphs"]) == (2, 3)
     assert ran.cell("two of a class", "mixed")["graphs"] == 2
-    [learns] = {row["index"] for row in ran.result["cells"] if row["name"] == "learns"}
-    steps = [f["step"]["name"] for f in ran.findings if f.get("step", {}).get("cell") == learns]
+    [learns] = {row["index"] for row in ran.result["variants"] if row["name"] == "learns"}
+    steps = [f["step"]["name"] for f in ran.findings if f.get("step", {}).get("variant") == learns]
     assert steps == [f"learns, call {n}" for n in (1, 2, 3)]
-    ways = [row for row in ran.result["cells"] if row["recipe"] == "ways"]
+    ways = [row for row in ran.result["variants"] if row["recipe"] == "ways"]
     assert [row["state"] for row in ways] == ["done"] * 4
     # Any number of rows is one graph in each type.
     assert [(row["misses"], row["hits"]) for row in ways].count((1, 0)) == 2
@@ -359,8 +359,8 @@ def test_a_crash_takes_only_its_cell(ran: Ran) -> None:
     code, params = ran.problem("crash")
     assert (code, params["signal"]) == ("warm-killed", "SIGSEGV")
     index = ran.cell("crash")["index"]
-    states = [found["cell"] for found in ran.findings if isinstance(found.get("cell"), dict)]
+    states = [found["variant"] for found in ran.findings if isinstance(found.get("variant"), dict)]
     [failed] = [one for one in states if (one["index"], one["state"]) == (index, "failed")]
     assert any("cell_models.py" in text for text in failed["log"])
     assert ran.cell("after the crash")["state"] == "done"
-    assert [found["cell"] for found in ran.findings if "log" in found].count(index) > 1
+    assert [found["variant"] for found in ran.findings if "log" in found].count(index) > 1

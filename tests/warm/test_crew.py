@@ -54,7 +54,7 @@ def recipe(folder: Path, name: str, *commands: list[str], **more: Any) -> Any:
 def when(report: Recorder) -> dict[int, list[tuple[int, str]]]:
     """The places of what was told of each cell, among all findings of cells."""
     told: dict[int, list[tuple[int, str]]] = {}
-    for place, found in enumerate(one for one in report.all("cell") if isinstance(one, dict)):
+    for place, found in enumerate(one for one in report.all("variant") if isinstance(one, dict)):
         if found["state"] != "starting":
             told.setdefault(found["index"], []).append((place, found["state"]))
     return told
@@ -81,8 +81,10 @@ def test_what_ends_a_process_ends_one_cell(
     ]
     report = Recorder()
     result = warm({"into": str(tmp_path / "place"), "recipes": recipes}, report)
-    problems: Any = [(row["problem"]["code"], row["problem"]["params"]) for row in result["cells"]]
-    ended = ["warm-killed", "warm-timeout", "cell-memory"]
+    problems: Any = [
+        (row["problem"]["code"], row["problem"]["params"]) for row in result["variants"]
+    ]
+    ended = ["warm-killed", "warm-timeout", "variant-memory"]
     codes = [code for code, _ in problems]
     assert codes == [NOTHING, ended[0], NOTHING, ended[1], NOTHING, ended[2], NOTHING]
     assert problems[1][1]["signal"] == "SIGKILL"
@@ -92,7 +94,7 @@ def test_what_ends_a_process_ends_one_cell(
     assert (result["done"], result["failed"], result["added"]) == (0, 7, 0)
     # What is over its memory in a process that others have used has a second one to itself.
     assert len(jobs) == 1 + 3 + 1
-    assert report.steps[-1] == (7, 7, "cells")
+    assert report.steps[-1] == (7, 7, "variants")
     assert list(temporary.iterdir()) == []
 
 
@@ -123,7 +125,7 @@ def test_two_at_a_time(
     assert len(jobs) == 2
     assert overlap(report, 0, 1)
     assert "compile with 4" in report.all("log")
-    assert all(0 <= found["cell"] < 5 for found in report.findings if "log" in found)
+    assert all(0 <= found["variant"] < 5 for found in report.findings if "log" in found)
 
     jobs.clear()
     report = Recorder()
@@ -352,13 +354,15 @@ def test_what_is_certain_to_fail_has_failed_at_once(
     report = Recorder()
     asked: Any = {"into": str(tmp_path / "place"), "recipes": recipes}
     result = warm(asked, report)
-    codes = [row["problem"]["code"] for row in result["cells"]]
+    codes = [row["problem"]["code"] for row in result["variants"]]
     missing = "command-missing"
     assert codes == ["exported-unreadable", missing, "script-missing", NOTHING, missing]
-    states = [(one["index"], one["state"]) for one in report.all("cell") if isinstance(one, dict)]
+    states = [
+        (one["index"], one["state"]) for one in report.all("variant") if isinstance(one, dict)
+    ]
     assert [*states[:3], states[3]] == [
         (0, "failed"), (1, "failed"), (2, "failed"), (3, "starting")]  # fmt: skip
-    assert report.steps[0] == (3, 5, "cells")
+    assert report.steps[0] == (3, 5, "variants")
     # A cell before it may make the file.
     [cell] = checked({"recipes": [exported | {"name": "later"}]}, asked["into"]).cells
     maker = Cell(0, "a", "b", "script", {"command": ["true"]}, str(folder))

@@ -57,7 +57,7 @@ def warmed(shared: Path, with_torch: list[int]) -> Path:
 @pytest.mark.slow
 def test_operators_are_compiled_and_listed(warmed: Path) -> None:
     result = json.loads((warmed / "said.json").read_text())
-    good, bad = result["cells"][: len(GOOD)], result["cells"][len(GOOD) :]
+    good, bad = result["variants"][: len(GOOD)], result["variants"][len(GOOD) :]
     assert [(row["state"], row["misses"], row["proof"]) for row in good] == [
         ("done", 1, {"found": 1, "of": 1})
     ] * len(GOOD)
@@ -101,11 +101,11 @@ def test_a_library_that_is_gone_is_missed(warmed: Path, with_torch: Any) -> None
     """Verified in a fresh process on a copy, by PyTorch's own list and by running it."""
     asked: Any = {"place": str(warmed / "place"), "recipes": request(GOOD), "runs": ["warm"]}
     good = verify(asked, Recorder())
-    assert [cell["good"] for cell in good["cells"]] == [True, True]
+    assert [cell["good"] for cell in good["variants"]] == [True, True]
     assert (good["hits"], good["misses"], good["rebuilt"]) == (2, 0, 0)
     other = {**GOOD[0], "keywords": {"alpha": 3}}
     result = verify(asked | {"recipes": request([other])}, Recorder())
-    [cell] = result["cells"]
+    [cell] = result["variants"]
     assert not cell["good"]
     assert cell["proof"] == {"found": 0, "of": 1}
     assert cell["why"]

@@ -50,16 +50,16 @@ def test_a_matrix_on_a_gpu(gpu: str, torch_python: str, tmp_path: Path) -> None:
     shutil.copy(DATA / "cell_models.py", tmp_path)
     place = tmp_path / "place"
     cold, findings = warmed(torch_python, place, gpu)
-    assert (cold["failed"], cold["done"]) == (0, 8), cold["cells"]
-    assert {row["device"] for row in cold["cells"]} == {gpu}
+    assert (cold["failed"], cold["done"]) == (0, 8), cold["variants"]
+    assert {row["device"] for row in cold["variants"]} == {gpu}
     assert cold["kinds"]["fxgraph"] == cold["misses"] > 0
     assert cold["kinds"]["triton"] > 0
     assert list(place.glob("triton/*/*/*.cubin")) or list(place.glob("triton/*/*/*.hsaco"))
     # One process at a time has the device: what is told of one cell is told in one piece.
-    cells = [found["cell"] for found in findings if isinstance(found.get("cell"), dict)]
+    cells = [found["variant"] for found in findings if isinstance(found.get("variant"), dict)]
     told = [cell["index"] for cell in cells if cell["state"] != "starting"]
     assert len(told) == 2 * len(set(told)) == 2 * len(list(itertools.groupby(told)))
 
     again, _ = warmed(torch_python, place, gpu)
-    assert (again["failed"], again["misses"], again["added"]) == (0, 0, 0), again["cells"]
+    assert (again["failed"], again["misses"], again["added"]) == (0, 0, 0), again["variants"]
     assert again["hits"] == cold["misses"] + cold["hits"]

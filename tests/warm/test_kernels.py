@@ -65,7 +65,7 @@ def warmed(shared: Path, with_torch: list[int]) -> Path:
 @pytest.mark.torch
 def test_kernels_are_compiled_and_told_by_themselves(warmed: Path) -> None:
     result = json.loads((warmed / "said.json").read_text())
-    good, bad = result["cells"][:5], result["cells"][5:]
+    good, bad = result["variants"][:5], result["variants"][5:]
     assert [row["name"] for row in good] == [
         "add, cuda:90", "add, cuda:80", "add, hip:gfx942", "tuned, cuda:90", "typed, cuda:90",
     ]  # fmt: skip
@@ -132,7 +132,7 @@ def test_what_another_writes_beside_it_is_not_taken_for_its_own(
     for counts in ((0, 1), (1, 0)):
         result = supervise.warm(asked, Recorder())
         assert (result["hits"], result["misses"]) == counts
-        assert result["cells"][0]["proof"] == {"found": 1, "of": 1}
+        assert result["variants"][0]["proof"] == {"found": 1, "of": 1}
 
 
 @pytest.mark.torch
@@ -202,16 +202,16 @@ def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torc
     report = Recorder()
     asked: Any = {"place": str(place), "recipes": request(GOOD), "only": [0, 1], "runs": ["warm"]}
     result = verify(asked, report)
-    assert [cell["good"] for cell in result["cells"]] == [True, False]
-    assert [cell["proof"] for cell in result["cells"]] == [
+    assert [cell["good"] for cell in result["variants"]] == [True, False]
+    assert [cell["proof"] for cell in result["variants"]] == [
         {"found": 1, "of": 1}, {"found": 0, "of": 1},
     ]  # fmt: skip
     assert [row["outcome"] for row in result["rows"]] == ["hit", "miss"]
-    why = verified.checked(result)["cells"][1]["why"]
+    why = verified.checked(result)["variants"][1]["why"]
     assert why == "The nearest that was there is for the target cuda:90 instead of cuda:80"
     assert (result["hits"], result["misses"], result["good"]) == (1, 1, False)
     assert not gone.exists()  # it is a copy that Triton wrote to
     # Alone: the same, and a sum of one.
-    [one] = verify(asked | {"only": [0]}, Recorder())["cells"]
+    [one] = verify(asked | {"only": [0]}, Recorder())["variants"]
     assert one["good"]
     assert one["seconds"]["warm"] > 0

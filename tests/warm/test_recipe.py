@@ -187,7 +187,7 @@ def test_a_matrix_without_end_is_refused_before_it_is_expanded() -> None:
     sizes = ", ".join(f'"s{n}"' for n in range(20))
     matrix = "\n".join(f"s{n} = [{', '.join(map(str, range(1, 40)))}]" for n in range(20))
     text = CALLABLE + f"inputs = [{{ shape = [{sizes}] }}]\n[matrix]\n{matrix}"
-    assert ("matrix", "fewer-cells") in found(text)
+    assert ("matrix", "fewer-variants") in found(text)
     inputs = [{"shape": ["b"], "fill": "zeros"}] * 999
     wide: dict[str, Any] = {
         "callable": {"function": "m:f", "inputs": inputs},
@@ -199,7 +199,7 @@ def test_a_matrix_without_end_is_refused_before_it_is_expanded() -> None:
                     "matrix": {"b": list(range(900))}}, "a", "/")  # fmt: skip
     with pytest.raises(Problem) as caught:
         cells_of([each] * 12)
-    assert (caught.value.code, caught.value.params["cells"]) == ("cells-too-many", 10_800)
+    assert (caught.value.code, caught.value.params["variants"]) == ("variants-too-many", 10_800)
     assert len(cells_of([each] * 11)) == 9_900 <= MOST_CELLS
 
 

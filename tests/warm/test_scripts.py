@@ -88,7 +88,7 @@ def test_a_script_is_told_while_it_runs_and_counted(
     counts, told = ran(cell(tmp_path, "serve.py", trace, "a", "b", folder="sub"))
     assert counts == {"graphs": 2, "hits": 0, "misses": 2, "bypasses": 0,
                       "autograd": {"hits": 0, "misses": 2}}  # fmt: skip
-    assert [(one["id"], one["name"], one["outcome"], one["cell"]) for one in told] == [
+    assert [(one["id"], one["name"], one["outcome"], one["variant"]) for one in told] == [
         ("0/0 forward", "layer", "miss", 3),
         ("0/0 forward, process 2", "layer", "miss", 3),
     ]
@@ -185,14 +185,14 @@ def test_a_job_runs_it_without_torch(
     asked: Any = {"name": "served", "folder": str(tmp_path), "data": data}
     heard = recorder()
     result = supervise.warm({"into": str(tmp_path / "place"), "recipes": [asked]}, heard)
-    good, bad = result["cells"]
+    good, bad = result["variants"]
     assert (good["state"], good["graphs"], good["misses"]) == ("done", 2, 2)
     assert (bad["state"], bad["problem"]["code"]) == ("failed", "script-failed")
     assert bad["problem"]["params"]["why"] == "ZeroDivisionError: division by zero"
-    (log,) = [one["log"] for one in heard.all("cell") if isinstance(one, dict) and "log" in one]
+    (log,) = [one["log"] for one in heard.all("variant") if isinstance(one, dict) and "log" in one]
     assert any("Traceback" in line for line in log)
     told = {one["id"]: one for one in heard.all("graph")}
-    assert told["1/0 backward"]["cell"] == 0
+    assert told["1/0 backward"]["variant"] == 0
     assert "build" in dict(told["1/0 backward"]["phases"])
     assert heard.all("graph")[0]["outcome"] == "compiling"
 

@@ -59,15 +59,15 @@ def test_sums_and_each_by_itself() -> None:
     assert (result["good"], result["runs"]["cold"]["misses"]) == (False, 4)
     # One that has no run with the target makes the others neither faster nor slower.
     assert result["ratios"] == {"warm_cold": 2.0}
-    assert result["rows"] == [{**miss, "cell": 1}]
+    assert result["rows"] == [{**miss, "variant": 1}]
     kept = verified.checked(json.loads(json.dumps(result)))
     assert verified.checked(kept) == kept
-    assert kept["cells"][1]["why"] == kept["rows"][0]["why"] == "No graph was there"
+    assert kept["variants"][1]["why"] == kept["rows"][0]["why"] == "No graph was there"
     assert verifying.verdict(kept) == "Not good: 2 of 3 variants"
     assert verifying.outcome(kept).startswith("1 of 3 variants is good.")
-    said = [verifying.of_cell(one) for one in kept["cells"]]
+    said = [verifying.of_cell(one) for one in kept["variants"]]
     assert said[:2] == ["good", "nothing hit"]
-    assert "m.py:3" in verifying.why_of_cell(kept["cells"][2])
+    assert "m.py:3" in verifying.why_of_cell(kept["variants"][2])
 
 
 def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
@@ -76,7 +76,7 @@ def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
     rows: Any = [{**of_cell(cell(index), runs, None), "why": why} for index in range(10_000)]
     result = told([runs] * len(rows), rows)
     assert len(json.dumps(result)) < protocol.MAX_LINE
-    assert len(result["cells"]) > 100
+    assert len(result["variants"]) > 100
     assert result["misses"] == len(rows)
 
 
@@ -90,14 +90,14 @@ def test_what_was_counted_is_called_what_it_is_of_all_cells() -> None:
     ]
     result = told(runs, rows)
     assert result["things"] == {"graphs": 2, "eager": 1, "triton": 2}
-    assert result["whole"] == {"cells": 4, "good": 4}
-    kept = verified.checked(json.loads(json.dumps({**result, "cells": result["cells"][:2]})))
+    assert result["whole"] == {"variants": 4, "good": 4}
+    kept = verified.checked(json.loads(json.dumps({**result, "variants": result["variants"][:2]})))
     assert verifying.outcome(kept).startswith(
         "4 of 4 variants are good. Good: of 2 graphs, 1 eager kernel and 2 Triton kernels 5 hits"
     )
     del kept["things"], kept["whole"]
     older = verified.checked(kept)
-    assert (older["things"], older["whole"]) == ({"graphs": 5}, {"cells": 2, "good": 2})
+    assert (older["things"], older["whole"]) == ({"graphs": 5}, {"variants": 2, "good": 2})
     one = told(runs[1:2], rows[1:2])
     assert verifying.outcome(verified.checked(one)).startswith("Good: of 1 eager kernel 1 hit,")
 
@@ -114,7 +114,7 @@ def test_a_cell_that_is_none_is_not_kept(change: str) -> None:
     runs = {"warm": run(1, hits=1)}
     result: Any = told([runs], [of_cell(cell(0), runs, None)])
     verified.checked(result)
-    result["cells"][0][change] = 7
+    result["variants"][0][change] = 7
     with pytest.raises(ValueError, match=r"."):
         verified.checked(result)
 
@@ -170,7 +170,7 @@ def test_a_miss_is_explained(
     }
     with Engine(torch_python, {"TMPDIR": str(header_folder)}) as engine:
         result = verified.checked(engine.call("verify", asked))
-    [one] = result["cells"]
+    [one] = result["variants"]
     assert (one["good"], one["misses"]) == (False, 1)
     [row] = result["rows"]
     assert row["outcome"] == "miss"

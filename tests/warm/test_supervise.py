@@ -273,7 +273,7 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
         b'{"graph":{"id":"0","name":"f","outcome":"hit","seconds":1e400}}',
         b'{"graph":{"id":"0","name":"f","outcome":"hit","seconds":1,"phases":[["x",1e400]]}}',
         b'{"begun":{}}',
-        b'{"cell":{"index":3,"state":"failed","problem":{"code":"x"}}}',
+        b'{"variant":{"index":3,"state":"failed","problem":{"code":"x"}}}',
         b'{"header":{"path":"x","built":true,"bytes":1e400,"seconds":1}}',
         b'{"header":{"path":"x","built":true,"bytes":1,"seconds":1e400}}',
         b"[" * 9999,

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from torchkeeper.api.asking import Answer, Asker, OnProgress, misuse
 from torchkeeper.api.told import (
-    Cell,
     Entries,
     Error,
     Exported,
     Placed,
+    Variant,
     Warmed,
-    cell_of,
     entries_of,
+    variant_of,
 )
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.client.engines import interpreters, probes
@@ -296,7 +296,7 @@ class Place:
         limit: timedelta | None = None,
     ) -> Warmed:  # fmt: skip
         """Compile recipes into this folder, as ``torchkeeper warm``. What cannot be compiled does
-        not raise: it is a cell that has failed (``Warmed.ok``).
+        not raise: it is a variant that has failed (``Warmed.ok``).
 
         recipes: files, or folders of them.
         python: the interpreter whose torch compiles; by default TORCHKEEPER_TORCH_PYTHON, else the
@@ -305,7 +305,7 @@ class Place:
         device: "cpu", "cuda" and so on, where a recipe names none; by default the best one.
         threads: for programs with so many threads; the number is part of the keys.
         portable: without precompiled headers: nothing is built where the cache is used.
-        limit: how long a cell may take.
+        limit: how long a variant may take.
         """
         from torchkeeper.client.recipes import files
 
@@ -320,7 +320,7 @@ class Place:
         }  # fmt: skip
         with contextlib.closing(Asker(self._progress, _python(python))) as asker:
             answer = asker.ask(protocol.WARM, **params)
-        return Warmed(tuple(_cells_of(answer)), answer.result["added"])
+        return Warmed(tuple(_variants_of(answer)), answer.result["added"])
 
     def _ask(self, op: str, *, only_signed: bool = False, **params: object) -> Answer:
         return self._asker.ask(op, only_signed=only_signed, place=self.name, **params)
@@ -416,15 +416,15 @@ class Receipt:
         return self._place.undo(self)
 
 
-def _cells_of(answer: Answer) -> list[Cell]:
-    """The cells of a warm-up in their order, each as it was told last."""
-    cells: dict[int, dict[str, object]] = defaultdict(dict)
-    told: list[Any] = [one["cell"] for one in answer.findings if "cell" in one]
-    begun: list[Any] = [cell for one in answer.findings for cell in one.get("cells", ())]
-    for one in [*begun, *told, *answer.result["cells"]]:
+def _variants_of(answer: Answer) -> list[Variant]:
+    """The variants of a warm-up in their order, each as it was told last."""
+    variants: dict[int, dict[str, object]] = defaultdict(dict)
+    told: list[Any] = [one["variant"] for one in answer.findings if "variant" in one]
+    begun: list[Any] = [variant for one in answer.findings for variant in one.get("variants", ())]
+    for one in [*begun, *told, *answer.result["variants"]]:
         if isinstance(one, dict):  # else only its number
-            cells[one["index"]] |= one
-    return [cell_of(cast("CellFinding", cells[index])) for index in sorted(cells)]
+            variants[one["index"]] |= one
+    return [variant_of(cast("CellFinding", variants[index])) for index in sorted(variants)]
 
 
 def _placed(into: str, answer: Answer) -> Placed:

@@ -183,7 +183,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class Variant:
     """One thing that a recipe has compiled.
 
     Attributes:
@@ -216,21 +216,21 @@ class Warmed:
     """What came of warming a place.
 
     Attributes:
-        cells: what was compiled, in the order of the recipes.
+        variants: what was compiled, in the order of the recipes.
         added: how many entries the place has more than before.
     """
 
-    cells: tuple[Cell, ...]
+    variants: tuple[Variant, ...]
     added: int
 
     @property
-    def failed(self) -> tuple[Cell, ...]:
-        """The cells that are not warm."""
-        return tuple(cell for cell in self.cells if cell.state != "done")
+    def failed(self) -> tuple[Variant, ...]:
+        """The variants that are not warm."""
+        return tuple(variant for variant in self.variants if variant.state != "done")
 
     @property
     def ok(self) -> bool:
-        """Whether every cell is warm."""
+        """Whether every variant is warm."""
         return not self.failed
 
 
@@ -271,10 +271,10 @@ def left_of(told: LeftFinding) -> Error:
     return user_error(told["code"], {**about, **told["params"]})
 
 
-def cell_of(told: CellFinding) -> Cell:
-    """What became of a cell, as it was last told."""
+def variant_of(told: CellFinding) -> Variant:
+    """What became of a variant, as it was last told."""
     problem, seconds = told.get("problem"), told.get("seconds")
-    return Cell(
+    return Variant(
         recipe=str(told.get("recipe")),
         name=str(told.get("name")),
         state=told["state"],

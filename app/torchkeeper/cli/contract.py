@@ -27,9 +27,9 @@ EXITS = (
          "could do nothing of what you asked for."),
     Exit(2, "usage", "The command line, or a file that it reads, is wrong; nothing was done.", (
         "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
-        "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "cell-unknown",
+        "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "variant-unknown",
         "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
-        "recipes-too-many", "recipes-none", "cells-too-many", "threads-out-of-range",
+        "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
         "address-wrong", "environment-wanted", "command-not-python", "recording-stdin",
         "run-ambiguous", "profile-name", "profile-setting-unknown", "profile-setting-misnamed",

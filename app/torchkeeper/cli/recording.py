@@ -231,7 +231,7 @@ class _Heard(Live):
         if "graph" in what:
             graph = what["graph"]
             if graph["outcome"] == "miss" and not recording.is_backward(graph["id"]):
-                self.missed.add(graph["cell"])
+                self.missed.add(graph["variant"])
         super().__call__(what)
 
     def _emit(self, cell: CellFinding) -> None:

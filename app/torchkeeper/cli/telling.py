@@ -57,7 +57,7 @@ def saying() -> Callable[[Finding], None]:
     def say_once(what: Finding) -> None:
         if "graph" in what:
             graph = what["graph"]
-            which = graph.get("cell"), graph["id"]
+            which = graph.get("variant"), graph["id"]
             if graph["outcome"] == "compiling" or which in said:
                 return
             said.add(which)
@@ -156,13 +156,13 @@ class Live:
         asker.on_finding, asker.aside = self, self.now
 
     def __call__(self, what: Finding) -> None:
-        if "cells" in what:
-            self.rows |= {one["index"]: one for one in what["cells"]}
+        if "variants" in what:
+            self.rows |= {one["index"]: one for one in what["variants"]}
         elif "log" in what:
             self._log.append(what["log"])
         elif "graph" in what:
             self._graph(what["graph"], what)
-        elif isinstance(cell := what.get("cell"), dict):
+        elif isinstance(cell := what.get("variant"), dict):
             self._ended(cell)
         elif "jobs" in what:
             if not self._json:
@@ -181,7 +181,7 @@ class Live:
         return ""
 
     def _graph(self, graph: GraphTold, what: Finding) -> None:
-        index = graph.get("cell")
+        index = graph.get("variant")
         if graph["outcome"] == "bypass" and index in self.rows:
             kept = self.uncached.setdefault(index, [])
             if all(one["id"] != graph["id"] for one in kept) and len(kept) < _SHOWN:
@@ -224,12 +224,12 @@ class Live:
 
     def _emit(self, cell: CellFinding) -> None:
         uncached = self.uncached.get(cell["index"])
-        output.emit({"cell": {**cell, **({"uncached": uncached} if uncached else {})}})
+        output.emit({"variant": {**cell, **({"uncached": uncached} if uncached else {})}})
         sys.stdout.flush()  # whoever reads it wants to know now
 
     def rows_of(self, answer: WarmResult) -> list[CellFinding]:
         """All cells in their order, as the result has them or as they were told."""
-        told = {one["index"]: one for one in answer["cells"]}
+        told = {one["index"]: one for one in answer["variants"]}
         rows = sorted(self.rows.items())
         return [{**row, **told[index]} if index in told else row for index, row in rows]
 

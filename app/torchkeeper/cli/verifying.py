@@ -137,12 +137,12 @@ class _Live:
             self._built = 0
             run = what["run"]
             # Of several cells the folder for temporary files is not empty: the header is in it.
-            short = "cell" in run and verifying.about(run["name"])
+            short = "variant" in run and verifying.about(run["name"])
             title = verifying.title(run["name"])
             output.note(f"  {title}" if short else verifying.beginning(run["name"]))
-        elif "cells" in what:
-            self._cells = {one["index"]: one for one in what["cells"]} | self._cells
-        elif isinstance(cell := what.get("cell"), dict):
+        elif "variants" in what:
+            self._cells = {one["index"]: one for one in what["variants"]} | self._cells
+        elif isinstance(cell := what.get("variant"), dict):
             if cell["state"] == "compiling" and (row := self._cells.get(cell["index"])):
                 output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         elif "built" in what:
@@ -163,7 +163,7 @@ def _tell(
         output.emit_all(result["rows"])
         output.result(args, {**result, "place": one.place, "python": one.python, "left": left}, "")
         return
-    if len(result["cells"]) > 1:
+    if len(result["variants"]) > 1:
         _tell_cells(result)
     else:
         for row in result["rows"]:
@@ -182,7 +182,7 @@ def _tell(
 
 def _tell_cells(result: KeptVerification) -> None:
     """The cells, each with its seconds and whether it is good; and why some are not."""
-    cells = result["cells"]
+    cells = result["variants"]
     several = len({cell["recipe"] for cell in cells}) > 1
     head = [*(["RECIPE"] if several else []), "VARIANT", "COLD", "WARM", "OF COLD", "OUTCOME"]
     rows = [
@@ -191,7 +191,7 @@ def _tell_cells(result: KeptVerification) -> None:
         for cell in cells
     ]  # fmt: skip
     output.table(head, rows, frozenset(range(len(head) - 4, len(head) - 1)))
-    if (more := result["whole"]["cells"] - len(cells)) > 0:
+    if (more := result["whole"]["variants"] - len(cells)) > 0:
         many = say.count(more, "variant", "variants")
         output.line(f"and {many} more, which do not fit here")
     for cell in cells:

@@ -206,7 +206,7 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
                 for row, error in zip(found, errors, strict=True)]  # fmt: skip
         output.table(head, rows, frozenset({0}))
         output.notes(dict.fromkeys(one.remedy for one in errors if one and one.remedy))
-    said = say.count(answer["cells"], "variant", "variants")
+    said = say.count(answer["variants"], "variant", "variants")
     if answer["problems"]:
         said += f"; {answer['problems']:,} of them would fail"
     output.result(args, answer, f"{said}.")

@@ -65,7 +65,7 @@ def cells(_: Session, params: CellsParams, report: Report) -> CellsResult:
         report.check()
         rows.append(_row(cell, problem or unbuildable(cell, into) or uncompilable(cell)))
     report.rows(rows)
-    return {"cells": len(rows), "problems": sum(row["problem"] is not None for row in rows)}
+    return {"variants": len(rows), "problems": sum(row["problem"] is not None for row in rows)}
 
 
 def _row(cell: Cell, problem: Problem | None) -> CellsRow:

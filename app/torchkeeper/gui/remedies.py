@@ -52,7 +52,7 @@ REMEDIES: dict[str, tuple[str, ...]] = {
             "password-unneeded", "edit-server", "refresh"),
     **_each("server-out-of-memory", "clean-up", "server"),
     **_each("bad-filter bad-age bad-size use-unknown owner-unknown age-unknown", "find"),
-    **_each("recipe-unknown recipe-not-listed recipes-none recipes-unreadable cell-memory",
+    **_each("recipe-unknown recipe-not-listed recipes-none recipes-unreadable variant-memory",
             "recipes"),
     **_each("rest-gone", "warm", "verify"),
     **_each("nothing-to-verify", "warm"),

@@ -220,8 +220,8 @@ class _GraphTold(TypedDict):
 
 class GraphTold(_GraphTold, total=False):
     """A graph that was looked up (``warm.traces.trace.Graph``). source: where its function is. at:
-    seconds since the epoch. where: where a hit came from, "local", "remote" or "unknown". cell: the
-    index of the cell that it is of, in a compile job, which tells no more than the first of these.
+    seconds since the epoch. where: where a hit came from, "local", "remote" or "unknown". variant:
+    the index of the cell it is of, in a compile job, which tells no more than the first of these.
     """
 
     reason: str | None
@@ -233,7 +233,7 @@ class GraphTold(_GraphTold, total=False):
     at: float | None
     where: str | None
     cause: CauseTold | None
-    cell: int
+    variant: int
 
 
 class AotTold(TypedDict):

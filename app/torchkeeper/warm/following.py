@@ -360,7 +360,7 @@ def summed(rows: Iterable[WarmCell], torch: str) -> Summed:
     done = [row for row in rows if row["state"] == "done"]
     lookups = ((row["source"], row["graphs"], row["hits"] + row["misses"]) for row in done)
     return {
-        "cells": fitting(rows),
+        "variants": fitting(rows),
         "graphs": sum(row["graphs"] for row in done),
         "hits": sum(row["hits"] for row in done),
         "misses": sum(row["misses"] for row in done),

@@ -56,8 +56,8 @@ def run(job: Request, tell: Tell) -> dict[str, str]:
     torch: Any = None
     told: Device | None = None
     settled = False
-    while "cell" in (sent := MORE.get()):
-        cell = Cell.from_json(sent["cell"])
+    while "variant" in (sent := MORE.get()):
+        cell = Cell.from_json(sent["variant"])
         if torch is None and cell.source not in WITHOUT_TORCH:
             torch = _torch(job)
             if job.get("load"):
@@ -70,9 +70,9 @@ def run(job: Request, tell: Tell) -> dict[str, str]:
         try:
             done = _one(torch, cell, job, tell)
         except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
-            tell(cell={"index": cell.index, "state": "failed", "problem": _problem(e, cell)})
+            tell(variant={"index": cell.index, "state": "failed", "problem": _problem(e, cell)})
         else:
-            tell(cell={"index": cell.index, "state": "done", **done})
+            tell(variant={"index": cell.index, "state": "done", **done})
             if not settled:
                 # What PyTorch makes when it first compiles stays: no need to look through it again.
                 gc.freeze()
@@ -117,7 +117,7 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
         from torch._dynamo.utils import counters  # noqa: TID251
 
         counters.clear()
-        graphs = Graphs(lambda graph: tell(graph={**asdict(graph), "cell": cell.index}))
+        graphs = Graphs(lambda graph: tell(graph={**asdict(graph), "variant": cell.index}))
         logger = logging.getLogger(LOGGER)
         logger.addHandler(graphs)
         try:
@@ -169,7 +169,7 @@ def _run(
         proved = work.proof()
         return time.monotonic() - begun, proved
     for index, step in enumerate(work.steps):
-        tell(step={"index": index, "name": step.name, "cell": cell.index})
+        tell(step={"index": index, "name": step.name, "variant": cell.index})
         if graphs is not None:
             graphs.step = step.name
         step.run()
@@ -181,7 +181,7 @@ def _run(
     if proof and proof["found"] < proof["of"]:
         why = proof.get("why") or "What looks for it as programs do has found nothing"
         found, of = proof["found"], proof["of"]
-        raise Problem("not-found-again", cell=cell.name, why=why, found=found, of=of)
+        raise Problem("not-found-again", variant=cell.name, why=why, found=found, of=of)
     return seconds, proof
 
 
@@ -208,8 +208,8 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Counts:
 def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
     """That a cache has, or was given, some of what was compiled, or that there is a proof of it. A
     graph that PyTorch cannot cache is no fault where there are others: they are warm, and nothing
-    that is done here would make that one so. Raises Problem("nothing-compiled", cell=…) and
-    Problem("nothing-cached", cell=…, bypasses=…).
+    that is done here would make that one so. Raises Problem("nothing-compiled", variant=…) and
+    Problem("nothing-cached", variant=…, bypasses=…).
     """
     autograd = counts["autograd"]
     # Of graphs that AOTAutograd's entries hold themselves, those alone are counted
@@ -217,9 +217,9 @@ def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
     if work.proof is not None or counts["hits"] + counts["misses"] + autograd["hits"]:
         return
     if counts["bypasses"]:
-        raise Problem("nothing-cached", cell=cell.name, bypasses=counts["bypasses"])
+        raise Problem("nothing-cached", variant=cell.name, bypasses=counts["bypasses"])
     if not autograd["misses"]:
-        raise Problem("nothing-compiled", cell=cell.name)
+        raise Problem("nothing-compiled", variant=cell.name)
 
 
 def _problem(error: BaseException, cell: Cell) -> Fault:

@@ -163,7 +163,7 @@ class Heard(Report):
                     "name": graph["name"][:_MAX_NAME],
                     "outcome": graph["outcome"],
                 }
-        if "cells" in what or isinstance(what.get("cell"), dict):
+        if "variants" in what or isinstance(what.get("variant"), dict):
             return
         self._report.finding(**what)
 
@@ -202,7 +202,7 @@ def run(
     built = sorted(path for path in after if after[path] != before.get(path))
     for path in built[:MAX_BUILT] if name in JUDGED else ():
         heard.finding(built={"path": path})
-    [row] = result["cells"]
+    [row] = result["variants"]
     if not prove or not (proof := row["proof"]):
         return Ran(result, list(heard.graphs.values()), built)
     # A run that was a proof is told as lookups: what was found is a hit.

@@ -111,12 +111,12 @@ class Warming(Compiling):
 
 
 class Summed(Counts):
-    """What became of the cells of a job, and sums. cells: as many as fit, without their logs.
+    """What became of the cells of a job, and sums. variants: as many as fit, without their logs.
     things: how many things were looked up of each sort (``warm.following.things``). torch: its
     version, "" where none was needed. done, failed: how many cells.
     """
 
-    cells: Sequence[WarmCell]
+    variants: Sequence[WarmCell]
     things: Mapping[str, int]
     seconds: float
     device: str
@@ -156,10 +156,10 @@ class LookedUp(TypedDict):
 
 
 class VerifiedGraph(LookedUp, total=False):
-    """A graph of the last run. why: of no hit, if known. cell: where there are several."""
+    """A graph of the last run. why: of no hit, if known. variant: where there are several."""
 
     why: CauseTold
-    cell: int
+    variant: int
 
 
 class VerdictOfCell(TypedDict):
@@ -200,7 +200,7 @@ class Run(Judged):
 class Whole(TypedDict):
     """How many cells there were, and how many of them are good."""
 
-    cells: int
+    variants: int
     good: int
 
 
@@ -222,10 +222,10 @@ class Verification(Judged):
 
 
 class Verified(Verification):
-    """The same. rows: graphs of the last run with the target. cells: as many as fit."""
+    """The same. rows: graphs of the last run with the target. variants: as many as fit."""
 
     rows: Sequence[VerifiedGraph]
-    cells: Sequence[VerifiedCell]
+    variants: Sequence[VerifiedCell]
 
 
 class Preparing(TypedDict, total=False):

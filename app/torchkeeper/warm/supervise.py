@@ -150,7 +150,7 @@ def run(
 
     rows = [following.told_of(cell) for cell in job.cells]
     for begin in range(0, len(rows), _CELLS):
-        report.finding(cells=rows[begin : begin + _CELLS])
+        report.finding(variants=rows[begin : begin + _CELLS])
     crew = Crew(job.cells, Means(most, start, gone, "save" in asked, job.each), report)
     crew.work()
     if any(row["state"] == "failed" for row in crew.rows.values()):

@@ -90,7 +90,7 @@ def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
     graphs: list[VerifiedGraph] = []
     for at, one in last:
         for graph in one.graphs[: MAX_GRAPHS - len(graphs)]:
-            graphs.append({**graph, "cell": rows[at]["index"]} if len(cells) > 1 else graph)
+            graphs.append({**graph, "variant": rows[at]["index"]} if len(cells) > 1 else graph)
     built = [path for _, one in last for path in one.built]
     totals = _sum([one for _, one in last])
     first = last[0][1].result if last else None
@@ -105,7 +105,7 @@ def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
             (rows[at]["source"], one.result["graphs"], one.result["hits"] + one.result["misses"])
             for at, one in last
         ),
-        "whole": {"cells": len(rows), "good": sum(row["good"] for row in rows)},
+        "whole": {"variants": len(rows), "good": sum(row["good"] for row in rows)},
         "built": built[:MAX_BUILT],
         "rows": fitting(graphs, MAX_BYTES),
         "seconds": {name: total["seconds"] for name, total in runs.items()},
@@ -115,7 +115,7 @@ def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
         "device": first["device"] if first else "",
         "threads": first["threads"] if first else 0,
         "torch": first["torch"] if first else "",
-        "cells": fitting(rows, MAX_BYTES),
+        "variants": fitting(rows, MAX_BYTES),
     }
 
 
@@ -241,7 +241,7 @@ def _all_cells(job: supervise.Job, runs: Iterable[str], ground: Ground, report: 
     if ground.several:
         queued = [told_of(cell) for cell in cells]
         for begin in range(0, len(queued), _CELLS):
-            report.finding(cells=queued[begin : begin + _CELLS])
+            report.finding(variants=queued[begin : begin + _CELLS])
         os.makedirs(ground.temporary(""))
         # Where a run may look for a precompiled header.
         devices = [one.device for one in cells if one.source != "triton" and not one.portable]
@@ -249,8 +249,8 @@ def _all_cells(job: supervise.Job, runs: Iterable[str], ground: Ground, report: 
             _prepare(ground.temporary(""), job.limit_s, report)
     for number, cell in enumerate(cells):
         if ground.several:
-            report.progress(number, len(cells), "cells")
-            report.finding(cell={"index": cell.index, "state": "compiling"})
+            report.progress(number, len(cells), "variants")
+            report.finding(variant={"index": cell.index, "state": "compiling"})
         problem: Fault | None = None
         made: dict[str, Ran] = {}
         try:
@@ -263,9 +263,9 @@ def _all_cells(job: supervise.Job, runs: Iterable[str], ground: Ground, report: 
         rows.append(of_cell(cell, made, problem))
         done.append(made)
         if ground.several:
-            report.finding(cell={**rows[-1], "state": "failed" if problem else "done"})
+            report.finding(variant={**rows[-1], "state": "failed" if problem else "done"})
     if ground.several:
-        report.progress(len(cells), len(cells), "cells")
+        report.progress(len(cells), len(cells), "variants")
     return told(done, rows)
 
 
@@ -280,7 +280,7 @@ def _runs(
         warmed = done.get("warm") if name == "prepared" else None
         if warmed and (cell.portable or warmed.result["device"] != "cpu"):
             continue
-        report.finding(run={"name": name, **({"cell": cell.index} if ground.several else {})})
+        report.finding(run={"name": name, **({"variant": cell.index} if ground.several else {})})
         home, temporary = os.path.join(scratch, name), ground.temporary(name)
         more: supervise.Request = {}
         try:

@@ -48,9 +48,9 @@ class Worker:
 
 
 class Sent(TypedDict, total=False):
-    """A line for a process: the next ``cell``, as of ``Cell.to_json``, or that there is none."""
+    """A line for a process: the next ``variant``, as of ``Cell.to_json``, or that there is none."""
 
-    cell: Mapping[str, object]
+    variant: Mapping[str, object]
     end: bool
 
 
@@ -237,7 +237,7 @@ class Crew:
             if isinstance(e, Cancelled):
                 for index, row in self.rows.items():
                     if row["state"] not in ("done", "failed"):
-                        self._report.finding(cell={"index": index, "state": "cancelled"})
+                        self._report.finding(variant={"index": index, "state": "cancelled"})
             raise
         finally:
             self._selector.close()
@@ -286,7 +286,7 @@ class Crew:
         worker.device = self._queue.device(cell) or worker.device
         worker.clock = time.monotonic()
         worker.state = State(lines=worker.state.lines)
-        send(worker, {"cell": cell.to_json()})
+        send(worker, {"variant": cell.to_json()})
         if worker.fresh:
             # It imports torch first, which takes seconds.
             self._tell(cell, "starting", {})
@@ -308,7 +308,7 @@ class Crew:
 
     def _say(self, worker: Worker, text: str) -> None:
         """Tell a line of a log, and which cell it belongs to."""
-        cell = {} if worker.cell is None else {"cell": worker.cell.index}
+        cell = {} if worker.cell is None else {"variant": worker.cell.index}
         self._report.finding(log=text, **cell)
 
     def _hear(self, worker: Worker, what: str, value: Any) -> None:
@@ -337,10 +337,10 @@ class Crew:
         elif what == "step":
             worker.state.step = line(value["name"])
             step = {"index": int(value["index"]), "name": worker.state.step}
-            report.finding(step={**step, "cell": cell.index})
+            report.finding(step={**step, "variant": cell.index})
         elif what == "graph":
-            report.finding(graph={**graph_of(value), "cell": cell.index})
-        elif what == "cell" and value["state"] == "done":
+            report.finding(graph={**graph_of(value), "variant": cell.index})
+        elif what == "variant" and value["state"] == "done":
             try:
                 answer = done_of(value)
             except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as e:
@@ -351,7 +351,7 @@ class Crew:
                 self._tell(cell, "done", answer)
                 worker.cell, worker.fresh = None, False
                 self._progress()
-        elif what == "cell":
+        elif what == "variant":
             problem = Problem(line(value["problem"]["code"]), **value["problem"]["params"])
             assert worker.process.stderr
             self._read(worker, worker.process.stderr, drain=True)
@@ -359,11 +359,11 @@ class Crew:
 
     def _tell(self, cell: Cell, state: str, more: Became) -> None:
         self.rows[cell.index] = {**self.rows[cell.index], "state": state, **more}
-        self._report.finding(cell={"index": cell.index, "state": state, **more})
+        self._report.finding(variant={"index": cell.index, "state": state, **more})
 
     def _progress(self) -> None:
         ended = sum(row["state"] in ("done", "failed") for row in self.rows.values())
-        self._report.progress(ended, self._total, "cells")
+        self._report.progress(ended, self._total, "variants")
 
     def _failed(self, worker: Worker, problem: Problem) -> None:
         """The cell of a process has failed. Raises the problem where it is that of all cells."""
@@ -418,7 +418,7 @@ class Crew:
         if worker.fresh or cell.index in self._queue.alone:
             about = {"limit_mb": (cell.memory or 0) // 10**6, "used_mb": used // 10**6}
             self._end([worker])
-            self._failed(worker, Problem("cell-memory", **about))
+            self._failed(worker, Problem("variant-memory", **about))
             return
         # What others left in the process is not its own: once more, in one of its own.
         self._queue.alone.add(cell.index)

@@ -135,7 +135,7 @@ def test_to_look_changes_nothing_and_says_what_completes_it(fixture_cache: Path)
     assert snapshot(fixture_cache) == before
     told = [one["cut_off"] for one in found if "cut_off" in one]
     assert {one["outcome"] for one in told} == {"waiting"}
-    assert "What is shown may be a half." in become_of(told[0])
+    assert "The list may show it half done." in become_of(told[0])
     assert completing(told[0]).startswith(f"“torchkeeper recover {fixture_cache}”")
     heard = Heard()
     result = perform(TABLE["recover"], Session(), {"place": str(fixture_cache)}, heard)
@@ -182,7 +182,7 @@ def test_what_was_copied_or_restored_is_not_believed_and_can_be_dealt_with(
     other = brought(place, tmp_path / "other")
     [told] = cut_off(str(copy))
     assert (told.outcome, told.what) == ("not-believed", "import")
-    assert "nothing shows that you began it in this folder" in become_of(told.to_json())
+    assert "nothing shows that you began the change in this folder" in become_of(told.to_json())
     as_told: Any = asdict(told)
     assert "--forget" in completing(as_told)
     for _ in range(2):  # it stays until somebody says what is to become of it

@@ -235,7 +235,7 @@ def test_a_journal_of_somebody_else_is_not_believed(tmp_path: Path) -> None:
     heard = Heard()
     with changing(str(tmp_path), heard):
         assert (tmp_path / "a/b").exists()
-    assert become_of(heard.recovered).startswith(f"{path} says that")
+    assert become_of(heard.recovered).startswith(f"{path} records a change")
     os.unlink(path)
     for make in (os.mkdir, os.mkfifo, lambda path: os.symlink("a/b", path)):
         make(path)

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     class KeptGraph(LookedUp, total=False):
         """A graph of the last run with the target. why: in words, if it was no hit and that is
-        known. cell: the index of its cell, where there are several.
+        known. variant: the index of its cell, where there are several.
         """
 
         why: str
-        cell: int
+        variant: int
 
     class KeptCell(VerdictOfCell):
         """A cell. why: of the first graph that was no hit, in words, if that is known."""
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
         why: str | None
 
     class KeptVerification(Verification):
-        """What it came to. rows: graphs of the last run with the target. cells: as many as fit."""
+        """What it came to. rows: graphs of the last run with it. variants: as many as fit."""
 
         rows: Sequence[KeptGraph]
-        cells: Sequence[KeptCell]
+        variants: Sequence[KeptCell]
 
 
 #: How many verifications are kept, the latest; bytes of a file.
@@ -133,12 +133,12 @@ def checked(result: Any) -> KeptVerification:
     try:
         # Of a verification that was kept, some may be missing: graphs alone were looked up.
         things = result.get("things", {"graphs": result["graphs"]})
-        cells = result.get("cells", [])
-        of = result.get("whole", {"cells": len(cells), "good": sum(x["good"] for x in cells)})
+        cells = result.get("variants", [])
+        of = result.get("whole", {"variants": len(cells), "good": sum(x["good"] for x in cells)})
         return {
             **_judged(result),
             "things": {name: _count(things[name]) for name in say.THINGS if name in things},
-            "whole": {"cells": _count(of["cells"]), "good": _count(of["good"])},
+            "whole": {"variants": _count(of["variants"]), "good": _count(of["good"])},
             "built": [_text(path) for path in _list(result["built"])],
             "rows": [_graph(row) for row in _list(result["rows"])],
             "seconds": _numbers(result["seconds"], RUNS),
@@ -148,7 +148,7 @@ def checked(result: Any) -> KeptVerification:
             "device": _text(result["device"]),
             "threads": _count(result["threads"]),
             "torch": _text(result["torch"]),
-            "cells": [_cell(one) for one in _list(cells, MAX_CELLS)],
+            "variants": [_cell(one) for one in _list(cells, MAX_CELLS)],
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("it is not a verification") from e
@@ -172,8 +172,8 @@ def _graph(row: Any) -> KeptGraph:
     told: KeptGraph = {"id": _text(row["id"]), "name": _text(row["name"]), "outcome": outcome}
     if (why := _why(row.get("why"))) is not None:
         told["why"] = why
-    if "cell" in row:
-        told["cell"] = _count(row["cell"])
+    if "variant" in row:
+        told["variant"] = _count(row["variant"])
     return told
 
 

@@ -228,7 +228,7 @@ def remove(name: str) -> list[str]:
 def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> list[int]:
     """The indexes of cells of recipes as a request has them (``recipes.wire``), in their order.
     names: of cells, each as ``CELL`` or, where several recipes have it, ``RECIPE: CELL``; or their
-    indexes. Raises UserError("cell-unknown"), and what ``cells_of`` raises.
+    indexes. Raises UserError("variant-unknown"), and what ``cells_of`` raises.
     """
     try:
         cells = cells_of(recipes.of_request(sent))
@@ -241,7 +241,7 @@ def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> li
             alike = {int(name)}
         if not alike:
             near = difflib.get_close_matches(name, [c.name for c in cells], 3, 0.4)
-            raise user_error("cell-unknown", {"cell": name, "near": "; ".join(near) or "—"})
+            raise user_error("variant-unknown", {"variant": name, "near": "; ".join(near) or "—"})
         found |= alike
     return sorted(found)
 

@@ -29,7 +29,7 @@ _REASONS: dict[str, Text] = {
     "orphan": "orphaned",
     "unused": "unused",
     "budget": "over the budget",
-    "needless": "needed only by what goes",
+    "needless": "needed only by removed entries",
 }
 _TOTALS: dict[str, Text] = {
     "stale": "{held} stale everywhere, {size}",
@@ -37,7 +37,7 @@ _TOTALS: dict[str, Text] = {
     "orphan": "{held} orphaned, {size}",
     "unused": "{held} unused, {size}",
     "budget": "{held} over the budget, {size}",
-    "needless": "{held} needed only by what goes, {size}",
+    "needless": "{held} needed only by removed entries, {size}",
 }
 #: What a last use is, and how well it is known.
 _RESTS: dict[str, Text] = {

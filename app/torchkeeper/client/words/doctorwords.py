@@ -376,7 +376,7 @@ WORDS: dict[str, Words] = {
     ),
     "server-unusable": Words(
         "{place} cannot be used: {problem}.",
-        "PyTorch goes on without it, mostly without a word: it finds nothing there, and writes "
+        "PyTorch goes on without it, mostly without a message: it finds nothing there, and writes "
         "nothing.",
         "See that the server runs and can be reached from here; “torchkeeper server” says more.",
     ),

@@ -153,7 +153,7 @@ _MEANINGS: dict[str, Text] = {
     "policy-noeviction-no-limit": "It has no memory limit: the cache grows until the machine has "
     "no memory left. A limit with allkeys-lru drops what is not used.",
     "policy-noeviction-full": "It is nearly full and drops nothing. PyTorch will fail to write to "
-    "it without a word: purge, give it more memory, or set the policy to allkeys-lru.",
+    "it without a message: purge, give it more memory, or set allkeys-lru as policy.",
     "evicting": "It has dropped keys because it was full. What is dropped is compiled again.",
     "evicts-nothing-of-ours": "It drops only keys with an expiry, and PyTorch never sets one: when "
     "it is full, writes fail. Set an expiry on entries, or choose a policy that begins with "

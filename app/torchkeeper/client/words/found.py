@@ -38,16 +38,15 @@ _CUT_OFF: dict[str, tuple[Text, Text]] = {
 }
 #: A journal that is passed over, or removed, or of what only somebody else can finish.
 _LEFT_ALONE: dict[str, Text] = {
-    "not-believed": "{file} says that something was cut off there. It is not believed: nothing "
-    "shows that you began it in this folder. An archive, a copy or a backup may have brought it, "
-    "or it was begun on another machine.",
-    "forgotten": "{file} is removed. What lies in the folder stays as it is.",
-    "of-another": "Something that another user did in {place} was cut off: {file} is theirs. What "
-    "is shown may be a half, until they change the folder with Torchkeeper or complete what was "
-    "cut off.",
+    "not-believed": "{file} records a change that was cut off there. Torchkeeper does not trust "
+    "the record: nothing shows that you began the change in this folder. An archive, a copy or a "
+    "backup may have brought it, or another machine began it.",
+    "forgotten": "{file} is removed. The other files of the folder stay as they are.",
+    "of-another": "A change of another user in {place} was cut off: {file} is theirs. The list may "
+    "show it half done, until they change the folder with Torchkeeper or complete the change.",
 }
 #: What was looked at and left as it is.
-_WAITING: Text = "What is shown may be a half. The next change of the folder brings it to its end."
+_WAITING: Text = "The list may show it half done. The next change of the folder completes it."
 #: Where nothing can be kept of what is begun.
 _UNPROVEN: Text = (
     "No record can be kept of what is done in {place} now ({why}): nothing is lost if it is cut "

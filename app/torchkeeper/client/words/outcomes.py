@@ -383,7 +383,7 @@ def _verified(one: Ended) -> Outcome:
     found = [several(counts["hits"], "{n} of {all} was found, {rebuilt} rebuilt.",
                      "{n} of {all} were found, {rebuilt} rebuilt.", rebuilt=objects,
                      all=say.count(counts["graphs"], "graph", "graphs"))]  # fmt: skip
-    if len(cells := result["cells"]) > 1:
+    if len(cells := result["variants"]) > 1:
         whole = say.count(len(cells), "variant", "variants")
         good = sum(cell["good"] for cell in cells)
         told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)
@@ -508,8 +508,8 @@ _OPERATIONS = {
     protocol.EMPTY_TRASH: _Told(say.held_of, None, lambda one: tr(
         "{some} removed for good.", some=say.held_of(one.result))),
     protocol.RECOVER: _Told(lambda _: "", None, lambda one: tr(
-        "Not all that was cut off is at its end." if _unfinished(one) else
-        "What was cut off is at its end."), _unfinished, _finished_some),
+        "Some changes that were cut off are not complete." if _unfinished(one) else
+        "All changes that were cut off are complete."), _unfinished, _finished_some),
     protocol.MEND: _Told(_mend_note),
     protocol.TTL: _Told(lambda result: say.count(result["entries"], "entry", "entries"), None,
                         _ttl_line,

@@ -36,7 +36,7 @@ _BUILT_BESIDE: Text = "{headers} built in {time}, {n} there already: {size} in {
 #: What preparing is, in a sentence.
 WHY: Text = (
     "PyTorch precompiles a C++ header, about 150 MB, once for each temporary folder, before it "
-    "first loads or compiles a kernel for the CPU. Prepared, a program does not wait for it."
+    "first loads or compiles a kernel for the CPU. After Prepare, a program does not wait for it."
 )
 
 

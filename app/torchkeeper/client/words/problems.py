@@ -96,7 +96,7 @@ EXPECTED: dict[str, Text] = {
     "not-for-source": "this has no meaning for {source}.",
     "not-negative": "a shape uses this size: expected no number below 0",
     "huge": "the inputs are too large: together they have more than {most} elements.",
-    "fewer-cells": "expected at most {most} combinations",
+    "fewer-variants": "expected at most {most} combinations",
     "smaller": "written out, the combinations take more than {most} bytes: make the matrix "
     "smaller, or the inputs fewer.",
     "mode": "expected one of {known}",

@@ -179,7 +179,7 @@ def condition(one: DifferenceTold) -> str:
 _WHY: dict[str, Text] = {
     "conditional": "if the program has {conditions}",
     "unknown": "not known: {reasons}",
-    "unsafe": "taken all the same: {reasons}",
+    "unsafe": "loaded anyway: {reasons}",
 }
 
 
@@ -204,8 +204,8 @@ def counted_as(verdict: str, count: int) -> str:
 def unsafe() -> str:
     """What it means that an entry is unsafe, in two sentences."""
     return tr(
-        "PyTorch takes it here, although it is for another machine. It may compute wrong results, "
-        "or end the program."
+        "PyTorch loads it here, although it is for another machine. It may compute wrong results, "
+        "or crash the program."
     )
 
 
@@ -298,8 +298,8 @@ def warning(answer: JudgeResult, torch: str) -> str:
     if there & {"usable", "conditional"} or not there & {"stale", "broken"}:
         return ""
     if there & {"unknown", "unsafe"}:
-        return tr("Nothing in it is known to be of use here, to torch {torch}.", torch=torch)
-    return tr("Nothing in it can be used here, by torch {torch}.", torch=torch)
+        return tr("No entry in it is known to work here with torch {torch}.", torch=torch)
+    return tr("No entry in it works here with torch {torch}.", torch=torch)
 
 
 def together(answers: Iterable[JudgeResult]) -> JudgeResult:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from torchkeeper.warm.shapes import Judged
 
 TRUST: Text = (
-    "Verifying runs the code that is in it: PyTorch loads what it finds in a cache, as any program "
-    "would that uses it."
+    "Verifying runs code of the cache: PyTorch loads its entries, as in every program that uses it."
 )
 
 #: What each run is called, in the order in which they are made.
@@ -135,7 +134,7 @@ def verdict(result: KeptVerification) -> str:
     name, counts = told_by(result)
     if result["good"]:
         return tr("Good")
-    if (cells := result["whole"]["cells"]) > 1:
+    if (cells := result["whole"]["variants"]) > 1:
         bad = cells - result["whole"]["good"]
         return tr("Not good: {bad} of {all} variants", bad=bad, all=cells)
     found, how = ", ".join(faults(counts)), _not_good(result, name)
@@ -166,7 +165,7 @@ def outcome(result: KeptVerification) -> str:
     how = tr("Good") if result["good"] else _not_good(result, name)
     shown = {"things": looked_up, "found": ", ".join(found), "rebuilt": _rebuilt(counts["rebuilt"])}
     said = tr("{verdict}: of {things} {found}; {rebuilt}", verdict=how, **shown)
-    if (cells := result["whole"]["cells"]) > 1:
+    if (cells := result["whole"]["variants"]) > 1:
         said = several(result["whole"]["good"], *_CELLS, all=cells, outcome=said)
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
@@ -251,7 +250,7 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
             n=str(made_threads),
         )
     # Of several cells the table says why.
-    one_cell = result["whole"]["cells"] <= 1
+    one_cell = result["whole"]["variants"] <= 1
     every = {why: row for row in result["rows"] if one_cell and (why := row.get("why"))}
     explained = dict(list(every.items())[:_EXPLAINED])
     if not one_cell:

@@ -14,7 +14,7 @@ class CellsParams(shapes.Compiling, total=False):
 
 
 class CellsResult(TypedDict):
-    cells: int
+    variants: int
     problems: int
 
 

@@ -88,11 +88,11 @@ class CellFinding(_Cell, total=False):
 
 
 class StepFinding(TypedDict):
-    """What a cell is at. cell: its index."""
+    """What a cell is at. variant: its index."""
 
     index: int
     name: str
-    cell: int
+    variant: int
 
 
 class _Run(TypedDict):
@@ -100,9 +100,9 @@ class _Run(TypedDict):
 
 
 class RunFinding(_Run, total=False):
-    """A run of a verification begins; cell: of which, where there are several."""
+    """A run of a verification begins; variant: of which, where there are several."""
 
-    cell: int
+    variant: int
 
 
 class JobsFinding(TypedDict):
@@ -138,8 +138,8 @@ class Finding(TypedDict, total=False):
 
     aot: AotTold
     built: BuiltFinding
-    cell: CellFinding | int
-    cells: list[CellFinding]
+    variant: CellFinding | int
+    variants: list[CellFinding]
     check: str
     cut_off: CutOff
     detail: Detail

@@ -298,7 +298,7 @@ class Aftermath(QWidget):
         return runs or verified or portable or offered
 
     def _verified(self, result: KeptVerification) -> None:
-        cells = result["cells"]
+        cells = result["variants"]
         several = len(cells) > 1
         # The graphs of all cells in one list would say nothing.
         rows = [] if several else result["rows"]

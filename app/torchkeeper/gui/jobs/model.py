@@ -271,7 +271,7 @@ class Job:
             over = self.cells.over
             return over / len(self.cells.rows) if over else None
         # Of a single cell nobody knows before it is over.
-        return None if self.unit == "cells" and self.total == 1 else part
+        return None if self.unit == "variants" and self.total == 1 else part
 
 
 def outcome(job: Job) -> Outcome:

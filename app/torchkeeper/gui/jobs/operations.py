@@ -55,10 +55,10 @@ def heard(job: Job, one: Finding) -> str:
         elif "waiting" in one:
             job.now = line
         return line
-    if of.proves and "cells" in one:
+    if of.proves and "variants" in one:
         # Several: each has runs of its own, and all of them together no sense as laps.
         job.laps.clear()
-    if of.proves and (job.cells or "cells" in one):
+    if of.proves and (job.cells or "variants" in one):
         return _of_cells(job, one, line)
     if of.proves and laps.heard(job.laps, one):
         if "run" in one:
@@ -78,7 +78,7 @@ def heard(job: Job, one: Finding) -> str:
 def _of_cells(job: Job, one: Finding, line: str) -> str:
     if "run" in one:
         job.now = laps.title(one["run"]["name"])
-        cell = job.cells.at(one["run"].get("cell"))
+        cell = job.cells.at(one["run"].get("variant"))
         return f"{name_of(cell, True)} · {line}" if cell is not None else line
     if job.cells.hear(one):
         return _cell(job, one, line)
@@ -104,7 +104,7 @@ def _cell(job: Job, one: Finding, line: str) -> str:
             return ""
         known.said = True
         return line
-    told = one.get("cell")
+    told = one.get("variant")
     cell = job.cells.at(told["index"]) if isinstance(told, dict) else None
     if cell is None:
         return ""
@@ -569,7 +569,7 @@ class Operations(QObject):
                 return
             laps.finish(job.laps, result)
         elif job.traits.warms:
-            told = result.get("cells")
+            told = result.get("variants")
             job.cells.told(told if isinstance(told, list) else [])
         note = outcomes.note(job.kind, result, job.left)
         said = [note, outcomes.signed(result["signature"]) if "signature" in result else ""]

@@ -195,14 +195,14 @@ class Cells:
 
     def hear(self, found: Finding) -> bool:
         """Take note of ``cells``, a ``cell``, its ``graph`` or ``log``; False for all else."""
-        if "cells" in found:
-            self._add(found["cells"])
+        if "variants" in found:
+            self._add(found["variants"])
             return True
-        one = found.get("cell")
+        one = found.get("variant")
         if one is not None and not isinstance(one, int):
             self._cell(one)
             return True
-        if "graph" in found and "cell" in found["graph"]:
+        if "graph" in found and "variant" in found["graph"]:
             self._graph(found["graph"])
             return True
         if "log" in found and (cell := self.at(one)):
@@ -213,7 +213,7 @@ class Cells:
 
     def graph(self, told: GraphTold) -> Graph | None:
         """The graph that a finding is about; None where it is of no cell."""
-        cell = self.at(told.get("cell"))
+        cell = self.at(told.get("variant"))
         return (cell.graphs or {}).get((told["id"] or "?")[:80]) if cell else None
 
     def at(self, index: int | None) -> CellState | None:
@@ -303,7 +303,7 @@ class Cells:
         cell.threads = _number(one.get("threads"))
 
     def _graph(self, graph: GraphTold) -> None:
-        if (cell := self.at(graph.get("cell"))) is None:
+        if (cell := self.at(graph.get("variant"))) is None:
             return
         if cell.graphs is None:
             cell.graphs = {}

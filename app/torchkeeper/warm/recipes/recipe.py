@@ -206,7 +206,7 @@ def _look_whole(found: Faults, recipe: Recipe) -> None:
         if sum(values.elements(values.resolved(value, largest, None)) for value in told) > _MOST:
             found.add(("matrix",) if largest else (recipe.source,), "huge", most=_MOST)
     if (cells := many(recipe)) > MOST_CELLS:
-        found.add(("matrix",), "fewer-cells", cells, most=MOST_CELLS)
+        found.add(("matrix",), "fewer-variants", cells, most=MOST_CELLS)
     elif weight(recipe) > MOST_SIZE:
         found.add(("matrix",) if recipe.matrix else (recipe.source,), "smaller", most=MOST_SIZE)
 
@@ -410,7 +410,7 @@ def cells_of(
     """The cells of all recipes. What is given is for those that say nothing of it."""
     count = sum(map(many, recipes))
     if count > MOST_CELLS or sum(map(weight, recipes)) > MOST_SIZE:
-        raise Problem("cells-too-many", cells=count, most=MOST_CELLS)
+        raise Problem("variants-too-many", variants=count, most=MOST_CELLS)
     found: list[Cell] = []
     names: dict[str, int] = {}
     for recipe in recipes:

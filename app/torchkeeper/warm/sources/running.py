@@ -175,7 +175,7 @@ def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
         return
     # The way back is outside of it, as PyTorch advises (torch/amp/autocast_mode.py).
     if not (outputs := [t for t in tensors(cast()) if t.requires_grad]):
-        raise Problem("no-gradient", cell=cell.name)
+        raise Problem("no-gradient", variant=cell.name)
     # Real: there is no gradient of a complex number.
     sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs).backward()
 

@@ -59,7 +59,7 @@ def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
     counts: Counted = {}
 
     def one(graph: Graph) -> None:
-        tell(graph={**asdict(graph), "cell": cell.index})
+        tell(graph={**asdict(graph), "variant": cell.index})
 
     def run() -> None:
         with _traced() as (where, before):

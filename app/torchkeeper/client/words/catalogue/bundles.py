@@ -12,25 +12,25 @@ WORDS: dict[str, Words] = {
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
     "bundle-altered": Words(
-        "{file} is not as it was made.", "{part} in it is not what its manifest says.", AGAIN
+        "{file} was changed after it was made.", "Its manifest describes another {part}.", AGAIN
     ),
     "bundle-more": Words(
-        "{file} is not as it was made.", "It holds {part}, which its manifest does not name.", AGAIN
+        "{file} was changed after it was made.", "Its manifest does not name {part}.", AGAIN
     ),
     "bundle-changed": Words(
-        "{file} is another file by now.",
-        "Somebody replaced it meanwhile.",
-        "Start again, and look at what it holds now.",
+        "{file} has changed.",
+        "Another program replaced it meanwhile.",
+        "Start again, and check its contents.",
     ),
     "signature-wrong": Words("The signature of {file} is wrong.", "{why}.", AGAIN),
     "signature-required": Words(
         "{file} is not imported.",
-        "You require signatures, and it is signed {how}.",
-        "Have it signed by one of your signers, add whoever signed it with “torchkeeper signers "
-        "add”, or allow others again with “torchkeeper signers require off”.",
+        "You require a trusted signature, and it is signed {how}.",
+        "Have one of your signers sign it, add its signer with “torchkeeper signers add”, or allow "
+        "others again with “torchkeeper signers require off”.",
     ),
     "signers-unreadable": Words(
-        "Whose signatures you trust is not known.",
+        "The list of trusted signers cannot be read.",
         "{file} cannot be used: {why}.",
         "Repair the file. It is one of allowed signers, as ssh-keygen(1) describes them.",
     ),
@@ -39,7 +39,7 @@ WORDS: dict[str, Words] = {
         "{variable} names {file}, and only what its signers signed is imported.",
         "Unset {variable} first.",
     ),
-    "signers-unwritable": Words("Whose signatures you trust could not be kept.", UNWRITABLE, ROOM),
+    "signers-unwritable": Words("The list of signers could not be saved.", UNWRITABLE, ROOM),
     "signer-unknown": Words(
         "There is no signer {name}.", remedy="“torchkeeper signers list” names them all."
     ),
@@ -52,7 +52,7 @@ WORDS: dict[str, Words] = {
         "Choose a name such as an address: team@example.org.",
     ),
     "key-unusable": Words(
-        "{file} is no key that can be used here.",
+        "{file} is not a usable key.",
         "{why}.",
         "Name a key of OpenSSH: a private one, or the public half of one that ssh-agent or a "
         "hardware token holds. “ssh-keygen -t ed25519” makes one.",
@@ -92,8 +92,8 @@ WORDS: dict[str, Words] = {
     ),
     "output-exists": Words(
         "{file} is there already.",
-        "It was not replaced.",
-        "Choose another name, or say that it is to be replaced.",
+        "Nothing was replaced.",
+        "Choose another name, or choose to replace it.",
     ),
     "copy-onto-itself": Words(
         "{place} cannot be copied onto itself.", remedy="Name another place to copy to."
@@ -109,31 +109,31 @@ WORDS: dict[str, Words] = {
     ),
     "promised-but-missing": Words("It is in the manifest but not in the bundle.", "{path}"),
     "not-in-manifest": Words("It is in the mega-cache but not in the manifest."),
-    "size-wrong": Words("Its size is not what the manifest promises.", "{path}"),
+    "size-wrong": Words("Its size does not match the manifest.", "{path}"),
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "secrets-found": Words(
         "Nothing was written, because secrets were found.",
-        "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. Whoever gets "
-        "these could read them.",
-        "Redact them, leave those entries out, or take them along: Export and Copy to ask which, "
-        "and commands have --redact, --without-secrets and --allow-secrets.",
+        "These look like passwords or keys: {secrets}, in so many entries: {entries}. Everybody "
+        "who gets them could read them.",
+        "Redact them, leave those entries out, or keep them: Export and Copy to ask which, and "
+        "commands have --redact, --without-secrets and --allow-secrets.",
     ),
     "dragged-secrets": Words(
         "Nothing was dragged out, because secrets were found.",
-        "Passwords or keys, as it looks: {secrets}, in so many entries: {entries}. What would leak "
-        "them is not put into a bundle without asking.",
-        "Export asks what is to become of them.",
+        "These look like passwords or keys: {secrets}, in so many entries: {entries}. Torchkeeper "
+        "asks before it puts them into a bundle.",
+        "Export asks what to do with them.",
     ),
     "not-searched": Words(
-        "It could not be searched for secrets, and was left out.",
+        "It was left out, because it could not be searched for secrets.",
         "It cannot be read: {why}.",
-        "Try again, or take what is there unsearched: --allow-secrets.",
+        "Try again, or include it without a search: --allow-secrets.",
     ),
-    "has-secrets": Words("It holds secrets, and was left out as you said."),
+    "has-secrets": Words("It was left out, as you chose, because it holds secrets."),
     "secret-fixed": Words(
         "It holds a secret that cannot be redacted.",
-        "The name of what is of kind {kind} is made from all that is in it: with another text "
-        "PyTorch would not find it.",
+        "The content of an entry of kind {kind} decides its name: PyTorch would not find it with "
+        "another text.",
         "Take the secret out of the source that was compiled, and compile it again.",
     ),
     "redaction-breaks": Words(
@@ -145,7 +145,7 @@ WORDS: dict[str, Words] = {
         "It is of kind {kind}, which serves this machine only and is made anew elsewhere."
     ),
     "kernel-of-device": Words(
-        "It is of use only where it was compiled.",
+        "It works only where it was compiled.",
         "The library of an eager kernel for {device} names the files of its GPU code by their "
         "absolute paths.",
         "Warm it where it is to be used.",
@@ -153,7 +153,7 @@ WORDS: dict[str, Words] = {
     "kernel-unloadable": Words(
         "PyTorch could not load it: {why}.",
         "In a list, such an item keeps PyTorch from using any kernel of its operator.",
-        "Compile it anew where it is from, or purge it there.",
+        "Compile it again where it comes from, or purge it there.",
     ),
     "list-unreadable": Words(
         "The list of kernels that it belongs into cannot be read.",
@@ -166,7 +166,7 @@ WORDS: dict[str, Words] = {
         "Purge what is broken there, and try again.",
     ),
     "part-of-artifact": Words(
-        "It is part of something that stays where it is.", "{path} is of use only there."
+        "It is part of an entry that stays where it is.", "{path} works only there."
     ),
     "same-place": Words("The same entry is in another cache of this place; that one was taken."),
     "entry-broken": Words("It is broken: {problem}."),
@@ -226,7 +226,7 @@ WORDS: dict[str, Words] = {
         "PyTorch builds it anew. To carry it, warm up and export on a CPU like this one.",
     ),
     "object-misclaimed": Words(
-        "It is not what the manifest claims.",
+        "It does not match the manifest.",
         "It may use {sets}, which the CPU does not have that it is said to be built on.",
         "PyTorch builds it anew. Ask whoever made the bundle.",
     ),

@@ -4,8 +4,8 @@ from torchkeeper.client.words.catalogue.words import ROOM, UNWRITABLE, Words
 
 WORDS: dict[str, Words] = {
     # Warming
-    "cell-unknown": Words(
-        "There is no variant “{cell}”.",
+    "variant-unknown": Words(
+        "There is no variant “{variant}”.",
         "The recipes have none of this name, nor as many. Names that are like it: {near}.",
         "“torchkeeper recipe show” lists the variants of a recipe; they are numbered from 0.",
     ),
@@ -49,9 +49,9 @@ WORDS: dict[str, Words] = {
         "They have {size}, at most {most} go.",
         "Give fewer at once.",
     ),
-    "cells-too-many": Words(
+    "variants-too-many": Words(
         "There are too many combinations.",
-        "The recipes have {cells}, and {most} is the most at once.",
+        "The recipes have {variants}, and {most} is the most at once.",
         "Make a matrix smaller, or give fewer recipes at once.",
     ),
     "recipes-unreadable": Words(
@@ -69,14 +69,14 @@ WORDS: dict[str, Words] = {
         "Choose another name, or add --force to replace it.",
     ),
     "rest-gone": Words(
-        "Nothing is left that is not warm.",
+        "No variant is left to warm.",
         "The recipes were changed, and make none of the variants that failed any more.",
         "Warm the recipes as they are now, or verify the place.",
     ),
     "recipe-changed": Words(
-        "{file} is another since it was read.",
-        "Something else has written into it.",
-        "Overwrite it with what is here, read it again, or save what is here as another file.",
+        "{file} has changed since it was read.",
+        "Another program wrote to it.",
+        "Overwrite it with your text, read it again, or save your text as another file.",
     ),
     "recipe-unwritable": Words("{file} cannot be written.", "{why}.", ROOM),
     "torch-missing": Words(
@@ -104,13 +104,13 @@ WORDS: dict[str, Words] = {
     ),
     "environment-no-torch": Words(
         "{python} has no torch.",
-        "Whether entries are of use is asked of a torch.",
+        "Verdicts need a torch to ask.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
     ),
     "environment-torch-elsewhere": Words(
         "{python} has no torch.",
-        "A torch was found at {found}, which was not started: to start it is to run what lies in "
-        "its folder, and nobody has named it.",
+        "A torch was found at {found}. It was not started, because that runs code of its folder, "
+        "and nobody has added it.",
         "“--env {quoted}” takes it this once, “torchkeeper env --add {quoted}” from now on.",
     ),
     "environments-none": Words(
@@ -125,10 +125,10 @@ WORDS: dict[str, Words] = {
     ),
     "environment-not-started": Words(
         "{python} was found, and was not started.",
-        "To start it is to run what lies in its folder, and nobody has named it. So it is not "
-        "known what it can use.",
-        "“torchkeeper env --add {quoted}” puts it on the list of those that are started; --env "
-        "says which interpreters count this once.",
+        "Starting it runs code of its folder, and nobody has added it. So it is not known which "
+        "entries it can use.",
+        "“torchkeeper env --add {quoted}” adds it to the list of those that are started; --env "
+        "names the interpreters for this command.",
     ),
     "environment-wanted": Words(
         "The filter asks for verdicts, and no environment was named.",
@@ -199,7 +199,7 @@ WORDS: dict[str, Words] = {
     ),
     "no-gradient": Words(
         "There is nothing to go backward from.",
-        "No output of {cell} depends on a parameter, or on an input, that has a gradient.",
+        "No output of {variant} depends on a parameter, or on an input, that has a gradient.",
         "Set requires_grad = true for an input, or take “backward” out of the recipe.",
     ),
     "exported-unreadable": Words(
@@ -207,7 +207,7 @@ WORDS: dict[str, Words] = {
         "{why}",
         "Write it with torch.export.save, of the torch that is to load it.",
     ),
-    "cell-memory": Words(
+    "variant-memory": Words(
         "Compiling took more memory than it may.",
         "It held {used_mb} MB, and {limit_mb} MB is the limit.",
         "Raise the limit in the recipe, or warm fewer at a time. Nothing half-written was left.",
@@ -258,10 +258,9 @@ WORDS: dict[str, Words] = {
     ),
     # Verifying
     "verify-server": Words(
-        "{place} is a server, and cannot be verified as it is.",
-        "A verification runs on a copy of nothing but the target, and built objects are in no "
-        "server.",
-        "Copy it to a bundle first: torchkeeper copy {place} FILE.torchcache. Then verify that.",
+        "{place} is a server, and Verify needs a folder or a bundle.",
+        "A verification runs on a copy of the target alone, and servers hold no built objects.",
+        "Copy it to a bundle first, and verify that: torchkeeper copy {place} FILE.torchcache.",
     ),
     "nothing-to-verify": Words(
         "There is nothing to verify in {place}.",
@@ -280,13 +279,13 @@ WORDS: dict[str, Words] = {
         "Free some room, or name a folder on another disk in TMPDIR.",
     ),
     "verify-crashed": Words(
-        "With {place} as its cache, the program was ended by {signal}.",
+        "{signal} ended the program with {place} as its cache.",
         "An object in the cache is damaged or holds machine code for another CPU, unless the "
         "recipe ends so by itself.",
         "Do not use it. Purge its objects (--filter kind:code): PyTorch builds them again.",
     ),
     "verify-nonsense": Words(
-        "What the verification told cannot be understood.",
+        "The result of the verification cannot be read.",
         "The engine's answer is not of the form it has: {why}.",
         "Install the same version on both sides; a recipe must not write to the engine's output.",
     ),
@@ -296,7 +295,7 @@ WORDS: dict[str, Words] = {
         "Verify without the comparison: --quick.",
     ),
     "threads-out-of-range": Words(
-        "{threads} is no number of threads.",
+        "{threads} is not a number of threads.",
         "A program has from 1 to {most}.",
         "Give the number of cores that the program will have.",
     ),
@@ -304,7 +303,7 @@ WORDS: dict[str, Words] = {
         "PyTorch does not take {threads} threads here, but {here}.",
         "Something else than OMP_NUM_THREADS decides: a variable of OpenMP or MKL, or a "
         "sitecustomize.",
-        "Take that away, or set the number there.",
+        "Remove that setting, or set the number there.",
     ),
     # Preparing
     "headers-off": Words(
@@ -339,7 +338,7 @@ WORDS: dict[str, Words] = {
         "The log says more. Nothing half-written was left.",
     ),
     "prepare-killed": Words(
-        "The precompiling was ended by {signal}.",
+        "{signal} ended the precompiling.",
         "SIGKILL usually means that the machine ran out of memory. {why}",
         "Nothing half-written was left.",
     ),

@@ -46,8 +46,8 @@ WORDS: dict[str, Words] = {
     ),
     "place-stuck": Words(
         "{place} does not answer.",
-        "It gave no sign of life for {seconds} seconds; its disk or server may hang.",
-        "Look again when it answers. “mount” and “df” tell which disk it is on.",
+        "It did not answer for {seconds} seconds; its disk or server may hang.",
+        "Try again when it answers. “mount” and “df” show its disk.",
     ),
     "place-same": Words(
         "{place} is another name of {other}.", "It is counted there.", "Look at {other}."
@@ -56,10 +56,10 @@ WORDS: dict[str, Words] = {
         "{place} lies in {other}.", "What it holds is counted there.", "Look at {other}."
     ),
     "place-no-cache": Words(
-        "{place} is no cache.",
-        "Most of it ({size_bytes} of {total_bytes}) is nothing that PyTorch, Triton or vLLM "
-        "writes, so nothing of it goes.",
-        "Name the cache folder itself. If a cache lies right here, name what is to go: "
+        "{place} is not a cache.",
+        "Most of it ({size_bytes} of {total_bytes}) is files that PyTorch, Triton and vLLM do not "
+        "write, so nothing goes.",
+        "Name the cache folder itself. If a cache lies right here, name the kinds to purge: "
         "--filter kind:fxgraph,aotautograd,code,triton.",
     ),
     "place-not-server": Words(
@@ -79,7 +79,7 @@ WORDS: dict[str, Words] = {
     ),
     "place-protected": Words(
         "{place} is read-only.",
-        "You marked it so: nothing is changed in it, by the window or by a command.",
+        "You protected it: neither the window nor a command changes it.",
         "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
     ),
     "place-within-protected": Words(
@@ -88,7 +88,7 @@ WORDS: dict[str, Words] = {
         "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
     ),
     "protection-unreadable": Words(
-        "Which places are read-only is not known, so nothing is changed.",
+        "The list of read-only places cannot be read, so nothing is changed.",
         "{file} cannot be used: {why}.",
         "Repair the file. Without it, no place is read-only.",
     ),
@@ -96,7 +96,7 @@ WORDS: dict[str, Words] = {
         "The list of read-only places could not be kept.", UNWRITABLE, ROOM
     ),
     "place-busy": Words(
-        "{place} is being changed by another Torchkeeper.",
+        "Another Torchkeeper is changing {place}.",
         remedy="Wait until that has finished, then try again.",
     ),
     "not-taken-back": Words(
@@ -187,35 +187,35 @@ WORDS: dict[str, Words] = {
         "Look at the entry alone, in the inspector or with “show”: then it is read.",
     ),
     "entry-unread": Words(
-        "It was not read: that would take longer than its place is given.",
-        "A place gets time for reading by its size on the disk, many times what an honest one "
-        "needs; nothing is known of this entry but its files, and it may be good.",
-        "Look at it alone, in the inspector or with “show”, or read all of the place with "
-        "“ls --read-all”.",
+        "It was not read: the time limit of its place ran out.",
+        "The size of a place on the disk sets its time limit, many times what real entries need; "
+        "only the files of this entry are known, and it may be good.",
+        "Read it alone, in the inspector or with “show”, or read the whole place with “ls "
+        "--read-all”.",
     ),
     "file-hollow": Words(
-        "It was not read: most of the file is a hole, and not on the disk.",
-        "No program writes an entry so; what is not there reads as zeros.",
-        "See where it comes from. “ls --read-all” reads it all the same.",
+        "It was not read: most of the file is a hole, with no data on the disk.",
+        "No program writes such an entry; a hole reads as zeros.",
+        "Find out where it comes from. “ls --read-all” reads it anyway.",
     ),
     "reader-starved": Words(
         "It could not be read: the machine is too busy.",
-        "The reader was hardly given the processor; that says nothing of the entry.",
+        "The reader got almost no processor time; the entry may be good.",
         "Look again when the machine is less busy.",
     ),
     "payload-name-mismatch": Words(
-        "The content is not what the file's name says.",
+        "The content does not match the name of the file.",
         "PyTorch names a payload after its SHA-256; this one was cut or changed afterwards.",
         "Purge it, unless you know why it was changed.",
     ),
     "reader-stuck": Words(
         "Reading it took too long and was stopped.",
-        "No real entry takes two seconds: it is damaged or was made to do harm.",
+        "No real entry takes two seconds: it is damaged or malicious.",
         "Purge it.",
     ),
     "reader-crashed": Words(
         "Reading it crashed the reader.",
-        "No real entry does that: it is damaged or was made to do harm.",
+        "No real entry does that: it is damaged or malicious.",
         "Purge it.",
     ),
     "object-truncated": Words(
@@ -242,13 +242,13 @@ WORDS: dict[str, Words] = {
     "code-unnamed": Words(
         "No FX graph in this place names this code.",
         "Its graph was removed, or was one that PyTorch does not keep.",
-        "Purge it: if it is needed once more, PyTorch writes it again.",
+        "Purge it: PyTorch writes it again if it needs it.",
     ),
     "library-unlisted": Words(
         "No list of eager kernels names this.",
         "PyTorch finds these libraries through the lists alone: its list was removed, or a compile "
         "was cut off.",
-        "Purge it: nothing can find it any more.",
+        "Purge it: no program can find it.",
     ),
     "left-behind": Words(
         "It is older than a day.",
@@ -264,9 +264,9 @@ WORDS: dict[str, Words] = {
         "A symbolic link, a socket or a device; links are never followed.",
     ),
     "checksum-wrong": Words(
-        "The content is not what the manifest promises.",
+        "The content does not match the manifest.",
         "The file was damaged or changed after the bundle was made.",
-        "Get the bundle again from where it was made.",
+        "Get the bundle again from its maker.",
     ),
     "entry-gone": Words("{path} is not there any more.", remedy="Refresh the list."),
     "text-unknown": Words("The entry has no text “{name}”.", remedy="Refresh the list."),
@@ -322,7 +322,7 @@ WORDS: dict[str, Words] = {
         "The purge was not carried out.", "Its preview is out of date.", "Look at it again."
     ),
     "look-unknown": Words(
-        "What was found is out of date.", "The engine that looked was started anew.", "Look again."
+        "The results are out of date.", "The engine that looked was started anew.", "Look again."
     ),
     "bad-size": Words(
         "“{text}” is not a size.",
@@ -336,7 +336,7 @@ WORDS: dict[str, Words] = {
     ),
     # Filters
     "bad-filter": Words(
-        "The filter is not understood at “{token}”.",
+        "The filter is not valid at “{token}”.",
         "{why}",
         "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu, "
         "is:stale; a leading - negates.",

@@ -16,20 +16,20 @@ WORDS: dict[str, Words] = {
         "There is a profile “{name}” already.", remedy="Give another name, or remove that first."
     ),
     "profile-changed": Words(
-        "The profile “{name}” is another by now.",
+        "The profile “{name}” has changed.",
         "Another program has written into its file since it was read.",
         "Read it again, which loses what was changed here, or overwrite it.",
     ),
     "profile-setting-unknown": Words(
-        "{name} is no setting of the caches.",
+        "{name} is not a setting of the caches.",
         remedy="“torchkeeper config settings” lists all that are known.",
     ),
     "profile-setting-misnamed": Words(
-        "{name} is no setting of the caches.", "{meant} is one.", "Give that name."
+        "{name} is not a setting of the caches.", "{meant} is one.", "Give that name."
     ),
     "profile-value-impossible": Words("{name} cannot have this value.", "{why}.", "Change it."),
     "profile-about-too-long": Words(
-        "What is said about the profile is no text of {most} characters at most."
+        "The description of the profile is longer than {most} characters, or not a text."
     ),
     "profiles-unreadable": Words(
         "The list of profiles cannot be read.",
@@ -38,7 +38,7 @@ WORDS: dict[str, Words] = {
     ),
     "profile-unreadable": Words("{file} cannot be read.", "{why}.", "Check the path."),
     "profile-damaged": Words(
-        "{file} is no profile, or is damaged.",
+        "{file} is not a profile, or is damaged.",
         "{why}.",
         "Correct it in an editor, or remove it. Nothing was changed.",
     ),
@@ -191,20 +191,20 @@ WORDS: dict[str, Words] = {
         "Have the command run what is to be warmed, as “torchkeeper run -- COMMAND” shows it.",
     ),
     "nothing-compiled": Words(
-        "{cell} had PyTorch look up no graph in its cache.",
+        "{variant} had PyTorch look up no graph in its cache.",
         "It ran well, but has nothing to compile, is kept from being compiled, is compiled by "
         "another backend than inductor, or turns the caches off.",
         "Name in the recipe what the program has compiled, as “torchkeeper run -- COMMAND” shows "
         "it.",
     ),
     "not-found-again": Words(
-        "{cell} was compiled, and is not found again: {found} of {of}.",
+        "{variant} was compiled, and is not found again: {found} of {of}.",
         "{why}.",
         "Programs would compile it again, too. The log may say why; see that nothing else writes "
         "to the place, and that no variable in the recipe turns the cache off.",
     ),
     "nothing-cached": Words(
-        "Nothing of {cell} can be cached.",
+        "Nothing of {variant} can be cached.",
         "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
         "every program will compile them again.",
         "What it says of each is told beside this: most often a custom pass without a uuid, or an "
@@ -221,7 +221,7 @@ WORDS: dict[str, Words] = {
         "Correct “folder” in the recipe, or leave it out.",
     ),
     "warm-killed": Words(
-        "The compile job was ended by {signal}.",
+        "{signal} ended the compile job.",
         "SIGKILL usually means that the machine ran out of memory. {why}",
         "The log says more. Nothing half-written was left.",
     ),
@@ -231,9 +231,9 @@ WORDS: dict[str, Words] = {
         "The log says more. Nothing half-written was left.",
     ),
     # The doctor
-    "check-failed": Words("It could not be looked at: {path}.", "{why}"),
+    "check-failed": Words("{path} could not be read.", "{why}"),
     "toolchain-failed": Words(
-        "What the interpreter can do was not tried to the end.", "{why}", "The log says more."
+        "The checks of the interpreter did not complete.", "{why}", "The log says more."
     ),
     "toolchain-stuck": Words(
         "Trying out the interpreter took longer than {limit_s} seconds and was stopped.",
@@ -241,15 +241,15 @@ WORDS: dict[str, Words] = {
         "Try again when the machine is less busy.",
     ),
     "interpreter-not-tried": Words(
-        "What the interpreter can do was not tried.", remedy="“torchkeeper doctor --env” tries it."
+        "The interpreter was not checked.", remedy="“torchkeeper doctor --env” checks it."
     ),
     "torch-not-tried": Words("torch cannot be imported.", "{why}"),
     "header-not-tried": Words(
-        "Nobody can tell whether the precompiled C++ header is there.",
+        "It is not known whether the precompiled C++ header exists.",
         "The C++ compiler does not work, or this torch has no such header.",
     ),
     "no-verdicts": Words(
-        "Nobody can tell what is stale.", "The interpreter has no torch.", "Name one with --env."
+        "Stale entries are not known.", "The interpreter has no torch.", "Name one with --env."
     ),
     "mounts-unknown": Words("The system does not tell which file system it is."),
     "unchanged": Words("It could not be changed.", "{why}"),

@@ -5,7 +5,7 @@ from torchkeeper.client.words.catalogue.words import Forms, Words
 WORDS: dict[str, Words] = {
     # Redis servers
     "address-wrong": Words(
-        "That is not the address of a Redis server.",
+        "This is not the address of a Redis server.",
         "{why}.",
         "Write redis://host:6379/0, rediss://host:6380/0 for TLS, or unix:///path/to/socket.",
     ),
@@ -91,14 +91,14 @@ WORDS: dict[str, Words] = {
         "Check host and port.",
     ),
     "server-unbounded": Words(
-        "{server} answers more than it was asked.",
+        "{server} sends an answer that is too long.",
         "An answer of it holds a line, a text or a list that is longer than any Redis would send.",
-        "Check host and port: what answers there is broken, or wants to do harm.",
+        "Check host and port: the program there is broken or malicious.",
     ),
     "server-endless": Words(
         "{server} never comes to the end of its list of keys.",
-        "It goes on and on with what brings nothing new, so what it holds is not known.",
-        "Check host and port: what answers there is broken, or wants to do harm.",
+        "It repeats the same keys without end, so its contents are not known.",
+        "Check host and port: the program there is broken or malicious.",
     ),
     "server-lost": Words(
         "The connection to {server} was lost.",
@@ -131,8 +131,8 @@ WORDS: dict[str, Words] = {
         "{server} does not take that user and password.", remedy="Check both; case matters."
     ),
     "password-unneeded": Words(
-        "{server} has no password, and refuses to be given one.",
-        "PyTorch would fail there too, without a word.",
+        "{server} has no password, and refuses one.",
+        "PyTorch would fail there too, without a message.",
         "Leave the password out.",
     ),
     "database-out-of-range": Words(
@@ -149,8 +149,8 @@ WORDS: dict[str, Words] = {
         "{server} is still loading its data.", "It was just started.", "Try again in a moment."
     ),
     "server-stale": Words(
-        "{server} has lost the server it repeats.",
-        "It is a replica that does not answer until it has it back.",
+        "{server}, a replica, has lost its main server.",
+        "It does not answer until it is connected again.",
         "Wait, or use the other server.",
     ),
     "server-full": Words(
@@ -170,8 +170,8 @@ WORDS: dict[str, Words] = {
     ),
     "server-read-only": Words(
         "{server} takes no changes.",
-        "It is a replica: it repeats another server.",
-        "Use the server that it repeats.",
+        "It is a replica of another server.",
+        "Use its main server.",
     ),
     "server-out-of-memory": Words(
         "{server} has no memory left.",
@@ -196,7 +196,7 @@ WORDS: dict[str, Words] = {
         "Filter by age instead: age>30d.",
     ),
     "owner-unknown": Words(
-        "{place} does not keep whose its entries are.",
+        "{place} does not record the owners of its entries.",
         "Only a folder does; is:foreign and owner: are about the users of this machine.",
         "Leave them out of the filter.",
     ),
@@ -207,7 +207,7 @@ WORDS: dict[str, Words] = {
     ),
     "value-wrong-type": Words(
         "The value is not a string.",
-        "Something else than PyTorch wrote it: a list, a set or the like.",
+        "Another program than PyTorch wrote it: a list, a set or the like.",
         "Purge it: PyTorch cannot use it.",
     ),
     "value-forbidden": Words(
@@ -239,8 +239,8 @@ WORDS: dict[str, Words] = {
         "Export it to a bundle.",
     ),
     "ttl-wrong": Words(
-        "{ttl} seconds is no time to live.",
-        "It is more than nothing, and at most a hundred years.",
-        "Give seconds, or clear it to keep entries for good.",
+        "{ttl} seconds is not a valid expiry.",
+        "It has to be above zero, and at most a hundred years.",
+        "Give seconds, or clear the expiry to keep entries for good.",
     ),
 }

@@ -238,11 +238,11 @@ class RecipesPage(Page):
             tree.expandAll()
             items = self._items()
             again = [item for item in items if item.data(NAME, OF)[0] in chosen] or items[:1]
-            for item in again:
-                item.setSelected(True)
             if again:
-                tree.setCurrentItem(again[0], 0, lists.KEEP)
+                tree.setCurrentItem(again[0])
                 tree.scrollToItem(again[0])
+            for item in again:  # last: while Ctrl is held, Qt takes the current one out again
+                item.setSelected(True)
         self._paint()
         tree.fit()
         self._hide()
