@@ -238,11 +238,12 @@ class RecipesPage(Page):
             tree.expandAll()
             items = self._items()
             again = [item for item in items if item.data(NAME, OF)[0] in chosen] or items[:1]
-            if again:
-                tree.setCurrentItem(again[0])
-                tree.scrollToItem(again[0])
-            for item in again:  # last: while Ctrl is held, Qt takes the current one out again
+            # What is on the list by itself and in a folder is one.
+            for item in again[:1] if wanted else again:
                 item.setSelected(True)
+            if again:
+                tree.setCurrentItem(again[0], 0, lists.KEEP)
+                tree.scrollToItem(again[0])
         self._paint()
         tree.fit()
         self._hide()
