@@ -127,7 +127,7 @@ def test_what_would_leave_is_looked_for_once_and_never_shown(
     sharing = choose(qtbot, window, graph).sharing
     qtbot.waitUntil(lambda: sharing.found is not None, timeout=PATIENCE)
     assert sharing.found is not None and sharing.found.secrets == 1
-    assert sharing.heading.text() == "Whoever gets it could read 1 password or key"
+    assert sharing.heading.text() == "Everybody who gets it can read 1 password or key"
     said = sharing.view.toPlainText()
     assert "redis://:…@127.0.0.1" in said and PASSWORD not in said
     assert "make_cache.py" in said

@@ -129,4 +129,4 @@ def test_where_nobody_answers_it_says_so(
     window.error_bar.clear()
     window.actions_["show-in-folder"].trigger()
     qtbot.waitUntil(window.error_bar.isVisible, timeout=PATIENCE)
-    assert "any more" in window.error_bar.what.text()
+    assert "no longer exists" in window.error_bar.what.text()

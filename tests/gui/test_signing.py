@@ -449,7 +449,9 @@ def test_an_unknown_signer_can_be_trusted_from_the_import(
     # Where signatures are required, that is said before anything is placed.
     signers.require(True)
     dialog = look(qtbot, window, tmp_path / "into", good)
-    qtbot.waitUntil(lambda: "good.torchcache is not signed" in dialog.go.toolTip())
+    qtbot.waitUntil(
+        lambda: "good.torchcache has no signature that you trust" in dialog.go.toolTip()
+    )
     assert not dialog.go.isEnabled()
     dialog.reject()
     dialog = look(qtbot, window, tmp_path / "into", file)

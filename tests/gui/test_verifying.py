@@ -327,7 +327,9 @@ def test_from_a_warm_place_to_a_bundle_that_is_as_fast(
     warm.options.box.setChecked(True)
     click(qtbot, warm.go)
     done(qtbot, window)
-    more = window.following.drawer.detail.after
+    detail = window.following.drawer.detail
+    more = detail.after
+    detail.tabs.setCurrentWidget(detail._after)
     assert more.snippet.text() == "export TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS=0"
     assert more.snippet.isVisible()
     job = verify(qtbot, window, place)

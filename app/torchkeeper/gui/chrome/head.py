@@ -66,7 +66,7 @@ class Head(QWidget):
         self._title, self._path, self._server = "", "", False
         #: What was typed that is no filter, and why; None where it is one.
         self.fault: tuple[str, str] | None = None
-        self._why = ""
+        self._why, self._good = "", ""
         self.title = forms.label("", "title")
         self.path = forms.label("", "muted", selectable=True)
         self.box = FilterBox()
@@ -145,6 +145,11 @@ class Head(QWidget):
             # The last good filter stays in use.
             token, why = (printable(str(problem.params.get(x) or "?")) for x in ("token", "why"))
             fault, self._why = (typed, why), self.tr("“{}”: {}").format(token, why)
+            if self._good:
+                still = self.tr("{} The list shows “{}” until then.")
+                self._why = still.format(self._why, printable(self._good, 40))
+        else:
+            self._good = typed.strip()
         if self.fault != fault:
             self.fault = fault
             self.judged.emit()

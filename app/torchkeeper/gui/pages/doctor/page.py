@@ -83,7 +83,7 @@ class DoctorPage(Page):
         self.cancel = forms.button(self.tr("Cancel"), self._cancel, self.tr("Stop the checks"))
         forms.add(self.tools, self.copy, self.all, self.again, self.cancel)
         for text, control in (
-            (self.tr("Environment"), self.choice_of), (self.tr("&Look at"), self.scope)
+            (self.tr("Environment"), self.choice_of), (self.tr("Loo&k at"), self.scope)
         ):  # fmt: skip
             name = forms.name_of(control, text)
             name.setFixedWidth(96)
