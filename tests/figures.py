@@ -18,9 +18,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 445,
-    "lines": 106_836,
-    "lines of code": 78_399,
+    "files": 446,
+    "lines": 106_845,
+    "lines of code": 78_406,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, QSettings
+from PySide6.QtCore import QEvent, QObject, QPoint, QSettings, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QMenu, QStyle, QStyleOptionViewItem, QWidget
 from pytestqt.qtbot import QtBot
@@ -239,6 +239,19 @@ def test_one_place_by_its_menu_and_what_is_unticked_is_not_looked_at(
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total == 4, timeout=PATIENCE)
     assert (graphs(whole), graphs(half)) == (0, 7)
+
+
+def test_enter_on_a_line_moves_what_is_ticked_and_opens_nothing_else(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, settings: QSettings
+) -> None:
+    settings.setValue(PAGE, "entries")
+    window = open_window(two[0])
+    dialog = opened(qtbot, window)
+    dialog.lines.setFocus()
+    qtbot.keyClick(dialog.lines, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
+    assert dialog.preview is None and not dialog.isVisible()
+    idle(qtbot, window)
+    assert not graphs(two[0])
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, click, key, sample_window, settle, type_in
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.gui import theme
-from torchkeeper.gui.dialogs.about import PreferencesDialog
+from torchkeeper.gui.dialogs.preferences import PreferencesDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.window import Window

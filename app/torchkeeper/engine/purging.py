@@ -251,6 +251,8 @@ def chosen_dead(session: Session, store: Store, select: Select, report: Report) 
 
 def _more(session: Session, select: Select, others: Dying) -> dict[str, Amount]:
     """How much more than a selection of the last look each of ``others`` by itself would take."""
+    if not others:
+        return {}
     look = session.look
     assert isinstance(look, Look)
     wanted, picks = wanted_of(select), picker(session, select)

@@ -97,7 +97,7 @@ def _texts(said: object) -> list[str]:
 
 
 def quiet(session: Session, report: Report) -> Screen:
-    """What tells of secrets, and holds nothing back."""
+    """A search that reports secrets and stops nothing."""
     return Screen(report, partial(tell_left, report), session.reader, "allow", own_names())
 
 

@@ -246,7 +246,7 @@ class Shell(QMainWindow):
             menu.addAction(action)
 
     def choose_theme(self, which: Theme) -> None:
-        """Have the window look so from now on."""
+        """Use this look from now on."""
         theme.look().choose(which)
         self.settings.setValue("look/theme", which.value)
 

@@ -550,7 +550,7 @@ class Window(Shell):
 
     def show_preferences(self) -> None:
         """The settings of the window itself."""
-        from torchkeeper.gui.dialogs.about import Does, PreferencesDialog
+        from torchkeeper.gui.dialogs.preferences import Does, PreferencesDialog
 
         notify, signing = self.notifier.toggle_notify, self.flows.signing
         does = Does(

@@ -134,7 +134,7 @@ class Environments(QObject):
         return self.of(str(self._settings.value(KEY) or "")) or next(hopeful, None)
 
     def choose(self, python: str | None) -> None:
-        """Have all be about this one, or none; whether one found is started, is asked."""
+        """Choose one for the whole window, or none; asks before it starts one that was found."""
         one = self.of(python or "")
         if one is not None and one.state is State.FOUND:
             self.to_start.emit(one)
