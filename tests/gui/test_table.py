@@ -516,3 +516,19 @@ def test_whatever_was_kept_the_table_can_be_used(
     assert all(header.sectionSize(n) <= 2000 for n in range(len(COLUMNS)) if n != NAME)
     chosen.keep()
     table.close()
+
+
+def test_a_row_is_chosen_whatever_keys_are_held(qtbot: QtBot) -> None:
+    table = EntryTable(EntriesModel())
+    qtbot.addWidget(table)
+    load(table.entries, [entry(n) for n in range(4)])
+    keys = [one.key for one in table.entries.shown()]
+    table.show()
+    table.go_to_row(1)
+    held = Qt.KeyboardModifier.ControlModifier
+    qtbot.keyPress(table, Qt.Key.Key_Control, held)  # type: ignore[no-untyped-call]
+    assert QGuiApplication.keyboardModifiers() == held
+    for row in (1, 2):
+        table.go_to_row(row)
+        assert [one.key for one in table.selected()] == [keys[row]]
+    qtbot.keyRelease(table, Qt.Key.Key_Control)  # type: ignore[no-untyped-call]

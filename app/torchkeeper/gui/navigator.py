@@ -125,7 +125,7 @@ class Navigator:
             window.entries.expand_to(identities)
             rows = window.entries.rows_of(identities)
         if rows:
-            window.table.setCurrentIndex(window.entries.index(rows[0], 0))
+            window.table.go_to_row(rows[0])
             window.table.select(identities)
         return bool(rows)
 
@@ -135,7 +135,7 @@ class Navigator:
         window.entries.expand_to(identities)
         if not (rows := window.entries.rows_of(identities)):
             return
-        window.table.setCurrentIndex(window.entries.index(rows[0], 0))
+        window.table.go_to_row(rows[0])
         gaps = (at for at, (row, after) in enumerate(pairwise(rows), 1) if after != row + 1)
         most = next(islice(gaps, _MOST_PIECES - 1, None), len(rows))
         window.table.select_rows(rows[:most])

@@ -253,8 +253,15 @@ class EntryTable(QTableView):
 
     def go_to_row(self, row: int) -> None:
         """Make a row the current one, and select it where it is an entry's."""
-        group = self._group_at(self.entries.index(row, 0))
-        self.selectRow(row) if group is None else self._go_to(group)
+        index = self.entries.index(row, 0)
+        group = self._group_at(index)
+        if group is not None:
+            self._go_to(group)
+            return
+        # Left to itself, Qt asks the keyboard: while Ctrl is held, by which a page is gone to, a
+        # row that is to be chosen would be taken out of the selection.
+        self.selectionModel().setCurrentIndex(index, _FLAGS.ClearAndSelect | _FLAGS.Rows)
+        self.scrollTo(index)
 
     def _go_to(self, group: Group) -> None:
         """Make a heading the current line; the selection stays."""
