@@ -178,6 +178,8 @@ def test_why_a_cell_failed_is_shown_and_copied(qtbot: QtBot) -> None:
     assert pane.cell is cells.rows[4]
     assert pane.notice.what.text() == "Compiling failed."
     assert "mat1 and mat2" in pane.notice.why.text()
+    # Where there is little height, the row alone is seen.
+    assert pane.model.index(4, PHASES).data() == pane.notice.why.text()
     assert pane.log.toPlainText().splitlines() == sample_cells.LOG
     click(qtbot, pane.copy)
     copied = QGuiApplication.clipboard().text()

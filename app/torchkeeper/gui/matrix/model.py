@@ -13,7 +13,7 @@ from torchkeeper.client.words import say
 from torchkeeper.gui.matrix import cells
 from torchkeeper.gui.matrix.cells import Cells, CellState, Graph, graph_name, name_of, outcome_words
 from torchkeeper.gui.widgets.lists import Index
-from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.widgets.plain import shown, tip
 
 _tr = partial(QCoreApplication.translate, "Cells")
 
@@ -24,6 +24,8 @@ _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 #: Lines that are put in between one by one; where there are more, all are new.
 _AT_ONCE = 200
+#: Characters of the reason why one failed that stand in its row.
+_REASON = 200
 
 Line = CellState | Graph
 
@@ -211,6 +213,10 @@ class CellsModel(QAbstractTableModel):
         if column == CELL:
             return name_of(line, self.several) if isinstance(line, CellState) else graph_name(line)
         if column == PHASES:
+            error = line.error if isinstance(line, CellState) else None
+            if error is not None:
+                # What went wrong has no phases, and its reason is to be seen without scrolling.
+                return shown((error.why or error.what).partition("\n")[0], _REASON)
             return ", ".join(cells.words(line.phases or []))
         if isinstance(line, Graph):
             if column == TIME:

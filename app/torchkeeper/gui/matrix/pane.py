@@ -61,7 +61,7 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
             active = state & QStyle.StateFlag.State_Active
             painter.fillRect(box, QColor(shades.selected if active else shades.selected_quiet))
         line, column = self._model.line(index.row()), index.column()
-        if column == PHASES:
+        if column == PHASES and not (isinstance(line, CellState) and line.error):
             self._bar(painter, box, line)
             return
         text = self._model.text(index.row(), column, time.monotonic())
