@@ -236,7 +236,8 @@ class CellsModel(QAbstractTableModel):
         line = self.line(number)
         whole = line.took(time.monotonic()) if isinstance(line, CellState) else None
         if column == PHASES:
-            return "\n".join(cells.words(line.phases or [], whole)) or _tr("Not checked yet")
+            spent = "\n".join(cells.words(line.phases or [], whole))
+            return spent or self.text(number, column, 0.0) or _tr("Not checked yet")
         if isinstance(line, Graph):
             none = _tr("compiled, no cache asked")
             how = none if line.outcome == "none" else outcome_words(line.outcome)
