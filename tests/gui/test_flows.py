@@ -256,7 +256,7 @@ def test_removing_at_once_asks_a_second_time(
 ) -> None:
     window = open_window(fixture_cache)
     total = window.entries.total
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     window.actions_["purge"].trigger()
     dialog = open_dialog(qtbot, window, PurgeDialog)

@@ -55,7 +55,7 @@ def test_each_is_explained_by_something_that_is_seen(qtbot: QtBot, window: Windo
             (treemap,) = page.findChildren(Treemap)
             qtbot.waitUntil(treemap.isVisible, timeout=PATIENCE)
         elif ident == "entries":
-            window.table.selectRow(2)
+            window.table.go_to_row(2)
         settle(qtbot)
         seen = [w for w in window.findChildren(QWidget) if w.isVisible() and w.whatsThis()]
         said += "".join(widget.whatsThis() for widget in seen)
@@ -140,7 +140,7 @@ def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:
 @pytest.mark.slow
 def test_options_of_dialogs_are_explained(qtbot: QtBot, window: Window) -> None:
     window.show_page("entries")
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     window.actions_["purge"].trigger()
     [purge] = window.findChildren(PurgeDialog)

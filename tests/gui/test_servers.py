@@ -116,7 +116,7 @@ def test_a_server_that_is_added_is_listed_and_remembered(
     assert not window.listing.can_poll, "nobody looks at a server by himself"
     assert not window.actions_["undo"].isEnabled()
     assert settings.value("places/added") in (place, [place])
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     window.actions_["copy-path"].trigger()
     assert QGuiApplication.clipboard().text() == entries[0].path
@@ -464,7 +464,7 @@ def test_a_folder_that_is_read_only_stays_as_it_is(
 ) -> None:
     window = open_window(fixture_cache)
     place = str(fixture_cache)
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     window.flows.purge_selected()
     dialog = next(x for x in window.findChildren(PurgeDialog) if x.isVisible())

@@ -308,7 +308,7 @@ def test_copies_what_the_command_line_prints_and_takes(
     assert {row.pop("schema") for row in rows} == {"torchkeeper/ls/1"}
     copied = [json.loads(line) for line in clipboard.text().splitlines()]
     assert sorted(copied, key=lambda row: row["path"]) == sorted(rows, key=lambda row: row["path"])
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     window.actions_["copy-command"].trigger()
     words = shlex.split(clipboard.text())

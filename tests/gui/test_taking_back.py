@@ -46,7 +46,8 @@ def test_nothing_stays_however_short_the_patience_with_others_is(
     assert (job.state, files(target)) == (State.CANCELLED, [])
     assert "taken-back" in said
     [text] = outcome(job).lines
-    assert "files were taken back. Nothing was left behind." in text
+    # How many are named only where some had got their names.
+    assert text.endswith("Nothing was left behind.")
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ def test_sorts_by_its_header_and_keeps_the_selection_over_a_refresh(
 @pytest.mark.slow
 def test_copies_keys_and_paths(qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path) -> None:
     window = open_window(fixture_cache)
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     chosen = entry_at(window.entries, 0)
     window.actions_["copy-key"].trigger()
@@ -199,7 +199,7 @@ def test_the_engines_are_never_touched_on_the_main_thread(
         watch(name)
     window = open_window(fixture_cache)
     window.engines.cancel(window.engines.ask("list", {"place": str(fixture_cache)}, Listener()))
-    window.table.selectRow(0)
+    window.table.go_to_row(0)
     settle(qtbot)
     window.actions_["purge"].trigger()
     qtbot.waitUntil(lambda: _dialog(window) is not None and _dialog(window).plan, timeout=PATIENCE)
