@@ -21,6 +21,7 @@ from PySide6.QtCore import QObject, QSettings, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from torchkeeper.gui import start
+from torchkeeper.gui.activity.drawer import Drawer
 from torchkeeper.gui.activity.shown import JobStrip
 from torchkeeper.gui.app import application
 from torchkeeper.gui.dialogs.base import LeaveDialog
@@ -93,7 +94,9 @@ class Driver(QObject):
 
     def _look(self) -> None:
         window = self.window
-        error = window.error_bar.error
+        drawers = [one for one in window.findChildren(Drawer) if one.isVisible()]
+        # What the drawer shows of a job, the bar does not say as well.
+        error = drawers[0].detail.notice.error if drawers else window.error_bar.error
         _say(
             jobs=[job.state.value for job in window.jobs.jobs],
             bar=str(error) if error is not None else "",
