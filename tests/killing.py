@@ -120,7 +120,7 @@ class Warm:
             return sorted({parent for pid in self.find("worker") if (parent := _parent(pid))})
         found = []
         for pid in self.left:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, IndexError):  # it ends just now
                 words = Path("/proc", str(pid), "cmdline").read_bytes().split(b"\0")
                 # Not a copy that is about to become something else, and not the window's own
                 # engine, which runs with -I.
