@@ -285,7 +285,7 @@ def test_a_trace_from_elsewhere(tk: Tk, recorded: Path, tmp_path: Path) -> None:
     folder = recorded / "threads"
     told = tk("explain", "--trace", folder)
     assert told.code == 0
-    assert "Not known: what the cache held before is not recorded" in told.out
+    assert "Not known: the trace does not say what the cache held before" in told.out
     told = tk("explain", recorded / "cache", "--trace", folder)
     assert SAID["threads"] in told.out
     *graphs, last = tk("explain", recorded / "cache", "--trace", folder, "--json").objects

@@ -26,11 +26,11 @@ _CAUSES: dict[str, Text] = {
     "guards": "An entry with this key was there, but its guards did not hold",
     "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
     "what it needs is gone",
-    "unrecorded": "Not known: the trace has no key factors of it",
-    "unknown": "Not known: what the cache held before is not recorded",
+    "unrecorded": "Not known: the trace does not hold the key factors of this graph",
+    "unknown": "Not known: the trace does not say what the cache held before",
     "nothing": "No graph was there",
-    "nothing-now": "No other graph is in the place that it was compared with",
-    "unread": "Not known: none of the graphs that were there tells its key factors",
+    "nothing-now": "The place that it was compared with has no other graph",
+    "unread": "Not known: the graphs that were there do not tell their key factors",
 }
 _WHERE: dict[str, Text] = {
     "local": "local",
@@ -147,7 +147,7 @@ def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
             "missed, though its graphs were hits: it was never written, or a factor of its own "
             "differs, which PyTorch does not record"
         )
-    return tr("missed; PyTorch records no key factors of it, and no graph followed")
+    return tr("missed; PyTorch does not record its key factors, and no graph followed")
 
 
 _NOT_ASKED: Text = (

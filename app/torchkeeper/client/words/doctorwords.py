@@ -254,8 +254,8 @@ WORDS: dict[str, Words] = {
             "No environment reads {place}, which holds {count} entries and takes {size_bytes} on "
             "disk.",
         ),
-        "No known interpreter has it as its cache, and no process that runs uses it. A container, "
-        "or a program that sets the folder itself, may.",
+        "No known interpreter and no running process uses it as its cache. A container, or a "
+        "program that names the folder itself, may still use it.",
         "If nobody needs it: torchkeeper purge {quoted}",
     ),
     "caches-alike": Words(

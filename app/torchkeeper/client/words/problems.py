@@ -323,9 +323,8 @@ def unseen_users(in_use: InUse) -> str:
         return ""
     return several(
         hidden,
-        "One process cannot be looked into; whether it uses this folder cannot be known.",
-        "{n} processes cannot be looked into, being another user's; "
-        "whether they use this folder cannot be known.",
+        "One process may use this folder: another user runs it, so Torchkeeper cannot tell.",
+        "{n} processes may use this folder: other users run them, so Torchkeeper cannot tell.",
     )
 
 

@@ -23,8 +23,8 @@ WORDS: dict[str, Words] = {
     ),
     "process-kernel": Words("Process {pid} is a thread of the kernel, and runs no program."),
     "process-of-other": Words(
-        "Process {pid} cannot be looked into.",
-        "It is another user's, or keeps itself from being looked into.",
+        "Torchkeeper cannot look into process {pid}.",
+        "Another user runs it, or it forbids others to look into it.",
         "Ask as the user that runs it.",
     ),
     "process-not-python": Words(
