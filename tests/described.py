@@ -61,7 +61,7 @@ VARIABLES = {
         "CC": "The C compiler of Triton, which the doctor tries.",
         "CXX": "The C++ compiler of PyTorch, which the doctor tries.",
         "ATEN_CPU_CAPABILITY": "Limits the vector instructions that PyTorch uses.",
-        "TORCH_INDUCTOR_INSTALL_GXX": "Makes PyTorch install a compiler; Torchkeeper looks for none.",
+        "TORCH_INDUCTOR_INSTALL_GXX": "Makes PyTorch install a compiler, so that none is needed.",
     },
     "Where things are kept": {
         "HOME": "The home folder, for the defaults of the variables below.",

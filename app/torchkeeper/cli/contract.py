@@ -104,7 +104,7 @@ def beyond(command: str) -> str:
     """What the help of a command says of its statuses; "" of one with those of all only."""
     if not (numbers := BEYOND.get(command)):
         return ""
-    said = ["4 where something was left out"]
+    said = ["4 if something is left out"]
     if len(numbers) > 1:
         said = [f"{n} for {'errors' if n == ERRORS else 'warnings'}" for n in numbers]
     return f"Exit status: {', '.join(said)}; for others see “torchkeeper help exit-status”."

@@ -220,10 +220,10 @@ class UserError(Exception):
 
     Attributes:
         what: what happened, in a sentence.
-        why: the reason, in some sentences; empty where there is no more to say.
-        remedy: what can be done about it; empty where nobody knows.
-        code: what problem it is, as "place-missing", for programs.
-        params: what it is about, by name.
+        why: the reason, in some sentences; may be empty.
+        remedy: what you can do about it; may be empty.
+        code: the name of the problem for programs, such as "place-missing".
+        params: facts of the problem, by name.
     """
 
     def __init__(
