@@ -25,7 +25,7 @@ def opened(kept_291: Path, among: Path) -> Path:
 
 def test_looking_says_it_and_ends_as_before(tk: Tk, opened: Path) -> None:
     shown = str(opened).replace("\x1b", "\\x1b")
-    line = f"Everybody may write to {shown}. Take that right away: chmod -R go-w '"
+    line = f"Everybody may write to {shown}. Forbid that: chmod -R go-w '"
     before = tk("check", opened, "--json")
     assert before.code == 0
     [said] = before.result["owners"]

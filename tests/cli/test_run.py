@@ -174,8 +174,8 @@ def test_what_cannot_be_run(tk: Tk, tmp_path: Path) -> None:
     ("variable", "said"),
     [
         ("TORCH_COMPILE_DISABLE", "turns torch.compile off"),
-        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "turns PyTorch's caches off"),
-        ("", "called nothing that torch.compile made"),
+        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "turns its caches off"),
+        ("", "called nothing that torch.compile returned"),
     ],
 )
 def test_why_there_is_nothing_to_tell(tk: Tk, variable: str, said: str) -> None:

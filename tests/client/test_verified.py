@@ -222,7 +222,7 @@ def test_the_run_that_was_not_good_is_the_one_that_is_told() -> None:
         assert verifying.verdict(told) == f"Not good as it is: {fault}"
         assert verifying.outcome(told).startswith("Not good as it is: of 2 graphs ")
         first, *more = verifying.advice(told)
-        assert "header there already it was good" in first
+        assert "good if the precompiled header is there" in first
         assert len(more) == 1, change
     told = result(good=False, rebuilt=3, runs={"warm": good, "prepared": {**good, "rebuilt": 3}})
     assert verifying.verdict(told) == "Not good prepared: 3 objects built again"

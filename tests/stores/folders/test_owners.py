@@ -393,4 +393,4 @@ def test_who_has_no_id_in_a_container_is_nobody_by_name(among: Path) -> None:
         pytest.skip("there are no user namespaces here")
     [said] = json.loads(done.stdout)
     assert (said["what"], said["users"], said["who"]["name"]) == ("entries", 1, None)
-    assert "In a container this may be you" in owned.told([said])[0].why
+    assert "In a container, this may be you" in owned.told([said])[0].why
