@@ -195,7 +195,7 @@ def test_in_a_sentence() -> None:
 def test_what_to_do_about_it() -> None:
     assert verifying.advice(result()) == []
     [said] = verifying.advice(result(good=False, rebuilt=2))
-    assert "built again" in said
+    assert "built objects again" in said
     missed = [{"id": "1/0 forward", "name": "MLP", "outcome": "miss"}]
     [said] = verifying.advice(result(good=False, misses=1, rows=missed))
     assert "(MLP)" in said

@@ -106,7 +106,7 @@ def test_a_group_is_a_warning_among_everybody_and_a_fact_elsewhere(
     team.chmod(0o2775)
     assert codes(team) == [("writable", False)]
     [words] = owned.told(found(team))
-    assert "that is meant" in words.why
+    assert "that is intended" in words.why
     assert words.short == f"the group {group} may write to it"
     team.chmod(0o2777)
     assert codes(team) == [("writable", True)]

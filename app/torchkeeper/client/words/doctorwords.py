@@ -427,7 +427,7 @@ WORDS: dict[str, Words] = {
             "Nothing on {place} ever expires: {keys} keys.",
             "keys",
         ),
-        "PyTorch sets no expiry, and this server does not evict: even a stale entry stays for ever.",
+        "PyTorch sets no expiry, and this server does not evict: a stale entry stays for ever.",
         "“torchkeeper ttl {quoted} 30d” lets the entries expire.",
     ),
 }

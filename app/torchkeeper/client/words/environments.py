@@ -62,8 +62,8 @@ def to_add(pythons: list[str]) -> str:
     """How interpreters that were found, and not started, come to be started."""
     return several(
         len(pythons),
-        "Torchkeeper found {n} interpreter, but did not start it: you have not named it, and starting "
-        "it runs code of its folder. To start it: torchkeeper env --add {python}",
+        "Torchkeeper found {n} interpreter, but did not start it: you have not named it, and "
+        "starting it runs code of its folder. To start it: torchkeeper env --add {python}",
         "Torchkeeper found {n} interpreters, but did not start them: you have not named them, and "
         "starting one runs code of its folder. To start one: torchkeeper env --add {python}",
         python=shlex.quote(pythons[0]),
