@@ -78,7 +78,7 @@ def warning(answer: Prepared) -> str:
     if not (user := answer["user"]):
         return ""
     said = tr(
-        "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
+        "Programs of {user} lock a file beside the header, so the folder must belong to {user}: "
         "{command}",
         user=user,
         command=f"chown -R {shlex.quote(user)} {shlex.quote(os.path.dirname(answer['folder']))}",
