@@ -259,35 +259,35 @@ _SERVERS: dict[str, tuple[Text, tuple[Text, ...], Text, Text]] = {
     "server-open": (
         "Everybody who reaches {place} may write to it.",
         ("It wants no password.",),
-        "Have it want a password (requirepass or ACL in its redis.conf) and give that in "
-        "TORCHKEEPER_REDIS_PASSWORD; bind it to 127.0.0.1 where nobody else uses it: {command}",
+        "Set a password (requirepass or ACL in its redis.conf), and give that in "
+        "TORCHKEEPER_REDIS_PASSWORD. If nobody else uses it, bind it to 127.0.0.1: {command}",
         "wants no password",
     ),
     "server-bare": (
         "PyTorch and Triton go to {place} without a password.",
         (
-            "Where it wants none, everybody who reaches it may write to it.",
-            "Where it wants one, they use nothing of it.",
+            "If it wants none, everybody who reaches it may write to it.",
+            "If it wants one, they cannot use it.",
         ),
         "Ask it: {command}",
         "is used without a password",
     ),
     "server-plain": (
         "{place} is reached without TLS.",
-        ("Whoever is on the way to it reads its password, and can change what is sent.",),
-        "Have it speak TLS (tls-port in its redis.conf) and use a rediss:// address, or go there "
-        "by a tunnel: {command}",
+        ("Others on the network can read its password, and change what is sent.",),
+        "Turn TLS on (tls-port in its redis.conf) and use a rediss:// address, or use a tunnel: "
+        "{command}",
         "is reached without TLS",
     ),
     "socket-open": (
         "{who} may write to the socket {path}.",
         ("It wants no password.",),
-        "Have it want a password, or set unixsocketperm 700 in its redis.conf: {command}",
+        "Set a password, or unixsocketperm 700 in its redis.conf: {command}",
         "{who} may write to its socket",
     ),
 }
 _ON_MACHINE: Text = "Everybody on this machine may write to {place}."
-_UNTOLD: Text = "Whether others than this machine reach it cannot be told: it does not say."
+_UNTOLD: Text = "It does not say whether other machines reach it."
 _CODE: Text = (
     "PyTorch runs what lies in its cache: whoever can write there runs code as everybody who uses "
     "it."
