@@ -16,75 +16,73 @@ class Kind(NamedTuple):
 
 #: Each of ``artifacts.entry.KINDS``.
 KINDS = {
-    "fxgraph": Kind("A compiled graph, with all that decided its key.", "PyTorch (Inductor)"),
+    "fxgraph": Kind("A compiled graph, with all factors of its key.", "PyTorch (Inductor)"),
     "aotautograd": Kind(
-        "What was made of a graph before it was compiled, forward and backward. It names the FX "
-        "graphs that it needs.",
+        "The forward and backward graph that AOTAutograd traced. It names the FX graphs that it "
+        "needs.",
         "PyTorch (AOTAutograd)",
     ),
     "code": Kind(
-        "Generated Python or C++, with the shared object that was built of it.",
+        "Generated Python or C++, with the shared object that was built from it.",
         "PyTorch (Inductor)",
     ),
     "triton": Kind("A compiled kernel with its metadata, in a folder of its own.", "Triton"),
-    "autotune": Kind(
-        "The configuration that was the fastest of those that were tried.", "PyTorch, Triton"
-    ),
-    "pgo": Kind("Which sizes a function has seen change.", "PyTorch (Dynamo)"),
+    "autotune": Kind("The fastest of the configurations that were tried.", "PyTorch, Triton"),
+    "pgo": Kind("Which sizes of a function changed from call to call.", "PyTorch (Dynamo)"),
     "precompile": Kind(
-        "A whole compiled function with its guards: nothing is traced again.", "PyTorch (Dynamo)"
+        "A whole compiled function with its guards: PyTorch does not trace it again.",
+        "PyTorch (Dynamo)",
     ),
     "aoti_eager": Kind("A compiled operator of eager mode.", "PyTorch (AOTInductor)"),
     "ondisk": Kind(
-        "A value that PyTorch or vLLM found out and keeps, as a padding.", "PyTorch, vLLM"
+        "A value that PyTorch or vLLM worked out and keeps, such as a padding.", "PyTorch, vLLM"
     ),
     "header": Kind(
-        "A C++ header that was compiled ahead. It is no entry, and counted apart.", "the compiler"
+        "A C++ header that was compiled ahead. It is not an entry, and counted apart.",
+        "the compiler",
     ),
-    "lock": Kind("A lock of a writer. It is no entry, and counted apart.", "PyTorch, Triton"),
-    "unknown": Kind(
-        "A file that no known writer names so, there: yours, and never touched.", "anybody"
-    ),
+    "lock": Kind("A lock of a writer. It is not an entry, and counted apart.", "PyTorch, Triton"),
+    "unknown": Kind("Any other file. It is yours, and Torchkeeper never removes it.", "anybody"),
 }
 
 #: The environment variables that Torchkeeper itself reads, by what for. Those that steer PyTorch's
 #: and Triton's caches are in ``settings.known``.
 VARIABLES = {
     "Torchkeeper": {
-        "TORCHKEEPER_TORCH_PYTHON": "The Python whose torch is used where none is named.",
-        "TORCHKEEPER_REDIS_PASSWORD": "The password of a Redis server, so that none is asked for.",
-        "TORCHKEEPER_SIGNERS": "A file of allowed signers: only what they signed is imported.",
-        "VIRTUAL_ENV": "The active environment: its Python is offered.",
-        "CONDA_PREFIX": "The same, of conda.",
-        "PATH": "Where Python, compilers and ssh-keygen are looked for; folders with a whole path.",
+        "TORCHKEEPER_TORCH_PYTHON": "The Python that Torchkeeper uses if you name no other one.",
+        "TORCHKEEPER_REDIS_PASSWORD": "The password of a Redis server; nobody is asked for it.",
+        "TORCHKEEPER_SIGNERS": "A file of allowed signers: import takes only what they signed.",
+        "VIRTUAL_ENV": "The active virtual environment, whose Python is used or offered.",
+        "CONDA_PREFIX": "The same for conda.",
+        "PATH": "Where to look for Python, compilers and ssh-keygen. Relative folders are ignored.",
     },
     "Where caches are looked for": {
-        "VLLM_CACHE_ROOT": "Where vLLM has its caches; else vllm in XDG_CACHE_HOME.",
-        "CC": "The C compiler that Triton would use: the doctor tries it.",
-        "CXX": "The C++ compiler that PyTorch would use: the doctor tries it.",
-        "ATEN_CPU_CAPABILITY": "Lowers the vector instructions that PyTorch takes for there.",
-        "TORCH_INDUCTOR_INSTALL_GXX": "Has PyTorch install a compiler: its name is not asked then.",
+        "VLLM_CACHE_ROOT": "The folder of vLLM's caches; by default vllm in XDG_CACHE_HOME.",
+        "CC": "The C compiler of Triton, which the doctor tries.",
+        "CXX": "The C++ compiler of PyTorch, which the doctor tries.",
+        "ATEN_CPU_CAPABILITY": "Limits the vector instructions that PyTorch uses.",
+        "TORCH_INDUCTOR_INSTALL_GXX": "Makes PyTorch install a compiler, so that none is needed.",
     },
     "Where things are kept": {
-        "HOME": "The home, where the variables below do not say otherwise.",
-        "XDG_CONFIG_HOME": "Profiles, trusted signers and lists; else ~/.config.",
-        "XDG_CACHE_HOME": "What was read of folders, so that the next look is fast; else ~/.cache.",
-        "XDG_DATA_HOME": "Runs that are kept, and entries of menus; else ~/.local/share.",
-        "XDG_DATA_DIRS": "Where else menus are looked for.",
-        "XDG_STATE_HOME": "Records of changes that have begun; else ~/.local/state.",
+        "HOME": "The home folder, for the defaults of the variables below.",
+        "XDG_CONFIG_HOME": "Profiles, trusted signers and lists; by default ~/.config.",
+        "XDG_CACHE_HOME": "An index of folders, for fast listing; by default ~/.cache.",
+        "XDG_DATA_HOME": "Runs, jobs, and entries of menus; by default ~/.local/share.",
+        "XDG_DATA_DIRS": "More folders with entries of menus.",
+        "XDG_STATE_HOME": "Records of changes that have begun; by default ~/.local/state.",
         "XDG_RUNTIME_DIR": "The socket by which a second start finds the window.",
-        "TMPDIR": "Temporary files, and PyTorch's default cache folder; else /tmp.",
+        "TMPDIR": "Temporary files, and PyTorch's default cache folder; by default /tmp.",
     },
     "Terminal and desktop": {
-        "TERM": "Nothing is bold or coloured where it is dumb.",
-        "NO_COLOR": "Nothing is coloured where it is set.",
-        "PAGER": "What shows a list that is longer than the screen; else less.",
+        "TERM": "If it is dumb, nothing is bold or coloured.",
+        "NO_COLOR": "If it is set, nothing is coloured.",
+        "PAGER": "The program for lists that are longer than the screen; by default less.",
         "DISPLAY": "The screen of X11.",
         "WAYLAND_DISPLAY": "The screen of Wayland.",
         "QT_QPA_PLATFORM": "How Qt shows windows; offscreen needs no screen.",
         "DBUS_SESSION_BUS_ADDRESS": "The bus of the session, for notifications.",
-        "XDG_ACTIVATION_TOKEN": "From who started it: lets the window come to the front.",
-        "DESKTOP_STARTUP_ID": "The same, of X11.",
+        "XDG_ACTIVATION_TOKEN": "The desktop sets it, so that the window comes to the front.",
+        "DESKTOP_STARTUP_ID": "The same for X11.",
         "SSH_AUTH_SOCK": "The agent whose keys can sign bundles.",
     },
 }

@@ -85,9 +85,9 @@ def test_a_bundle_of_another_torch_fails(
 ) -> None:
     with torchkeeper.open(clean_291) as place:
         place.export(example.folder / "model.torchcache")
-    text = EXAMPLES["Fail where a bundle would not hit"]
+    text = EXAMPLES["Fail if a bundle does not hit"]
     assert "sys.executable" in text
-    ran = example("Fail where a bundle would not hit", python=torch_python)
+    ran = example("Fail if a bundle does not hit", python=torch_python)
     assert (ran.returncode, ran.stderr) == (1, "")
     assert any(line.startswith("fxgraph  ") and "stale  torch 2.9.1" in line
                for line in ran.stdout.splitlines())  # fmt: skip
@@ -98,7 +98,7 @@ def test_a_bundle_of_another_torch_fails(
 def test_a_bundle_of_this_torch_passes(example: Scripts, filled: Path, torch_python: str) -> None:
     with torchkeeper.open(filled) as place:
         place.export(example.folder / "model.torchcache")
-    ran = example("Fail where a bundle would not hit", python=torch_python)
+    ran = example("Fail if a bundle does not hit", python=torch_python)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 

@@ -120,7 +120,7 @@ def collisions(count: int) -> bytes:
         ("damaged", b"\x80\x04h\x05."),
         ("damaged", b"\x80\x04Na."),
         ("damaged", b"I" + b"9" * 5000 + b"\n."),
-        ("later protocol", b"\x80\x09N."),
+        ("too new", b"\x80\x09N."),
         ("more than 67108864 bytes", b"N" * ((64 << 20) + 1)),
     ],
 )

@@ -35,7 +35,7 @@ COMMANDS = (
 def test_every_command_names_it(tk: Tk, server: Server, command: tuple[str, ...]) -> None:
     ran = tk(*(word.format(server.url[:-1] + "99") for word in command))
     assert ran.code == 3
-    assert "has no database of that number" in ran.err
+    assert "has no database with this number" in ran.err
     assert "Check the number" in ran.err
     assert ran.out == ""
 
@@ -46,7 +46,7 @@ def test_a_client_certificate_that_is_wanted(tk: Tk, tmp_path: Path) -> None:
         url = f"rediss://127.0.0.1:{secure.port}/0?ssl_ca_certs={folder}/ca.crt"
         ran = tk("du", url)
         assert ran.code == 3
-        assert "wants a certificate from us" in ran.err
+        assert "wants a certificate from you" in ran.err
         assert "ssl_certfile" in ran.err
 
 
@@ -122,7 +122,7 @@ def test_values_that_are_not_what_their_key_promises(
     assert "\0" not in listed.out
     shown = tk("show", server.url, "../../x")
     assert shown.code == 0
-    assert "is no name that an entry of kind pgo can have" in shown.out
+    assert "An entry of kind pgo cannot have the name" in shown.out
     copied = tk("copy", "--allow-secrets", server.url, tmp_path / "t")
     assert copied.code == 4
     assert copied.out.startswith("12 entries")
@@ -169,7 +169,7 @@ def test_a_user_who_may_do_little(tk: Tk, server: Server, tmp_path: Path) -> Non
     copied = tk("copy", "--allow-secrets", url, tmp_path / "t")
     assert copied.code == 4
     assert copied.out.startswith("7 entries")
-    assert "the value may not be read" in copied.err
+    assert "this user may not read the value" in copied.err
     ran = tk("ttl", url, "1d")
     assert (ran.code, ran.out) == (1, "Nothing was changed.\n")
     assert "does not allow this user" in ran.err

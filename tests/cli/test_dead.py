@@ -224,7 +224,7 @@ def test_an_environment_that_cannot_be_asked_is_not_passed_over(
     ran = tk("purge", kept_291, "--stale", "--dry-run", **env)
     assert (ran.code, ran.out) == (3, "")
     assert str(python) in ran.err
-    assert "say with --env which interpreters count" in ran.err
+    assert "name with --env the interpreters that count" in ran.err
     told = tk("purge", kept_291, "--suggest", "--json", **env)
     assert "stale" not in suggested(told)
     assert told.result["unasked"]["code"] == "environment-unasked"

@@ -94,7 +94,7 @@ def test_an_entry_of_a_server_and_a_bundle(tk: Tk, kept_291: Path, tmp_path: Pat
         server.load(dump())
         (told,) = tk("explain", server.url, key, key, "--in", bundle, "--json").objects
         near = tk("explain", bundle, key, "--nearest", "--in", server.url, "--json").objects[0]
-    assert told["sentence"] == "Nothing that is recorded differs"
+    assert told["sentence"] == "The factors that are recorded do not differ"
     assert near["b"]["key"] != key
 
 

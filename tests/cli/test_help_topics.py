@@ -48,7 +48,7 @@ def test_topics_are_listed_with_what_they_are_about(tk: Tk) -> None:
     names = [line.split()[0] for line in lines[1:]]
     stems = {path.stem for path in MANUAL.glob("*.md")} | {"security", "changelog"}
     assert stems | {"exit-status"} <= {name.removesuffix(".md") for name in names}
-    assert any(line.split()[:3] == ["verdicts", "Will", "an"] for line in lines)
+    assert any(line.split()[:3] == ["verdicts", "Whether", "programs"] for line in lines)
     for name in names:
         assert name not in COMMANDS, "help would say something else"
         assert tk("help", name).code == 0

@@ -69,7 +69,7 @@ def test_who_does_not_wait_is_told_what_completes_it(
     assert len(files(target)) > 500 and list(target.glob(f"{JOURNAL}*"))
     ran = tk("recover", target)
     assert ran.code == 0 and re.search(
-        "files of it were taken back|Nothing of it was there yet", ran.err
+        "files of it were taken back|It had placed nothing yet", ran.err
     )
     assert files(target) == []
 

@@ -25,7 +25,7 @@ def opened(kept_291: Path, among: Path) -> Path:
 
 def test_looking_says_it_and_ends_as_before(tk: Tk, opened: Path) -> None:
     shown = str(opened).replace("\x1b", "\\x1b")
-    line = f"Everybody may write to {shown}. Take that right away: chmod -R go-w '"
+    line = f"Everybody may write to {shown}. Forbid that: chmod -R go-w '"
     before = tk("check", opened, "--json")
     assert before.code == 0
     [said] = before.result["owners"]
@@ -110,7 +110,7 @@ def test_what_another_put_there_can_be_found_and_purged(
     assert tk("ls", place, "--filter", f"owner:{OTHER + 54321}", "--json").out == ""
     assert f"owner:      {name}" in tk("show", place, entry["key"]).out
     wrong = tk("purge", place, "--yes", "--filter", "-owner:root")
-    assert (wrong.code, "of others than you and root" in wrong.err) == (2, True)
+    assert (wrong.code, "finds what other users own" in wrong.err) == (2, True)
     command = tk("check", place, "--json").result["owners"][0]["command"].split()
     assert command[:1] == ["torchkeeper"]
     done = tk(*command[1:], "--yes", "--json").result

@@ -256,7 +256,7 @@ def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
     assert [line.split()[:2] for line in listed[:3]] == [["NO.", "RECIPE"], ["1", "a"], ["3", "b"]]
     wrong = tk(*dry, "--only", "f, batch 3")
     assert wrong.code == 2
-    assert "Names that are like it: f, batch 2" in wrong.err
+    assert "Similar names: f, batch 2" in wrong.err
     assert tk(*dry, "--only", "4").code == 2
 
 

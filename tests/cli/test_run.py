@@ -174,8 +174,8 @@ def test_what_cannot_be_run(tk: Tk, tmp_path: Path) -> None:
     ("variable", "said"),
     [
         ("TORCH_COMPILE_DISABLE", "turns torch.compile off"),
-        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "turns PyTorch's caches off"),
-        ("", "called nothing that torch.compile made"),
+        ("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "turns its caches off"),
+        ("", "called nothing that torch.compile returned"),
     ],
 )
 def test_why_there_is_nothing_to_tell(tk: Tk, variable: str, said: str) -> None:
@@ -285,7 +285,7 @@ def test_a_trace_from_elsewhere(tk: Tk, recorded: Path, tmp_path: Path) -> None:
     folder = recorded / "threads"
     told = tk("explain", "--trace", folder)
     assert told.code == 0
-    assert "Not known: what the cache held before is not recorded" in told.out
+    assert "Not known: the trace does not say what the cache held before" in told.out
     told = tk("explain", recorded / "cache", "--trace", folder)
     assert SAID["threads"] in told.out
     *graphs, last = tk("explain", recorded / "cache", "--trace", folder, "--json").objects

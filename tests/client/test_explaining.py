@@ -191,12 +191,12 @@ def test_what_is_not_recorded_is_not_guessed() -> None:
     own = side("none", "forward")
     empty = Side((), "2.6.0", "cpu")
     assert said(comparing.compare(empty, own)) == (
-        "torch 2.6.0 against 2.13.0+cpu; what the key of the first was made of is not recorded"
+        "torch 2.6.0 against 2.13.0+cpu; the factors of the first key are not recorded"
     )
     assert said(comparing.compare(Side(()), Side(()))) == (
-        "What the key of either entry was made of is not recorded"
+        "The factors of both keys are not recorded"
     )
-    assert said(comparing.compare(own, own)) == "Nothing that is recorded differs"
+    assert said(comparing.compare(own, own)) == "The factors that are recorded do not differ"
     # A setting that one of both does not know.
     lacking = changed(own, cache_key_tag=None)
     assert said(comparing.compare(own, lacking)) == "Cache key tag none instead of not recorded"
@@ -289,7 +289,7 @@ def test_kernels_are_compared_by_what_their_json_tells() -> None:
     assert said(found) == "Architecture 90 against 80; num_warps 4 instead of 8"
     assert found.differences[-1].follows
     assert flat.values("triton", {"metadata": "{"}) == {}
-    assert said(flat.compare({}, values[0])).endswith("of the first was made of is not recorded")
+    assert said(flat.compare({}, values[0])).endswith("of the first key are not recorded")
 
 
 def test_other_kinds_are_compared_by_what_they_hold() -> None:

@@ -55,7 +55,7 @@ def test_of_what_is_open_only_the_cache_is_closed(doctor: Doctor, among: Path, c
     plan = doctor.plan(found)
     assert plan["paths"] == [str(place)]
     assert plan["modes"] == ["777"]
-    assert f"1 file in {place}: {place}. What has mode 777" in diagnosing.will(found, plan)
+    assert f"1 file in {place}: {place}. Mode 777 loses" in diagnosing.will(found, plan)
     assert doctor.mend(found) == {"files": 1, "failed": 0}
     assert note.stat().st_mode & 0o777 == 0o666
 
@@ -71,7 +71,7 @@ def test_the_folder_above_is_named_and_nothing_below_it_changes(
         if one.finding.params["owned"]["what"] == "above" and one.finding.fix
     )  # fmt: skip
     said = diagnosing.will(found, doctor.plan(found))
-    assert said.startswith(f"Take the right to write to {above}, which {place} lies in")
+    assert said.startswith(f"Forbid others to write to {above}, the folder above {place}.")
     assert doctor.mend(found) == {"files": 1, "failed": 0}
     assert above.stat().st_mode & 0o777 == 0o755
 

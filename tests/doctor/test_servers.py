@@ -53,7 +53,7 @@ def test_of_a_refused_password_torch_says_nothing(
     about = found["server-password"]
     assert (about.severity, about.settings) == ("error", (URL,))
     assert "wrong" not in str(about.to_json()).replace("password-wrong", "")
-    assert "PyTorch says nothing" in findingwords.said(about).why
+    assert "PyTorch does not report that" in findingwords.said(about).why
     # What could not be looked at is not healthy.
     assert found.result["checks"] == ["reachable"]
     assert {one["check"] for one in found.result["left"]} == {"writes", "memory", "expiry"}

@@ -151,11 +151,11 @@ def test_why_is_said_without_hashes(engine: Engine, kept_215: Path) -> None:
 
 @pytest.mark.parametrize(("name", "said"), [
     ("compile_on_one_rank", "compiling on one rank True, here False"),
-    ("nested_inductor_config_patches", "settings of parts of the graph, another than here"),
+    ("nested_inductor_config_patches", "settings of parts of the graph: not the same as here"),
     ("provenance_tracking_to_timeline", "that tracking in the timeline True, here False"),
-    ("custom_backend_codegen_implications[npu]", "settings of the backend for npu, another than "
-     "here"),
-    ("inductor_config[post_grad_fusion_options]", "post_grad_fusion_options, another than here"),
+    ("custom_backend_codegen_implications[npu]",
+     "settings of the backend for npu: not the same as here"),
+    ("inductor_config[post_grad_fusion_options]", "post_grad_fusion_options: not the same as here"),
 ])  # fmt: skip
 def test_new_factors_have_words(name: str, said: str) -> None:
     entry = {"nested_inductor_config_patches": "(('a', (('x', 1),)),)",

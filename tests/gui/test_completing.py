@@ -157,7 +157,7 @@ def test_nothing_is_red_while_one_types(qtbot: QtBot, window: Window) -> None:
     settle(qtbot)
     assert not head.wrong.isVisible(), "not before a pause"
     qtbot.waitUntil(head.wrong.isVisible, timeout=WAIT)
-    assert "a number is expected" in head.wrong.text()
+    assert "it needs a number" in head.wrong.text()
     # All of it is seen in the width of the field.
     window.resize(1100, 700)
     settle(qtbot)

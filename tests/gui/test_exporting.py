@@ -402,10 +402,10 @@ def test_what_a_bundle_says_of_its_objects_is_its_own_word(
         dialog = ask(qtbot, window, tmp_path / "o.torchcache")
         said[place] = dialog.objects.text()
         dialog.reject()
-    assert "without an environment" in said[fixture_cache]
-    assert "the bundle does not tell how they were built" in said[silent]
+    assert "that takes an environment" in said[fixture_cache]
+    assert "does not say how its native objects were built" in said[silent]
     torch = NATIVE["torch"]
-    assert f"the bundle says that torch {torch} built all {count}," in said[telling]
+    assert f"The bundle says that torch {torch} built all {count} native" in said[telling]
 
 
 @pytest.mark.slow

@@ -199,6 +199,9 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
          "Not available for this place"),
         ("back", Situation(), "There is no such page"),
         ("show-log", Situation(), "Not available for the chosen job"),
+        ("environment-doctor", Situation(), "Select an environment with torch in the sidebar"),
+        ("environment-use", Situation(environment=True, environment_used=True),
+         "Not available for the selected environment"),
     ],
 )  # fmt: skip
 def test_why_an_action_is_off(ident: str, now: Situation, why: str) -> None:

@@ -149,7 +149,7 @@ def test_the_last_verification_is_beside_each_place(
     missed = result(hits=0, misses=2, rebuilt=1, good=False)
     verified.keep(str(bad), verified.mark(str(bad)), "/python", missed)
     window = open_window(fixture_cache)
-    line = "Verified just now: 8.0× as fast as cold, 0 rebuilt"
+    line = "Verified just now: 8.0× as fast as cold, nothing was rebuilt"
     qtbot.waitUntil(window.head.beside.isVisible, timeout=PATIENCE)
     assert window.head.beside.accessibleName() == line
     index = window.places.index(window.places.row_of(str(fixture_cache)))

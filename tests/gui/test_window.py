@@ -296,7 +296,7 @@ def test_what_was_cut_off_is_told_and_brought_to_its_end_by_a_button(
     assert bar.isVisible() and bar.button.text() == "Complete it"
     assert list(fixture_cache.glob(".torchkeeper*")), "to look changes nothing"
     bar.button.click()
-    qtbot.waitUntil(lambda: "Nothing had been moved yet." in bar.text.text())
+    qtbot.waitUntil(lambda: "It had moved nothing yet." in bar.text.text())
     assert not list(fixture_cache.glob(".torchkeeper*"))
     assert bar.isVisible() and not bar.button.isVisible()
     said = bar.text.text()

@@ -208,7 +208,7 @@ def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torc
     ]  # fmt: skip
     assert [row["outcome"] for row in result["rows"]] == ["hit", "miss"]
     why = verified.checked(result)["variants"][1]["why"]
-    assert why == "The nearest that was there is for the target cuda:90 instead of cuda:80"
+    assert why == "The nearest kernel in the cache has the target cuda:90 instead of cuda:80"
     assert (result["hits"], result["misses"], result["good"]) == (1, 1, False)
     assert not gone.exists()  # it is a copy that Triton wrote to
     # Alone: the same, and a sum of one.

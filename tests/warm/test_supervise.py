@@ -157,7 +157,7 @@ def test_what_torch_prints_is_the_log_and_bounded(fake_torch: Any, tmp_path: Pat
     report = Recorder()
     problem = problem_of({"into": str(tmp_path / "place")}, report)
     assert problem.code == "warm-failed"
-    said = "Its process ended by itself, with exit status 3; the last that it said: line 5999"
+    said = "Its process ended by itself, with exit status 3; its last line is: line 5999"
     assert problem.params["why"] == said
     log = report.all("log")
     assert '{"result": {}}' not in log[-1]

@@ -112,7 +112,7 @@ def test_bundles_from_the_command_line(
     assert ran.code == 1
     assert (ran.result["hits"], ran.result["misses"], ran.result["good"]) == (7, 0, False)
     assert ran.result["rebuilt"] > 10
-    assert "the bundle needs its code" in ran.err
+    assert "with its code (kind:code)" in ran.err
     assert os.listdir(temporary) == []
 
 

@@ -53,8 +53,8 @@ _SECRETS: dict[Secrets, Sent | None] = {
 
 
 def places() -> list[str]:
-    """The caches that are found on this machine, as ``torchkeeper places`` lists them: paths, and
-    addresses of servers, for ``open``. Raises Error.
+    """The caches of this machine, as ``torchkeeper places`` lists them: paths and addresses for
+    ``open``. Raises Error.
     """
     with contextlib.closing(Asker()) as asker:
         return [row["path"] for row in asker.ask(protocol.PLACES).rows if row["exists"]]
@@ -62,10 +62,10 @@ def places() -> list[str]:
 
 def open(place: Name, *, progress: OnProgress | None = None) -> Place:
     """A place: a cache folder, a bundle (``.torchcache``), a mega-cache, or a Redis server
-    (``redis://host``). Nothing is looked at yet, and a folder need not exist: what fills it makes
-    it. ``~`` stands for the home folder.
+    (``redis://host``). This reads nothing yet. A folder need not exist: what fills it makes it.
+    ``~`` stands for the home folder.
 
-    progress: is told how far each operation is. What it raises cancels that, and is raised again.
+    progress: hears how far each operation is. If it raises, that ends the operation.
     Raises Error("address-wrong", "wrong-usage").
     """
     text = os.fspath(place)
@@ -76,12 +76,12 @@ def open(place: Name, *, progress: OnProgress | None = None) -> Place:
 
 
 class Place:
-    """A cache folder, a bundle or a server; made by ``open``. What it is asked runs in a process of
-    its own, which starts when it is needed and ends with ``close``, with ``with``, or with the
-    program. Any thread may use it; who comes second waits. Ctrl-C cancels what is under way: what
-    that has changed is taken back, or is whole.
+    """A cache folder, a bundle or a server; ``open`` makes it. Its operations run in a process of
+    their own, which starts at the first one and ends with ``close``, with ``with``, or with the
+    program. Threads can share it: they take turns. Ctrl-C cancels an operation: its changes are
+    complete, or taken back.
 
-    Every method raises Error where it cannot do what it is asked for.
+    Every method raises Error if it cannot do its work.
 
     Attributes:
         name: its absolute path, or its address without a password.
@@ -103,18 +103,18 @@ class Place:
         return f"torchkeeper.open({self.name!r})"
 
     def close(self) -> None:
-        """End the process that does what is asked. Plans of a purge are gone with it; for all else
-        another one is started.
+        """End the process of the place. Its plans of purges end with it; for any other operation a
+        new process starts.
         """
         self._asker.close()
 
     def entries(self, filter: str = "", *, verdicts_for: Name | None = None) -> Entries:
         """The entries that match a filter, as ``torchkeeper ls`` and ``check`` list them.
 
-        filter: as of ``--filter``, such as ``"kind:fxgraph size>1M"``; empty for all.
-        verdicts_for: an interpreter with torch, such as ``sys.executable``: will they be used by
-        the programs that it runs? Without it there are no verdicts, unless the filter asks for
-        some: then those of TORCHKEEPER_TORCH_PYTHON, or else of the interpreter that runs.
+        filter: as for ``--filter``, such as ``"kind:fxgraph size>1M"``; empty for all entries.
+        verdicts_for: an interpreter with torch, such as ``sys.executable``: the entries then have
+        verdicts for it. Without it there are no verdicts, unless the filter asks for some: those
+        are for TORCHKEEPER_TORCH_PYTHON, or else for the interpreter of the script.
         """
         if verdicts_for is None and not probes.asks_verdicts(filter):
             answer = self._ask(protocol.LIST, filter=filter)
@@ -132,14 +132,14 @@ class Place:
     ) -> Exported:  # fmt: skip
         """Write entries to a bundle, as ``torchkeeper export``.
 
-        secrets: what becomes of passwords and keys that are found in the entries. ``"refuse"``
-        writes nothing and raises Error("secrets-found"); ``"redact"`` replaces them; ``"without"``
-        leaves out the entries that have some; ``"allow"`` takes them along.
-        with_needed: also what the entries need.
-        replace: take the place of a file that is there; else Error("output-exists").
+        secrets: what to do if the entries hold passwords or keys. ``"refuse"`` writes nothing and
+        raises Error("secrets-found"); ``"redact"`` replaces them; ``"without"`` leaves out the
+        entries that have some; ``"allow"`` exports them.
+        with_needed: also export what the entries need.
+        replace: replace a file that is there; else that is Error("output-exists").
         sign: a private SSH key, or the public half of one that ssh-agent holds.
         python: the interpreter whose torch filled the place; by default
-        TORCHKEEPER_TORCH_PYTHON, else the one that runs, where that has a torch.
+        TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
         """
         from torchkeeper.client import carrying, signers
 
@@ -164,13 +164,13 @@ class Place:
         return Exported(output, done["entries"], done["files"], size, redacted, tuple(answer.left))
 
     def import_(self, *files: Name, trust: bool = False, python: Name | None = None) -> Placed:
-        """Put what is in bundles, or in mega-caches, into this folder, as ``torchkeeper import``:
-        all of it, or nothing. What is there already stays.
+        """Place the entries of bundles or mega-caches in this folder, as ``torchkeeper import``:
+        all of them, or none. What is there already stays.
 
-        trust: say that you trust whoever made them: PyTorch runs what they hold. Without it, only
-        what your signers have signed is taken (``torchkeeper signers``); else Error("untrusted").
+        trust: say that you trust whoever made them: PyTorch runs what they hold. Without it, one
+        of your signers must have signed them (``torchkeeper signers``); else Error("untrusted").
         python: the interpreter with torch that will use them; by default
-        TORCHKEEPER_TORCH_PYTHON, else the one that runs, where that has a torch.
+        TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
         """
         from torchkeeper.client import signers
 
@@ -199,10 +199,10 @@ class Place:
         """Copy entries to another place, of any kind, as ``torchkeeper copy``. What is there stays.
 
         to: a place, or the name of one; ``*.torchcache`` makes a bundle.
-        with_needed: also what the entries need.
-        secrets, python: as of ``export``.
-        trust: as of ``import_``, where this place is a file.
-        replace: take the place of a bundle that is there.
+        with_needed: also copy what the entries need.
+        secrets, python: as for ``export``.
+        trust: as for ``import_``, if this place is a file.
+        replace: replace a bundle that is there.
         """
         from torchkeeper.client import carrying
 
@@ -229,29 +229,30 @@ class Place:
         orphans: bool = False, older: timedelta | None = None, keep: int | None = None,
         verdicts_for: Name | Iterable[Name] = (), in_use: bool = False, unknown_too: bool = False,
     ) -> Plan:  # fmt: skip
-        """A plan of what would go, as ``torchkeeper purge --dry-run`` shows it; nothing goes before
-        its ``apply``. With a filter, what matches. With some of the others, what any of them says;
-        with both, what matches and is so. A filter that matches all is ``"size>=0"``.
+        """A plan of a purge, as ``torchkeeper purge --dry-run`` shows it; only its ``apply``
+        removes something. A filter selects what matches; each other argument selects what it says.
+        Together they select what matches, and what at least one argument says. The filter
+        ``"size>=0"`` matches all.
 
-        stale: what no environment can use: none of those known on this machine, or of
+        stale: what no environment can use, neither those known on this machine nor those of
         ``verdicts_for``.
         broken: what cannot be read, or lacks what it needs.
         orphans: what nothing needs.
-        older: what was not used for so long.
-        keep: bytes that all the rest may take; what was used longest ago goes first.
+        older: what was not used for this time.
+        keep: bytes that may stay; what was used longest ago goes first.
         verdicts_for: an interpreter with torch, or several, for ``stale`` and for a filter that
         asks for verdicts.
         in_use: also what processes use.
-        unknown_too: with a filter ``kind:unknown`` also what no known writer wrote.
+        unknown_too: with the filter ``kind:unknown``, also files that no known writer wrote.
         """
         select: Select = {"filter": filter, "stale": stale, "broken": broken, "orphans": orphans,
                           "older": _seconds(older), "keep": keep,
                           "unknown": unknown_too}  # fmt: skip
         if not (filter.strip() or stale or broken or orphans or (older, keep) != (None, None)):
             raise misuse(
-                "Nothing says what is to go.",
-                "An empty filter would match everything, which an empty variable hardly means.",
-                'Say what goes; purge("size>=0") is all.',
+                "Nothing says what to purge.",
+                "An empty filter matches everything; an empty variable hardly means that.",
+                'Pass a filter; purge("size>=0") purges everything.',
             )
         pythons = [_python(one) for one in _several(verdicts_for)]
         if stale:
@@ -281,12 +282,12 @@ class Place:
         )
 
     def undo(self, receipt: Receipt | None = None) -> Placed:
-        """Put back what a purge has moved to the trash, the latest one by default, as ``torchkeeper
-        undo``. On a server there is nothing to undo.
+        """Put back what a purge moved to the trash, by default the latest purge, as ``torchkeeper
+        undo``. A server has no trash.
         """
         if not self._scheme.has_trash or (receipt is not None and receipt.id is None):
-            why = "Nothing was moved to the trash: from a server, or at once, it is gone for good."
-            raise misuse("There is nothing to undo.", why, "Fill it again with a copy, or warm it.")
+            why = "The purge used no trash: on a server, or with now=True, it removes for good."
+            raise misuse("There is nothing to undo.", why, "Copy the entries again, or warm them.")
         answer = self._ask(protocol.UNDO, receipt=receipt and receipt.id, rows=False)
         return _placed(self.name, answer)
 
@@ -295,16 +296,16 @@ class Place:
         device: str | None = None, threads: int | None = None, portable: bool = False,
         limit: timedelta | None = None,
     ) -> Warmed:  # fmt: skip
-        """Compile recipes into this folder, as ``torchkeeper warm``. What cannot be compiled does
-        not raise: it is a variant that has failed (``Warmed.ok``).
+        """Compile recipes into this folder, as ``torchkeeper warm``. If a variant does not compile,
+        this raises no error: the variant has failed (``Warmed.ok``).
 
         recipes: files, or folders of them.
-        python: the interpreter whose torch compiles; by default TORCHKEEPER_TORCH_PYTHON, else the
-        one that runs.
+        python: the interpreter whose torch compiles; by default TORCHKEEPER_TORCH_PYTHON, or else
+        the interpreter of the script.
         jobs: how many processes compile at a time.
-        device: "cpu", "cuda" and so on, where a recipe names none; by default the best one.
-        threads: for programs with so many threads; the number is part of the keys.
-        portable: without precompiled headers: nothing is built where the cache is used.
+        device: "cpu", "cuda" and so on, if a recipe names none; by default the best one.
+        threads: the number of threads of the programs; it is part of the keys.
+        portable: without precompiled headers: programs that use the cache build nothing.
         limit: how long a variant may take.
         """
         from torchkeeper.client.recipes import files
@@ -362,14 +363,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Plan:
-    """Exactly what a purge would take; nothing is gone yet.
+    """Exactly what a purge removes; nothing is gone yet.
 
     Attributes:
         entries: what goes.
         files: how many files go.
-        size: bytes that come free, on the disk; on a server those of contents.
-        in_use: which processes use the place, and of which that cannot be known, a sentence each.
-            What they use is not in the plan, unless it was asked for with ``in_use``.
+        size: bytes that become free on the disk; on a server, bytes of the contents.
+        in_use: sentences that say which processes use the place, or may use it. What they use is
+            not in the plan, unless it was made with ``in_use``.
     """
 
     entries: Entries
@@ -380,9 +381,9 @@ class Plan:
     _place: Place = field(repr=False)
 
     def apply(self, *, now: bool = False) -> Receipt:
-        """Carry it out: what it names goes to the trash of its folder; at once and for good with
-        ``now``, and always on a server. What has changed since, stays. Raises Error, also where
-        the place was closed or has planned several other purges since ("plan-unknown").
+        """Carry it out: move its entries to the trash of the folder; with ``now``, and on a server,
+        remove them for good. What has changed since stays. Raises Error, also if the place was
+        closed, or has made several other plans since ("plan-unknown").
         """
         if not self.files:
             return Receipt(0, 0, 0, (), None, self._place)
@@ -394,14 +395,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a purge has taken.
+    """What a purge has removed.
 
     Attributes:
         entries: how many entries are gone.
-        files: how many files.
-        size: bytes that they took, as of the plan.
+        files: how many files are gone.
+        size: bytes of these, as the plan said.
         left: what of the plan stays, and why.
-        id: what the trash calls it; None where it cannot be undone.
+        id: the name of the purge in the trash; None if you cannot undo it.
     """
 
     entries: int
@@ -412,7 +413,7 @@ class Receipt:
     _place: Place = field(repr=False)
 
     def undo(self) -> Placed:
-        """Put it back where it was. Raises Error, also where it went for good."""
+        """Put everything back. Raises Error, also if the purge removed for good."""
         return self._place.undo(self)
 
 
@@ -469,8 +470,8 @@ def _sent(secrets: Secrets) -> Sent | None:
 
 def _untrusted(done: str) -> Error:
     return Error(
-        f"Nothing was {done}: nobody says that the file is trusted.",
-        "What it holds is code: PyTorch runs it the next time a program compiles with the cache.",
-        "Say trust=True if you trust whoever made it, or have it signed by one of your signers.",
+        f"Nothing was {done}: no signer that you trust has signed the file.",
+        "It holds code: PyTorch runs it the next time a program compiles with the cache.",
+        "Pass trust=True if you trust whoever made it, or let one of your signers sign it.",
         code="untrusted",
     )

@@ -30,7 +30,7 @@ class Progress:
 
     Attributes:
         done: how much is done, in ``unit``.
-        total: how much there is to do; None where nobody knows.
+        total: how much there is to do; None if that is not known.
         unit: "bytes", "files", "entries", "steps" or another plural.
     """
 
@@ -46,27 +46,27 @@ class Entry:
 
     Attributes:
         kind: "fxgraph", "aotautograd", "code", "triton", "autotune", "pgo", "precompile",
-            "aoti_eager" or "ondisk"; and "header", "lock" or "unknown" for what is no entry, which
-            is listed only where a filter names it.
+            "aoti_eager" or "ondisk"; "header", "lock" and "unknown" are not entries, and listed
+            only if a filter names them.
         key: PyTorch's or Triton's key; for kinds without one, the name of the file.
-        name: what a person would call it; None where nothing tells.
+        name: a name for people; None if there is none.
         size: bytes of the content of all its files.
         files: how many files it has.
         mtime: when the newest file was changed, in UTC; None in a bundle, which keeps no times.
-        torch: the version of torch that made it; None where nothing tells.
-        device: "cpu", "cuda", "cuda:90", "hip:gfx942" and so on; None where nothing tells.
-        compile_s: seconds that compiling it took; None where nothing tells.
+        torch: the version of torch that made it; None if that is not known.
+        device: "cpu", "cuda", "cuda:90", "hip:gfx942" and so on; None if that is not known.
+        compile_s: seconds that compiling it took; None if that is not known.
         path: where it is in the place.
-        sha256: of its content, in hexadecimal digits; None of what is never copied.
-        problem: a code for what is wrong with it; None for nothing.
-        orphan: a code for why nothing needs it; None where something does, or nobody can know.
-        owner: another user who owns it; None for you and root, and where it is in no folder.
-        verdict: "usable", "conditional", "unknown", "unsafe", "stale" or "broken" in the
-            environment that was asked; None where none was, and of kinds that have none.
-        reasons: why it has this verdict, a sentence each.
-        conditions: what a program must do for it to be used, a sentence each.
-        because: in a plan, why it counts as dead: "stale", "broken", "orphan", "unused", "budget"
-            or "needless".
+        sha256: hash of its content, in hexadecimal digits; None if it is never copied.
+        problem: a code for what is wrong with it; None if it is in order.
+        orphan: a code for why nothing needs it; None if something may need it.
+        owner: another user who owns it; None if you or root own it, or it is not in a folder.
+        verdict: "usable", "conditional", "unknown", "unsafe", "stale" or "broken" in the chosen
+            environment; None without an environment, and for kinds without verdicts.
+        reasons: sentences that say why it has this verdict.
+        conditions: sentences that say what a program must do to find it.
+        because: in a plan, why it can go: "stale", "broken", "orphan", "unused", "budget" or
+            "needless".
     """
 
     kind: str
@@ -90,13 +90,13 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether it is unusable anywhere. One that was only not read may be good."""
+        """Whether no environment can use it. One that was only not read may be good."""
         return self.problem is not None and self.problem not in UNREAD
 
     @property
     def misses(self) -> bool:
-        """Whether a program in the environment that was asked compiles anew although it is there,
-        or should not use it: it is stale, broken or unsafe.
+        """Whether it does not help a program in the chosen environment: it is stale, broken or
+        unsafe.
         """
         return self.verdict in _MISSES
 
@@ -105,7 +105,7 @@ class Entries(tuple[Entry, ...]):
     """Some entries, in the order of their kinds and paths.
 
     Attributes:
-        left: what could not be looked at, and why.
+        left: what could not be read, and why.
     """
 
     left: tuple[Error, ...] = ()
@@ -117,7 +117,7 @@ class Entries(tuple[Entry, ...]):
 
     @property
     def size(self) -> int:
-        """Bytes of the content of all."""
+        """Bytes of the content of all entries."""
         return sum(entry.size for entry in self)
 
     @property
@@ -128,9 +128,7 @@ class Entries(tuple[Entry, ...]):
     def by(
         self, field: Literal["kind", "torch", "device", "verdict", "owner"]
     ) -> dict[str | None, Entries]:
-        """The entries in groups of the same kind, torch, device, verdict or owner; None is a group
-        of its own.
-        """
+        """The entries in groups by kind, torch, device, verdict or owner; None is a group, too."""
         groups: dict[str | None, list[Entry]] = {}
         for entry in self:
             groups.setdefault(getattr(entry, field), []).append(entry)
@@ -145,11 +143,11 @@ class Exported:
     """A bundle that was written.
 
     Attributes:
-        path: where it is; there is no file where ``entries`` is 0.
+        path: where it is; if ``entries`` is 0, there is no file.
         entries: how many entries it holds.
         files: how many files these have.
         size: bytes of the bundle.
-        redacted: in how many entries secrets were replaced.
+        redacted: how many entries had secrets that were replaced.
         left: what is not in it, and why.
     """
 
@@ -163,15 +161,15 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What was put into a place.
+    """Entries that were put into a place.
 
     Attributes:
         into: the place.
         entries: how many entries are new there.
         files: how many files these have.
         size: bytes of their content.
-        exists: how many entries were there already, and are as they were.
-        left: what was not taken, and why.
+        exists: how many entries were there already; they did not change.
+        left: what was left out, and why.
     """
 
     into: str
@@ -187,15 +185,15 @@ class Variant:
     """One thing that a recipe has compiled.
 
     Attributes:
-        recipe: the recipe it is of.
-        name: which of its combinations.
+        recipe: its recipe.
+        name: its combination of the matrix.
         state: "done", "failed" or "cancelled".
-        seconds: what compiling took; None where it did not come to that.
-        graphs: how many graphs there were; None where that is not counted.
+        seconds: how long compiling took; None if it did not begin.
+        graphs: how many graphs it has; None if they are not counted.
         hits: how many of them were in the place already.
         misses: how many were compiled.
-        device: what it was compiled for; None where that was not known yet.
-        problem: why it failed; None where it did not.
+        device: what it was compiled for; None if that was not known yet.
+        problem: why it failed; None if it did not.
         log: the last lines that it printed.
     """
 
@@ -213,11 +211,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """What came of warming a place.
+    """The result of warming a place.
 
     Attributes:
         variants: what was compiled, in the order of the recipes.
-        added: how many entries the place has more than before.
+        added: how many new entries the place has.
     """
 
     variants: tuple[Variant, ...]

@@ -131,17 +131,17 @@ def checked(data: bytes, path: str, library: Sequence[str]) -> Alone:
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise _unloadable("it is no JSON object")
+        raise _unloadable("it is not a JSON object")
     above, _, name = path.rpartition("/")
     operator, _, said = name.partition(".json#")
     space, device = above.split("/")[-2:]
     item = about.get("item")
     if (about.get("op"), about.get("device")) != (f"{space}::{operator}", device):
-        raise _unloadable("it is of another operator or device than its name says")
+        raise _unloadable("its name says another operator or device")
     if not isinstance(item, dict) or not isinstance(named := item.get("kernel_path"), str):
         raise _unloadable("it names no library")
     if not named.endswith(".so") or eager_library(path, named) not in library:
-        raise _unloadable(f"its library would be {named[:200]}")
+        raise _unloadable(f"it names a wrong library, {named[:200]}")
     inputs = item.get("meta_info")
     if not isinstance(inputs, list) or len(inputs) > _MOST_INPUTS:
         raise _unloadable("it has no list of inputs")
@@ -152,7 +152,7 @@ def checked(data: bytes, path: str, library: Sequence[str]) -> Alone:
         if why := _wrong(one):
             raise _unloadable(why)
     if digest(item) != said:
-        raise _unloadable("its inputs are not those of its name")
+        raise _unloadable("its name says other inputs")
     return Alone(f"{space}::{operator}", device, item)
 
 
@@ -163,12 +163,12 @@ def _unloadable(why: str) -> Problem:
 def _wrong(one: object) -> str:
     """Why PyTorch would not take an input of an item; "" where it would."""
     if not isinstance(one, dict):
-        return "an input is no JSON object"
+        return "an input is not a JSON object"
     if "tensor_list" in one:
         # The types in it stay texts when it is loaded (torch 2.13), and registering fails.
         return "PyTorch cannot load inputs that are lists of tensors"
     if one.get("is_dynamic"):
-        return "PyTorch loads none with dynamic shapes"
+        return "PyTorch cannot load inputs with dynamic shapes"
     for field, value in one.items():
         if not _FIELDS.get(field, _is_plain)(value):
             return f"“{field[:40]}” of an input is not as PyTorch writes it"
@@ -180,7 +180,7 @@ def _wrong(one: object) -> str:
     if lacking := sorted(needed - one.keys()):
         return f"an input lacks {', '.join(lacking)}"
     if "scalar_value" in one and "int" in one["dtype"] and not _is_int(one["scalar_value"]):
-        return "a number is not of its type"
+        return "a number has a wrong type"
     return ""
 
 

@@ -231,7 +231,7 @@ def _parts(stream: BinaryIO) -> tuple[Mapping[str, object], Iterable[object] | N
 
 def _loaded(data: bytes) -> Any:
     if len(data) > _AT_ONCE:
-        raise Problem("bundle-damaged", why="Its manifest is too large, or not as it is written")
+        raise Problem("bundle-damaged", why="Its manifest is too large, or has a strange form")
     return json.loads(data.decode())
 
 
@@ -329,11 +329,11 @@ def _entry(item: object) -> Listed:
     if max(len(key), len(path)) > _MAX_TEXT:
         raise Problem("bundle-damaged", why="A name in its manifest is too long")
     if kind not in PORTABLE or not _SHA256.fullmatch(sha256):
-        raise Problem("bundle-damaged", why=f"Its manifest has a strange entry of kind {kind[:40]}")
+        raise Problem("bundle-damaged", why=f"Its manifest has a wrong entry of kind {kind[:40]}")
     built = build_from(item.get("built"))
     name = item.get("name", "")
     if "name" in item and (files or not layout.is_only(kind, name)):
-        raise Problem("bundle-damaged", why="A file name in its manifest is none of a payload")
+        raise Problem("bundle-damaged", why="A file name in its manifest is wrong")
     return Listed(kind, key, sha256, _size(item), path, tuple(map(_file, files)), built, name)
 
 
@@ -352,7 +352,7 @@ def _file(file: object) -> ListedFile:
 def _size(item: Mapping[str, object]) -> int:
     size = item.get("size")
     if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 63:
-        raise Problem("bundle-damaged", why="A size in its manifest is no size")
+        raise Problem("bundle-damaged", why="A size in its manifest is wrong")
     return size
 
 

@@ -64,7 +64,7 @@ def walk(stream: BinaryIO, size: int, report: Report) -> Iterator[Artifact]:
     """
     stream.seek(4)
     if _number(stream, size) != ENCODING_VERSION:
-        raise Problem("mega-cache-damaged", why="it has an encoding that is not known")
+        raise Problem("mega-cache-damaged", why="its encoding is not known")
     found = 0
     at = stream.tell()
     while at < size:
@@ -92,7 +92,7 @@ def _check_sum(stream: BinaryIO, report: Report) -> int:
     stream.seek(0)
     head = stream.read(4)
     if len(head) < 4:
-        raise Problem("mega-cache-damaged", why="it is empty or cut short")
+        raise Problem("mega-cache-damaged", why="it is empty or cut off")
     crc = 0
     size = 4
     while data := stream.read(_CHUNK):
@@ -110,7 +110,7 @@ def _number(stream: BinaryIO, size: int) -> int:
         raise Problem("mega-cache-damaged", why="it ends within a number")
     (number,) = struct.unpack(">Q", data)
     if number > size:
-        raise Problem("mega-cache-damaged", why="it counts more than it can hold")
+        raise Problem("mega-cache-damaged", why="it announces more than it can hold")
     return int(number)
 
 

@@ -121,7 +121,7 @@ class _Machine:
                 return self.stack.pop()
             step = steps.get(opcode)
             if step is None:
-                raise NotPlain("it asks for more than plain values")
+                raise NotPlain("it holds more than plain values")
             step(self)
         raise NotPlain(f"it has more than {MAX_STEPS} steps")
 
@@ -165,7 +165,7 @@ class _Machine:
 
     def proto(self) -> None:
         if self.number(1) > 5:
-            raise NotPlain("it is of a later protocol")
+            raise NotPlain("its pickle protocol is too new")
 
     def pop(self) -> None:
         if self.marks and self.marks[-1] == len(self.stack):

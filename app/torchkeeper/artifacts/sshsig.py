@@ -44,15 +44,15 @@ def looks_like(data: bytes) -> bool:
 def public_key(signature: bytes) -> bytes:
     """The public key that a signature names. Raises ValueError(why)."""
     if (match := _ARMOUR.fullmatch(signature)) is None:
-        raise ValueError("It is no signature of OpenSSH")
+        raise ValueError("It is not a signature of OpenSSH")
     try:
         data = base64.b64decode(match[1].replace(b"\r", b"").replace(b"\n", b""), validate=True)
     except binascii.Error as e:
-        raise ValueError("It is no signature of OpenSSH") from e
+        raise ValueError("It is not a signature of OpenSSH") from e
     # A magic word, a version, then texts with their lengths before them, the key the first.
     length = int.from_bytes(data[10:14], "big")
     if data[:10] != b"SSHSIG\x00\x00\x00\x01" or not 4 < length <= len(data) - 14:
-        raise ValueError("It is of a version that is not known")
+        raise ValueError("Its version is not known")
     return data[14 : 14 + length]
 
 
@@ -81,5 +81,5 @@ def signed_by(signature: Mapping[str, object]) -> str:
     return {
         "trusted": f"by {signature.get('signer')} ({key})",
         "unknown": f"by a key that is not among your signers ({key})",
-        "unchecked": f"by {key}, which could not be checked: there is no ssh-keygen here",
+        "unchecked": f"by {key}, but not checked: there is no ssh-keygen here",
     }.get(str(signature.get("status")), "by nobody")

@@ -187,7 +187,7 @@ def interrupted_lines(operation: str, params: Mapping[str, Any], again: bool) ->
         command = f"torchkeeper recover {printable(shlex.quote(place))}"
         return [
             "The folder stays as it is now, maybe half done. A record of the change is kept: "
-            f"“{command}” completes it, and so does the next change of the folder."
+            f"“{command}” or the next change of the folder completes it."
         ]
     if again:
         return ["The folder stays as it is now."]

@@ -23,9 +23,9 @@ class Exit(NamedTuple):
 
 EXITS = (
     Exit(0, "done", "The command did what you asked for. An empty list is an answer."),
-    Exit(1, "no", "The answer is no: a check fails, something named does not exist, or the command "
-         "could do nothing of what you asked for."),
-    Exit(2, "usage", "The command line, or a file that it reads, is wrong; nothing was done.", (
+    Exit(1, "no", "The answer is no: a check fails, something that you named does not exist, or "
+         "the command can do nothing of what you asked for."),
+    Exit(2, "usage", "The command line, or a file that it reads, is wrong. Nothing is done.", (
         "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
         "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "variant-unknown",
         "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
@@ -36,8 +36,8 @@ EXITS = (
         "profile-value-impossible", "profile-stage-unknown", "profile-container-which",
         "profile-container-unknown", "profile-no-password", "secret-name",
     )),
-    Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read; "
-         "nothing was done.", (
+    Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read. "
+         "Nothing is done.", (
         "place-missing", "place-not-folder", "place-unreadable", "file-missing",
         "desktop-unreadable", "bundle-unreadable", "ssh-keygen-missing", "interpreter-unusable",
         "environment-no-torch", "environment-torch-elsewhere", "probe-stuck", "torch-broken",
@@ -48,9 +48,9 @@ EXITS = (
         "process-not-python", "profile-unreadable", "server-", "socket-", "password-",
         "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
     )),
-    Exit(4, "partly", "It is done except for what was left out; standard error lists that. Of "
-         "doctor and config check: a finding is a warning."),
-    Exit(5, "errors", "Of doctor and config check: a finding is an error."),
+    Exit(4, "partly", "The command did a part; standard error lists what it left out. For doctor "
+         "and config check: the worst finding is a warning."),
+    Exit(5, "errors", "For doctor and config check: a finding is an error."),
 )  # fmt: skip
 
 DONE, NO, USAGE, UNREACHABLE, PARTLY, ERRORS = (one.number for one in EXITS)
@@ -59,10 +59,10 @@ DONE, NO, USAGE, UNREACHABLE, PARTLY, ERRORS = (one.number for one in EXITS)
 VERSION = 1
 #: What is added to the number of a signal that ends a command.
 SIGNAL = 128
-_SIGNAL = "A signal ended it: 130 is Ctrl-C, 143 SIGTERM. Its changes are taken back, or complete."
+_SIGNAL = "A signal ended it: 130 is Ctrl-C, 143 SIGTERM. Its changes are complete, or taken back."
 RUN = (
-    "“torchkeeper run” ends as the program does; with 126 if the program cannot start, and 127 if "
-    "it does not exist."
+    "“torchkeeper run” ends with the status of the program, with 126 if the program cannot start, "
+    "and with 127 if it does not exist."
 )
 
 #: What the commands can end with besides 0 to 3.
@@ -104,7 +104,7 @@ def beyond(command: str) -> str:
     """What the help of a command says of its statuses; "" of one with those of all only."""
     if not (numbers := BEYOND.get(command)):
         return ""
-    said = ["4 where something was left out"]
+    said = ["4 if something is left out"]
     if len(numbers) > 1:
         said = [f"{n} for {'errors' if n == ERRORS else 'warnings'}" for n in numbers]
     return f"Exit status: {', '.join(said)}; for others see “torchkeeper help exit-status”."

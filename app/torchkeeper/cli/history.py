@@ -68,7 +68,7 @@ def _so_far(one: Running) -> list[str]:
         ("began", began),
         ("state", f"{one.state}: {one.words}"),
         ("process", f"{one.process}" if one.window else
-         f"{one.process}, without a window: start Torchkeeper to have it back"),
+         f"{one.process}, without a window: start Torchkeeper to see it again"),
     ]  # fmt: skip
     return _labelled(said)
 

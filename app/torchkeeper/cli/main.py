@@ -138,8 +138,8 @@ def filter_help() -> str:
     from torchkeeper.stores.query import FILTERS
 
     return (
-        f"Filter: {', '.join(FILTERS)}. Several must all hold; “torchkeeper help places.md” "
-        "explains each."
+        f"Filter: {', '.join(FILTERS)}. An entry must match all words; “torchkeeper help "
+        "places.md” explains each."
     )
 
 

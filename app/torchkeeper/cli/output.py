@@ -180,7 +180,7 @@ def misuse(what: str, why: str = "", remedy: str = "") -> UserError:
 def forgotten(args: argparse.Namespace, what: str, forget: Callable[[], int]) -> int:
     """Have some of what is kept forgotten, and say how much."""
     if not args.ident:
-        raise misuse(f"Which {what} is to be forgotten?", "", "Give its id, “last”, or “all”.")
+        raise misuse(f"Which {what} do you want to forget?", "", "Give its id, “last”, or “all”.")
     gone = forget()
     result(args, {"forgotten": gone}, f"{say.count(gone, what, f'{what}s')} forgotten.")
     return 0

@@ -101,7 +101,7 @@ def going(args: argparse.Namespace) -> Iterator[str]:
         raise output.misuse("Standard output is a terminal.", "A bundle is not text.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
     if sys.__stdout__ is None:
-        raise output.misuse("Standard output is closed.", "The bundle would be lost.",
+        raise output.misuse("Standard output is closed.", "There is nowhere to write the bundle.",
                             "Send it to a pipe, or name a file: -o FILE.")  # fmt: skip
     with temporary.folder("stdout") as folder:
         above = os.path.dirname(folder)

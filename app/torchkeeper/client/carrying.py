@@ -228,21 +228,21 @@ def undescribed(answer: Described) -> str:
     if (maker := answer["maker"]) is None:
         return several(
             left,
-            "{n} object is not described: there is no interpreter with a torch and a compiler. "
-            "Name one with --env.",
-            "{n} objects are not described: there is no interpreter with a torch and a compiler. "
-            "Name one with --env.",
+            "The bundle cannot say how {n} object was built: that takes an interpreter with "
+            "torch and a compiler. Name one with --env.",
+            "The bundle cannot say how {n} objects were built: that takes an interpreter with "
+            "torch and a compiler. Name one with --env.",
         )
     if maker["what"] == "bundle":
         return several(
             left,
-            "{n} object is not described: the bundle does not tell how it was built.",
-            "{n} objects are not described: the bundle does not tell how they were built.",
+            "The bundle does not say how {n} object was built.",
+            "The bundle does not say how {n} objects were built.",
         )
     return several(
         left,
-        "{n} object is not described: torch {torch} did not build it.",
-        "{n} objects are not described: torch {torch} did not build them.",
+        "The bundle cannot say how {n} object was built: torch {torch} did not build it.",
+        "The bundle cannot say how {n} objects were built: torch {torch} did not build them.",
         torch=printable(str(maker["torch"])),
     )
 

@@ -22,25 +22,25 @@ from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, UNREAD, VERDICTS, 
 
 #: Words of a filter, and what they find: for help, completion and the manual.
 FILTERS = {
-    "mm": "what has this in its name or key",
-    '"a b"': "the same, with a blank in it",
+    "mm": "entries with this text in their name or key",
+    '"a b"': "the same; a text with a space needs quotes",
     "kind:fxgraph,triton": "entries of these kinds",
-    "torch:2.9": "made by this torch, or one whose version begins so",
-    "device:cpu": "for this device",
-    "size>10M": "larger; also `<`, `>=`, `<=` and `=`, with k, M, G or MiB",
-    "age>30d": "last changed longer ago; s, m, h, d, w or y",
-    "compile>5": "slower to compile, in seconds",
-    "files>3": "of more files",
+    "torch:2.9": "made by a torch whose version begins with this",
+    "device:cpu": "made for this device",
+    "size>10M": "larger than this; also `<`, `>=`, `<=` and `=`, with k, M, G or MiB",
+    "age>30d": "changed before that time; s, m, h, d, w or y",
+    "compile>5": "compiling took more seconds than this",
+    "files>3": "with more files than this",
     **{f"is:{verdict}": "with this verdict in the environment of `--env`" for verdict in VERDICTS},
-    "is:broken": "damaged, or lacking what it needs",
-    "is:orphan": "needed by nothing",
-    "is:unread": "not read, as that takes long: `ls --read-all` reads it",
-    "is:foreign": "of other users of this machine; not of you or root",
-    "owner:bob": "of this user",
-    "used>90d": "on a server: not used for longer",
-    "expires<7d": "on a server: gone sooner",
-    "expires:never": "on a server: stays until it is removed",
-    "-kind:lock": "everything else: a `-` negates any word",
+    "is:broken": "damaged, or something that they need is missing",
+    "is:orphan": "no other entry needs them",
+    "is:unread": "not read yet, because that takes long: `ls --read-all` reads them",
+    "is:foreign": "other users own them; not you, and not root",
+    "owner:bob": "this user owns them",
+    "used>90d": "on a server: not used for longer than this",
+    "expires<7d": "on a server: they expire sooner than this",
+    "expires:never": "on a server: they never expire",
+    "-kind:lock": "everything else: `-` negates a word",
 }
 
 #: One term of a filter: which of many entries it lets through, in their order. For all of them at
@@ -118,7 +118,7 @@ def parse(text: str, now: float | None = None) -> Query:
         match = TERM.match(text, position)
         if not match:
             token = _without_value(text[position:])
-            raise Problem("bad-filter", token=token, why="unbalanced quotes")
+            raise Problem("bad-filter", token=token, why="a quote is not closed")
         field = None if match[2].startswith('"') else _FIELD.fullmatch(match[2])
         test = _term(match[2], field, now)
         name = field[1].lower() if field else ""
@@ -201,17 +201,15 @@ def _term(token: str, match: re.Match[str] | None, now: float) -> Mask:
         import difflib  # only here: few words are mistyped
 
         fields = ", ".join(FIELDS)
-        why = f"the fields are {fields}; quotes make it a text to look for"
+        why = f"the fields are {fields}; put quotes around a text that you look for"
         for word in difflib.get_close_matches(field, FIELDS, 1):
-            why = (
-                f"did you mean “{word}”? The fields are {fields}; quotes make it a text to look for"
-            )
+            why = f"did you mean “{word}”? T{why[1:]}"
         raise Problem("bad-filter", token=_without_value(token), why=why)
     if not value:
         raise Problem("bad-filter", token=token, why="a value is missing")
     if field in ("kind", "torch", "device", "is", "owner"):
         if operator not in (":", "="):
-            raise Problem("bad-filter", token=token, why=f"{field} takes “:”")
+            raise Problem("bad-filter", token=token, why=f"{field} needs “:”")
         return _text_term(token, field, value.lower())
     if field == "expires" and value.lower() == "never":
         return lambda entries: [e.expires == 0 for e in entries]
@@ -236,7 +234,7 @@ def _text_term(token: str, field: str, value: str) -> Mask:
 
         if value in (Accounts().myself, "root"):
             # With a minus in front, everything would match.
-            why = "it finds what is of others than you and root; -is:foreign finds the rest"
+            why = "is:foreign finds what other users own; -is:foreign finds the rest"
             raise Problem("bad-filter", token=token, why=why)
         return _prefix_term(OWNER, lambda x: x.lower() in (value, f"uid {value}"))
     if field == "torch":
@@ -267,9 +265,9 @@ def _number_term(token: str, field: str, operator: str, value: str, now: float) 
     match = _NUMBER.fullmatch(value)
     if not match or match[2].lower() not in units:
         known = ", ".join(unit for unit in units if unit) or "none"
-        raise Problem("bad-filter", token=token, why=f"a number is expected; units: {known}")
+        raise Problem("bad-filter", token=token, why=f"it needs a number; units: {known}")
     if operator == ":":
-        raise Problem("bad-filter", token=token, why=f"{field} takes <, >, <=, >= or =")
+        raise Problem("bad-filter", token=token, why=f"{field} needs <, >, <=, >= or =")
     limit = float(match[1]) * units[match[2].lower()]
     compare = _COMPARE[operator]
     get: Callable[[Entry], float | None] = op.attrgetter(_ATTRIBUTES.get(field, field))

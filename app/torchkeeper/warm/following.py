@@ -230,7 +230,7 @@ def why_not(state: State[R], status: int, say: Callable[[str], None], codes: Cod
     if not state.failed and not any(line.startswith(_RAISED) for line in state.tail):
         # What it said last may be no reason: it left by itself, as with os._exit.
         ended = f"Its process ended by itself, with exit status {status}"
-        why = f"{ended}; the last that it said: {why}" if why else ended
+        why = f"{ended}; its last line is: {why}" if why else ended
     return Problem(codes.failed, why=why, step=state.step)
 
 

@@ -216,7 +216,7 @@ def _watched(codecache: Any, tell: Tell, headers: list[Header]) -> Iterator[None
             _remove(there, codecache._HEADER_LOCK_DIR)
             raise Problem("header-refused", path=there)
         if there is None:
-            raise Problem("prepare-failed", why="No precompiled header has appeared")
+            raise Problem("prepare-failed", why="PyTorch made no precompiled header")
         told: Header = {"path": there, "built": there in mine, "bytes": os.path.getsize(there),
                 "seconds": time.monotonic() - begun}  # fmt: skip
         headers.append(told)

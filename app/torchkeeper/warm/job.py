@@ -179,7 +179,7 @@ def _run(
     proof = None if work.proof is None else work.proof()
     # What was just compiled has to be found again: else it is not warm, whatever was written.
     if proof and proof["found"] < proof["of"]:
-        why = proof.get("why") or "What looks for it as programs do has found nothing"
+        why = proof.get("why") or "A program that looks for it does not find it"
         found, of = proof["found"], proof["of"]
         raise Problem("not-found-again", variant=cell.name, why=why, found=found, of=of)
     return seconds, proof

@@ -95,7 +95,7 @@ def test_a_password_is_named_and_can_stay_with_a_secret() -> None:
     [(name, why)] = read.left
     assert (name, why.split(" (")[0]) == (URL, "its value comes from a Secret")
     for secret in ("redis", "/url", "a b/c", "A/b", "a/b\n"):
-        with pytest.raises(UserError, match="names no key"):
+        with pytest.raises(UserError, match="not name a key"):
             formats.write(profile, "kubernetes", secret)
     with pytest.raises(UserError, match="no password"):
         formats.write(Profile("p", {FOLDER: "/c"}), "kubernetes", "a/b")

@@ -187,7 +187,7 @@ def test_env_files(text: str, expected: dict[str, str]) -> None:
 
 
 def test_env_files_that_do_not_say_it() -> None:
-    assert "a $, which some take for a variable" in left(f"{TAG}=$HOME/x", "env", TAG)
+    assert "a $, which some programs read as a variable" in left(f"{TAG}=$HOME/x", "env", TAG)
     assert left(f'{FX}=1\n{TAG}="a${{X}}"', "env", TAG) == (
         "it is made of another variable, ${X…} (line 2)"
     )
@@ -384,7 +384,7 @@ def test_secrets_are_not_read() -> None:
         ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 25)),
          ""),
         ("a: &a {" + ", ".join(f"k{n}: 1" for n in range(3000)) + "}\n"
-         + "b:\n" + "- {<<: [*a, *a, *a, *a, *a, *a, *a, *a]}\n" * 900, "Its aliases make more"),
+         + "b:\n" + "- {<<: [*a, *a, *a, *a, *a, *a, *a, *a]}\n" * 900, "Its aliases expand"),
         ("---\na: 1\n" * 2000, "more than 1,000 documents"),
         ("kind: Pod", ""),
         ("!!python/object/apply:os.system ['touch ran']", ""),

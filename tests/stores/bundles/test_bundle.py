@@ -536,7 +536,7 @@ def test_zip_tricks(good: Path, tmp_path: Path) -> None:
                 member.write(bytes(1 << 20))
     with pytest.raises(Problem) as caught:
         Bundle(str(file), Report())
-    assert "out of proportion" in str(caught.value.params["why"])
+    assert "far too much data" in str(caught.value.params["why"])
 
 
 def test_a_hostile_mega_cache(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_group_is_a_warning_among_everybody_and_a_fact_elsewhere(
     team.chmod(0o2775)
     assert codes(team) == [("writable", False)]
     [words] = owned.told(found(team))
-    assert "that is meant" in words.why
+    assert "that is intended" in words.why
     assert words.short == f"the group {group} may write to it"
     team.chmod(0o2777)
     assert codes(team) == [("writable", True)]
@@ -393,4 +393,4 @@ def test_who_has_no_id_in_a_container_is_nobody_by_name(among: Path) -> None:
         pytest.skip("there are no user namespaces here")
     [said] = json.loads(done.stdout)
     assert (said["what"], said["users"], said["who"]["name"]) == ("entries", 1, None)
-    assert "In a container this may be you" in owned.told([said])[0].why
+    assert "In a container, this may be you" in owned.told([said])[0].why

@@ -312,7 +312,7 @@ def test_without_a_folder_for_the_proof_it_is_said_and_nothing_is_lost(
     made.open()
     made.close()
     [said] = [one["unproven"] for one in told.found]
-    assert "No record can be kept" in unproven(said)
+    assert "cannot keep a record" in unproven(said)
 
 
 def _nobody(_uid: int) -> pwd.struct_passwd:

@@ -107,7 +107,7 @@ def test_an_import_is_taken_back(tmp_path: Path) -> None:
     assert (told.outcome, told.files) == ("taken-back", 1)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "kept.py", "theirs.py"]
     assert "was cut off (begun 20" in become_of(heard.recovered)
-    assert "). 1 file of it was taken back. 1 file in place of its own" in become_of(
+    assert "). 1 file of it was taken back. 1 file stays, because others" in become_of(
         heard.recovered
     )
     assert recover(str(tmp_path), heard) == []

@@ -314,7 +314,7 @@ def _senseless(path: str) -> UserError:
     return UserError(
         f"{printable(path)} makes no sense.",
         "It says what install-desktop wrote, and was changed since.",
-        "Remove that file to begin anew; what was written stays.",
+        "Remove that file to begin again. The files that it lists stay.",
         code="desktop-receipt",
     )
 

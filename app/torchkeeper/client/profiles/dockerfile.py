@@ -15,7 +15,7 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
-_LITERAL: Text = "a $ that is a part of it stands in single quotes"
+_LITERAL: Text = "put a literal $ into single quotes"
 _UNTOLD: Text = "it is made of another variable, {reference}, which no ENV of the stage tells"
 _DIRECTIVE = re.compile(r"#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*")
 _HEREDOC = re.compile(r"(?<!\S)\d*<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")

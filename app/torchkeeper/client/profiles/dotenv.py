@@ -18,9 +18,9 @@ from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.settings.known import BY_NAME
 
 _FORMAT = ".env"
-_LITERAL: Text = "a $ that is a part of it stands in single quotes"
+_LITERAL: Text = "put a literal $ into single quotes"
 _BARE: Text = (
-    "it has a $, which some take for a variable; a $ that is a part of it stands in single quotes"
+    "it has a $, which some programs read as a variable; put a literal $ into single quotes"
 )
 _QUOTES: Text = (
     "In quotes: {names}.\n"
@@ -84,7 +84,7 @@ def read(text: str) -> taking.Taking:
             raise taking.unread(number, tr("It sets no variable"))
         name, start = match["name"], match.end()
         if not match["sign"]:
-            found.leave(name, tr("the file has no value of it, only its name"))
+            found.leave(name, tr("the file has only its name, and no value"))
             at = end + 1
         elif text[start : start + 1] in ("'", '"'):
             value, why, at = _quoted(text, start, number)

@@ -40,7 +40,7 @@ class Node:
 
     def _step(self) -> None:
         if next(self._steps, None) is None:
-            raise unread(self.line, tr("Its aliases make more of it than anybody would write"))
+            raise unread(self.line, tr("Its aliases expand to far too much text"))
 
     @property
     def same(self) -> int:
@@ -121,7 +121,7 @@ _SECRET = re.compile(r"([a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?)/([-._a-zA-Z0-9]{
 _DOLLARS = re.compile(r"\${2,}|\$(?=\()")
 _EXPANDED = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-_LITERAL: Text = "a $( that is a part of it is written $$("
+_LITERAL: Text = "write $$( for a literal $("
 #: How deep containers are looked for.
 _DEPTH = 24
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

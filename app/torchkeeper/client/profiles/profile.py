@@ -80,7 +80,7 @@ def name_fault(name: str) -> str:
     """Why this is no name for a profile, in a clause; "" where it is."""
     faults = (
         (not name.strip(), tr("It is empty")),
-        (name != name.strip(), tr("It begins or ends with a blank")),
+        (name != name.strip(), tr("It begins or ends with a space")),
         (len(name) > MOST_NAME, tr("It has more than {n} characters", n=MOST_NAME)),
         ("/" in name or "\\" in name, tr("It has a slash, which is for files")),
         (name.startswith((".", "-")), tr("It begins with “{character}”", character=name[:1])),

@@ -344,7 +344,7 @@ class _Reader:
 _WIDTH = 96
 #: Characters of what is told of the argument of a command.
 _MOST = 200
-_LITERAL: Text = "a $ or ` that is a part of it stands in single quotes"
+_LITERAL: Text = "put a literal $ or ` into single quotes"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DECLARES = ("export", "declare", "typeset", "readonly", "local")
 #: What runs what comes after it, with the same variables.
@@ -415,7 +415,7 @@ class _Script:
                 taking.take(name, one.text)
         for name, line in self._exported.items():
             if name in BY_NAME and name not in self._variables:
-                why = tr("the script has no value of it, only its name")
+                why = tr("the script has only its name, and no value")
                 taking.leave(name, at_line(why, line))
         return taking
 

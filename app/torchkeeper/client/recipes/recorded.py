@@ -472,8 +472,8 @@ def _callables(notes: Sequence[Note], folder: str) -> Tables:
         found += [one for one in named if one not in found]
         why += reasons
     if not found and not why:
-        why.append("nothing was heard of it: its Python was started without its site, or the "
-                   "program cleared its environment")  # fmt: skip
+        why.append("it recorded nothing: its Python started without its site, or the program "
+                   "cleared its environment")  # fmt: skip
     if why:
         raise Unnamed(list(dict.fromkeys(why))[:_MOST_LINES])
     settings, items = _settled(found)

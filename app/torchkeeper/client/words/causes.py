@@ -26,11 +26,11 @@ _CAUSES: dict[str, Text] = {
     "guards": "An entry with this key was there, but its guards did not hold",
     "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
     "what it needs is gone",
-    "unrecorded": "Not known: the trace has no key factors of it",
-    "unknown": "Not known: what the cache held before is not recorded",
+    "unrecorded": "Not known: the trace does not hold the key factors of this graph",
+    "unknown": "Not known: the trace does not say what the cache held before",
     "nothing": "No graph was there",
-    "nothing-now": "No other graph is in the place that it was compared with",
-    "unread": "Not known: none of the graphs that were there tells its key factors",
+    "nothing-now": "The place that it was compared with has no other graph",
+    "unread": "Not known: the graphs that were there do not tell their key factors",
 }
 _WHERE: dict[str, Text] = {
     "local": "local",
@@ -137,22 +137,24 @@ def autograd(found: AotTold, graphs: Sequence[GraphTold]) -> str:
         return as_graphs()
     if found["dropped"]:
         return tr(
-            "found, and dropped, as another rank had not found it: PyTorch has all ranks compile "
-            "then"
+            "found, but not used: another rank did not find it, and then PyTorch compiles on all "
+            "ranks"
         )
     if found["there"]:
-        return tr("missed, though the key was there and its graphs were hits; why is not recorded")
+        return tr(
+            "missed, although its key was there and its graphs hit; the reason is not recorded"
+        )
     if mine:
         return tr(
-            "missed, though its graphs were hits: it was never written, or a factor of its own "
+            "missed, although its graphs hit: it was never written, or one of its own factors "
             "differs, which PyTorch does not record"
         )
-    return tr("missed; PyTorch records no key factors of it, and no graph followed")
+    return tr("missed; PyTorch does not record its key factors, and no graph followed")
 
 
 _NOT_ASKED: Text = (
-    "{compiles}, and no cache was asked: the caches are turned off in the program, or its backend "
-    "is not inductor."
+    "{compiles}, but no lookup in a cache: the program turns the caches off, or its backend is "
+    "not inductor."
 )
 _OFF: Text = "Nothing was compiled: {name} is set, which turns torch.compile off."
 
@@ -164,18 +166,18 @@ def nothing(result: ExplainTraceResult, env: Mapping[str, str]) -> str:
             return tr(_OFF, name=name)
     if known.on(env, master := "TORCHINDUCTOR_FORCE_DISABLE_CACHES"):
         name = known.decides(env, master) or master
-        return tr("No cache was asked: {name} is set, which turns PyTorch's caches off.", name=name)
+        return tr("PyTorch used no cache: {name} is set, which turns its caches off.", name=name)
     if not known.on(env, graphs := "TORCHINDUCTOR_FX_GRAPH_CACHE"):
         name = known.decides(env, graphs) or graphs
         setting = f"{name}={env.get(name, '')}"
-        return tr("No cache was asked: {setting} turns it off.", setting=setting)
+        return tr("PyTorch used no cache: {setting} turns it off.", setting=setting)
     if result["compiles"]:
         return tr(_NOT_ASKED, compiles=say.count(result["compiles"], "compile", "compiles"))
     if result["files"]:
-        return tr("PyTorch compiled nothing: what is in the trace is not about compiles.")
+        return tr("PyTorch compiled nothing: the trace has no records of compiles.")
     return tr(
-        "PyTorch left no trace: the program called nothing that torch.compile made, ended before, "
-        "or changes its environment for the processes that it starts."
+        "PyTorch left no trace: the program called nothing that torch.compile returned, ended "
+        "before, or changes the environment of the processes that it starts."
     )
 
 

@@ -19,8 +19,8 @@ DAY = 86_400.0
 
 #: Of a server others may have environments that nobody here knows.
 SHARED: Text = (
-    "Stale means: of no use to the environments of this machine. Others may use this server with "
-    "environments of their own."
+    "Stale means: no environment of this machine can use them. Others may use this server with "
+    "their own environments."
 )
 
 _REASONS: dict[str, Text] = {
@@ -41,11 +41,11 @@ _TOTALS: dict[str, Text] = {
 }
 #: What a last use is, and how well it is known.
 _RESTS: dict[str, Text] = {
-    "read": "Used: when files were last read or written, by whatever program.",
-    "day": "Used: when files were last read or written, by whatever program. This disk keeps the "
-    "time of reading to the day.",
-    "written": "This disk does not keep when files are read: “unused” counts from when they were "
-    "written, and what is read every day may be among it.",
+    "read": "Used: when a program last read or wrote the files.",
+    "day": "Used: when a program last read or wrote the files. This disk records the day of "
+    "reading, not the time.",
+    "written": "This disk does not record when files are read: “unused” counts from when they were "
+    "written. Entries that programs read every day may be among them.",
     "server": "Used: when the server was last asked for them.",
 }
 

@@ -10,10 +10,10 @@ from torchkeeper.settings.finding import Finding
 
 _OWN_FOLDER: Text = "Set TORCHINDUCTOR_CACHE_DIR to a folder on a disk of this machine."
 _MAKE_ROOM: Text = (
-    "Make room: “torchkeeper purge --suggest” says what is dead there, and “trash --empty” "
-    "frees what was purged."
+    "Free some room: “torchkeeper purge --suggest” lists what you can remove, and “trash --empty” "
+    "empties the trash."
 )
-_FEWER: Text = "Remove small files there: “torchkeeper purge --suggest” says what is dead."
+_FEWER: Text = "Remove small files: “torchkeeper purge --suggest” lists what you can remove."
 _PURGE_STALE: Text = (
     "“torchkeeper doctor --fix” moves to the trash what no known environment can use, and so "
     "does “purge --stale”."
@@ -23,22 +23,21 @@ WORDS: dict[str, Words] = {
     # The disk
     "folder-read-only": Words(
         "{place} is mounted read-only.",
-        "PyTorch writes the code of each graph there first, so that every compile fails: OSError, "
+        "PyTorch first writes the code of each graph there, so every compile fails: OSError, "
         "Read-only file system.",
-        "Mount {point} so that it can be written, or set TORCHINDUCTOR_CACHE_DIR to a folder that "
-        "can.",
+        "Mount {point} writable, or set TORCHINDUCTOR_CACHE_DIR to a writable folder.",
     ),
     "folder-noexec": Words(
         "Nothing in {place} can be loaded: {point} is mounted noexec.",
-        "PyTorch builds its C++ kernels there and loads them; that fails with “failed to map "
-        "segment from shared object”, and so does every compile that needs one.",
+        "PyTorch builds its C++ kernels there and loads them. That fails with “failed to map "
+        "segment from shared object”, and so does every compile that needs a C++ kernel.",
         "Mount {point} without noexec, in Docker --tmpfs {point}:exec, or set "
         "TORCHINDUCTOR_CACHE_DIR to another folder.",
     ),
     "folder-in-memory": Words(
         "{place} is in memory, on a {type}.",
-        "It is gone when the machine starts again, and what is in it takes {size_bytes} of memory.",
-        "To keep it, set TORCHINDUCTOR_CACHE_DIR to a folder on a disk, or export it before.",
+        "It is gone after a restart of the machine, and takes {size_bytes} of memory.",
+        "To keep the cache, set TORCHINDUCTOR_CACHE_DIR to a folder on a disk, or export it.",
     ),
     "folder-on-network": Words(
         "{place} may be shared with other machines: it is on {type}, from {source}.",
@@ -56,9 +55,9 @@ WORDS: dict[str, Words] = {
     ),
     "folder-in-container": Words(
         "{place} is in the file system of a container.",
-        "It is gone when the container is removed, so that every new one compiles again.",
+        "It is gone when the container is removed, so every new container compiles again.",
         "Mount a volume there, or put a bundle into the image: “torchkeeper export”, then “import” "
-        "where it is built.",
+        "in the build of the image.",
     ),
     "disk-is-full": Words(
         "The disk of {place} is full: {free_bytes} left.",
@@ -71,45 +70,45 @@ WORDS: dict[str, Words] = {
         _MAKE_ROOM,
     ),
     "no-inodes": Words(
-        "No more files can be made where {place} is: {free} left.",
-        "A compile that cannot make a file fails, however many bytes are free.",
+        "The file system of {place} takes no more files: {free} left.",
+        "A compile that cannot make a file fails, even if there are free bytes.",
         _FEWER,
     ),
     "few-inodes": Words(
-        "Few more files can be made where {place} is: {free} left, and the cache has {files}.",
-        "When none is left, every compile fails, however many bytes are free.",
+        "The file system of {place} takes few more files: {free} left; the cache has {files}.",
+        "When none is left, every compile fails, even if there are free bytes.",
         _FEWER,
     ),
     # Who can write there
     "folder-unwritable": Words(
         "{place} cannot be written: {why}.",
-        "PyTorch writes the code of each graph there first, so that every compile fails.",
-        "Have its owner let you write there, or set TORCHINDUCTOR_CACHE_DIR to a folder of your "
+        "PyTorch first writes the code of each graph there, so every compile fails.",
+        "Ask its owner for the right to write, or set TORCHINDUCTOR_CACHE_DIR to a folder of your "
         "own.",
     ),
     "folder-closed": Words(
         "{place} cannot be read: {why}.",
         "PyTorch cannot look up anything there.",
-        "Have its owner let you read it, or set TORCHINDUCTOR_CACHE_DIR to a folder of your own.",
+        "Ask its owner for the right to read, or set TORCHINDUCTOR_CACHE_DIR to your own folder.",
     ),
     "folder-owned": Words("Others can change what lies in {place}."),
     # Names and times
     "path-blank": Words(
         "There is a {character} in the path {place}.",
-        "PyTorch puts the path into the command of the C++ compiler and splits that as a shell "
-        "would: every kernel for the CPU fails with a C++ compile error.",
-        "Set TORCHINDUCTOR_CACHE_DIR to a folder without blanks, quotes and backslashes in its "
+        "PyTorch puts the path into the command of the C++ compiler and splits that like a shell: "
+        "every kernel for the CPU fails with a C++ compile error.",
+        "Set TORCHINDUCTOR_CACHE_DIR to a folder without spaces, quotes and backslashes in its "
         "path.",
     ),
     "path-long": Words(
-        "The path of {place} is too long: {length} bytes, with what is in it {longest}.",
-        "Linux opens paths of up to {most} bytes. PyTorch compiles all the same, logs “File name "
-        "too long”, and keeps nothing.",
+        "The path of {place} is too long: {length} bytes, and {longest} with the files in it.",
+        "Linux opens paths of up to {most} bytes. PyTorch still compiles, but logs “File name too "
+        "long”, and keeps nothing.",
         "Use a folder with a shorter path.",
     ),
     "names-short": Words(
-        "Names in {place} may have {most} characters only.",
-        "PyTorch's and Triton's have up to 255; what is named longer is not kept.",
+        "Names in {place} can have only {most} characters.",
+        "Names of PyTorch and Triton have up to 255; files with longer names are not kept.",
         _OWN_FOLDER,
     ),
     "files-from-future": Words(
@@ -118,9 +117,9 @@ WORDS: dict[str, Words] = {
             "{count} files from the future in {place}, by up to {ahead_s} seconds.",
         ),
         Forms(
-            "PyTorch does not mind, but no age can be told of it: “purge --older” never takes it. "
+            "PyTorch does not mind, but its age is not known: “purge --older” never removes it. "
             "A clock was wrong when it was written, or is wrong now. It is {path}.",
-            "PyTorch does not mind, but no age can be told of them: “purge --older” never takes "
+            "PyTorch does not mind, but their ages are not known: “purge --older” never removes "
             "them. A clock was wrong when they were written, or is wrong now; the first is {path}.",
         ),
         Forms(
@@ -130,22 +129,22 @@ WORDS: dict[str, Words] = {
     ),
     "clock-skew": Words(
         "The clock of {source} differs from this machine's by {skew_s} seconds.",
-        "Ages of what lies in {place} are wrong by that: what is being written may be taken for "
-        "left behind.",
-        "Have both machines set their clocks over the network (NTP).",
+        "So the ages in {place} are wrong: a file that a program still writes may count as left "
+        "behind.",
+        "Let both machines set their clocks over the network (NTP).",
     ),
     # What lies in it
     "left-over": Words(
         Forms(
-            "A program that was ended while it wrote has left a file in {place}. Temporary: "
-            "{files}; locks of what is gone: {locks}.",
-            "Programs that were ended while they wrote have left files in {place}. Temporary: "
-            "{files}; locks of what is gone: {locks}.",
+            "A program that ended while it wrote has left a file in {place}. Temporary files: "
+            "{files}; locks without a file: {locks}.",
+            "Programs that ended while they wrote have left files in {place}. Temporary files: "
+            "{files}; locks without a file: {locks}.",
             "files+locks",
         ),
         Forms(
-            "Nobody needs it, and it takes {size_bytes} on disk. It is {path}.",
-            "Nobody needs them, and together they take {size_bytes} on disk. The first is {path}.",
+            "Nothing needs it, and it takes {size_bytes} on disk. It is {path}.",
+            "Nothing needs them, and together they take {size_bytes} on disk. The first is {path}.",
             "files+locks",
         ),
         Forms(
@@ -156,8 +155,8 @@ WORDS: dict[str, Words] = {
     ),
     "journal-of-others": Words(
         "Another user's Torchkeeper was cut off in {place}.",
-        "What it was doing is half done, and only that user can bring it to its end: {path}.",
-        "Have that user run “torchkeeper ls” there.",
+        "Its change is half done, and only that user can complete it: {path}.",
+        "Ask that user to run “torchkeeper recover” there.",
     ),
     "entries-broken": Words(
         Forms("{count} broken entry in {place}.", "{count} broken entries in {place}."),
@@ -192,10 +191,10 @@ WORDS: dict[str, Words] = {
             "Nothing in {place} can be used here: {count} entries are stale.",
         ),
         Forms(
-            "It was made by another torch ({made_by}) or for another device, and every program "
-            "compiles anew. It takes {size_bytes} on disk. “torchkeeper check” says why.",
-            "They were made by another torch ({made_by}) or for another device, and every program "
-            "compiles anew. They take {size_bytes} on disk. “torchkeeper check” says why of each.",
+            "Another torch ({made_by}) made it, or it is for another device: every program "
+            "compiles again. It takes {size_bytes} on disk. “torchkeeper check” says why.",
+            "Another torch ({made_by}) made them, or they are for another device: every program "
+            "compiles again. They take {size_bytes} on disk. “torchkeeper check” says why.",
         ),
         _PURGE_STALE,
     ),
@@ -205,23 +204,23 @@ WORDS: dict[str, Words] = {
             "{count} of {of} entries in {place} are stale here.",
         ),
         Forms(
-            "It was made by another torch ({made_by}) or for another device. It takes "
+            "Another torch ({made_by}) made it, or it is for another device. It takes "
             "{size_bytes} on disk. “torchkeeper check” says why.",
-            "They were made by another torch ({made_by}) or for another device. They take "
-            "{size_bytes} on disk. “torchkeeper check” says why of each.",
+            "Another torch ({made_by}) made them, or they are for another device. They take "
+            "{size_bytes} on disk. “torchkeeper check” says why for each.",
         ),
         _PURGE_STALE,
     ),
     "some-unsafe": Words(
         Forms(
-            "PyTorch takes {count} entry of {place} that is for another machine.",
-            "PyTorch takes {count} entries of {place} that are for another machine.",
+            "PyTorch uses {count} entry of {place} that is for another machine.",
+            "PyTorch uses {count} entries of {place} that are for another machine.",
         ),
         Forms(
-            "It was compiled for {theirs}, and here it is {here}, which no key tells: a program "
-            "may compute wrong results, or end. “torchkeeper check” says which entry that is.",
-            "They were compiled for {theirs}, and here it is {here}, which no key tells: a program "
-            "may compute wrong results, or end. “torchkeeper check” says which entries those are.",
+            "It was compiled for {theirs}, but this machine has {here}. No key records this: a "
+            "program may compute wrong results, or crash. “torchkeeper check” names the entry.",
+            "They were compiled for {theirs}, but this machine has {here}. No key records this: a "
+            "program may compute wrong results, or crash. “torchkeeper check” names the entries.",
         ),
         "Set TORCHINDUCTOR_CACHE_DIR to a folder of this machine's own, and compile again. If "
         "ATEN_CPU_CAPABILITY is set, unset it.",
@@ -234,16 +233,14 @@ WORDS: dict[str, Words] = {
             "uses {here}.",
         ),
         Forms(
-            "The number of threads is in the key of what is compiled for a CPU: it is compiled "
-            "again.",
-            "The number of threads is in the key of what is compiled for a CPU: they are compiled "
-            "again.",
+            "The number of threads is part of the key of a CPU graph: PyTorch compiles it again.",
+            "The number of threads is part of the key of a CPU graph: PyTorch compiles them again.",
         ),
-        "Set OMP_NUM_THREADS={threads} where that is meant, or compile for {here}.",
+        "Set OMP_NUM_THREADS={threads} for programs that need it, or compile for {here}.",
     ),
     "trash-large": Words(
-        "The trash of {place} takes {trash_bytes} on disk, and what is in use {size_bytes}.",
-        "What is purged frees nothing before the trash is emptied.",
+        "The trash of {place} takes {trash_bytes} on disk, and the entries take {size_bytes}.",
+        "A purge frees no space until you empty the trash.",
         "“torchkeeper trash {quoted} --empty” removes it for good; “undo” puts the latest purge "
         "back.",
     ),
@@ -254,8 +251,8 @@ WORDS: dict[str, Words] = {
             "No environment reads {place}, which holds {count} entries and takes {size_bytes} on "
             "disk.",
         ),
-        "No known interpreter has it as its cache, and no process that runs uses it. A container, "
-        "or a program that sets the folder itself, may.",
+        "No known interpreter and no running process uses it as its cache. A container, or a "
+        "program that names the folder itself, may still use it.",
         "If nobody needs it: torchkeeper purge {quoted}",
     ),
     "caches-alike": Words(
@@ -263,8 +260,8 @@ WORDS: dict[str, Words] = {
             "{count} entry is in {place} and in {other}, too.",
             "{count} entries are in {place} and in {other}, too.",
         ),
-        "What is compiled twice takes room twice: {size_bytes} on disk.",
-        "Have all programs use one folder: set TORCHINDUCTOR_CACHE_DIR to it; “torchkeeper copy” "
+        "The same content takes space twice: {size_bytes} on disk.",
+        "Let all programs use one folder: set TORCHINDUCTOR_CACHE_DIR to it. “torchkeeper copy” "
         "joins the two.",
     ),
     # The interpreter
@@ -275,8 +272,8 @@ WORDS: dict[str, Words] = {
     ),
     "no-compiler": Words(
         "There is no C++ compiler: {compiler} is not found.",
-        "torch builds every kernel for the CPU with one, and fails with InvalidCxxCompiler "
-        "without. What runs on a GPU or calls extern kernels alone compiles.",
+        "torch needs one for every kernel for the CPU; without it, it fails with "
+        "InvalidCxxCompiler. Graphs for a GPU, or with extern kernels only, still compile.",
         "Install g++ (Debian: apt install g++), or set CXX to another compiler.",
     ),
     "compiler-fails": Words(
@@ -286,38 +283,37 @@ WORDS: dict[str, Words] = {
     ),
     "compiler-no-openmp": Words(
         "The C++ compiler {compiler} cannot build with OpenMP.",
-        "torch asks for it with every kernel for the CPU, which fails. It said: {said}",
+        "torch needs it for every kernel for the CPU, so these fail. It said: {said}",
         "Install the OpenMP library of that compiler: libgomp for g++, libomp-dev for clang++.",
     ),
     "compiler-no-python": Words(
         "The headers of Python are missing.",
-        "torch includes Python.h in what it builds for the CPU, which fails. {compiler} said: "
+        "torch includes Python.h in every kernel for the CPU, so these fail. {compiler} said: "
         "{said}",
         "Install them: on Debian apt install python3-dev, of the version of this interpreter.",
     ),
     "object-unloadable": Words(
-        "What the C++ compiler {compiler} builds cannot be loaded.",
-        "torch loads each kernel for the CPU after it was built, which fails: {said}",
-        "A compiler for this machine is needed; and the temporary folder must not be mounted "
-        "noexec.",
+        "torch cannot load what the C++ compiler {compiler} builds.",
+        "torch loads each kernel for the CPU after the build, and that fails: {said}",
+        "Use a compiler for this machine, and do not mount the temporary folder noexec.",
     ),
     "eager-silent": Words(
-        "Eager kernels of {place} cannot be built again, and PyTorch will not say so.",
-        "aoti_compile_with_persistent_cache catches whatever fails and returns an empty text; the "
-        "C++ compiler does not work.",
-        "Mend the compiler.",
+        "PyTorch cannot build the eager kernels of {place} again, and does not say so.",
+        "The C++ compiler does not work. aoti_compile_with_persistent_cache hides every error, and "
+        "returns an empty text.",
+        "Repair the compiler.",
     ),
     "header-missing": Words(
         "The precompiled C++ header is not there.",
         "The first program that compiles or loads a kernel for the CPU waits until PyTorch has "
-        "built it: some 20 seconds, 150 MB.",
-        "“torchkeeper prepare” builds it ahead, and so does “doctor --fix”.",
+        "built it: about 20 seconds, 150 MB.",
+        "“torchkeeper prepare” builds it ahead of time, and so does “doctor --fix”.",
     ),
     "header-of-another": Words(
-        "The precompiled C++ header is refused by the compiler.",
-        "It is of another compiler or CPU, or cut short: every kernel takes as long as without, or "
-        "fails. It is {path}.",
-        "“torchkeeper prepare” builds it anew, and so does “doctor --fix”.",
+        "The compiler refuses the precompiled C++ header.",
+        "It is for another compiler or CPU, or cut off: every kernel takes as long as without it, "
+        "or fails. It is {path}.",
+        "“torchkeeper prepare” builds it again, and so does “doctor --fix”.",
     ),
     "triton-broken": Words(
         "Triton cannot be imported.",
@@ -325,23 +321,23 @@ WORDS: dict[str, Words] = {
         "Install the Triton that belongs to this torch.",
     ),
     "triton-missing": Words(
-        "There is a GPU, and no Triton.",
-        "torch.compile makes kernels for a GPU with Triton, and fails without.",
+        "There is a GPU, but no Triton.",
+        "torch.compile needs Triton for the kernels of a GPU, and fails without it.",
         "Install the Triton that belongs to this torch.",
     ),
     "triton-no-compiler": Words(
         "Triton finds no C compiler.",
-        "It builds what starts a kernel with gcc or clang, and fails without.",
+        "It builds the launcher of a kernel with gcc or clang, and fails without.",
         "Install gcc, or set CC to another compiler.",
     ),
     "triton-compiler-fails": Words(
-        "The C compiler {cc} that Triton would use does not work.",
-        "It builds what starts a kernel with it, which includes Python.h. It said: {said}",
+        "Triton's C compiler {cc} does not work.",
+        "Triton builds the launcher of a kernel with it, and includes Python.h. It said: {said}",
         "Install gcc and the headers of Python (python3-dev), or set CC to another compiler.",
     ),
     "ptxas-fails": Words(
         "Triton's assembler does not work: {ptxas}.",
-        "Every kernel for an NVIDIA GPU fails without. {said}",
+        "Without it, every kernel for an NVIDIA GPU fails. {said}",
         "Install Triton again, or set TRITON_PTXAS_PATH to a ptxas that works.",
     ),
     "driver-old": Words(
@@ -350,41 +346,42 @@ WORDS: dict[str, Words] = {
         "Install a newer driver, or a torch that is built for an older CUDA.",
     ),
     "gpu-unseen": Words(
-        "torch is built for {built} and sees no GPU, though there is one.",
-        "All is compiled for the CPU. {why}",
-        "Look at CUDA_VISIBLE_DEVICES, at the rights of /dev/nvidia* or /dev/kfd, and at the "
-        "driver: nvidia-smi or rocminfo.",
+        "torch is built for {built}, but does not see the GPU of this machine.",
+        "It compiles everything for the CPU. {why}",
+        "Check CUDA_VISIBLE_DEVICES, the permissions of /dev/nvidia* or /dev/kfd, and the driver: "
+        "nvidia-smi or rocminfo.",
     ),
     "no-gpu": Words(
-        "torch is built for {built}, and there is no GPU.",
-        "All is compiled for the CPU; entries for a GPU in a cache are stale here.",
-        "In a container, start it with the GPU (docker run --gpus all). Else nothing is to do.",
+        "torch is built for {built}, but there is no GPU.",
+        "It compiles everything for the CPU; entries for a GPU are stale here.",
+        "Start a container with the GPU (docker run --gpus all). Else there is nothing to do.",
     ),
     # Servers
     "server-password": Words(
         "PyTorch cannot log in to {place}: {problem}.",
-        "PyTorch says nothing of that: it compiles, finds nothing on the server, and writes "
+        "PyTorch does not report that: it compiles, finds nothing on the server, and writes "
         "nothing there.",
         "Put the right password into TORCHINDUCTOR_REDIS_URL, as redis://:PASSWORD@HOST:PORT.",
     ),
     "server-wants-none": Words(
-        "{place} has no password, and may refuse to be given one.",
-        "With version 8 of Python's redis package PyTorch gets in all the same. With versions 5 "
-        "and 6 it is refused and says nothing of that: it finds nothing on the server, and writes "
-        "nothing there.",
+        "{place} has no password, and may refuse one.",
+        "With version 8 of Python's redis package, PyTorch still connects. With versions 5 and 6, "
+        "the server refuses, and PyTorch does not report that: it finds nothing on the server, and "
+        "writes nothing there.",
         "Leave the password out of TORCHINDUCTOR_REDIS_URL, or set one on the server.",
     ),
     "server-unusable": Words(
         "{place} cannot be used: {problem}.",
         "PyTorch goes on without it, mostly without a message: it finds nothing there, and writes "
         "nothing.",
-        "See that the server runs and can be reached from here; “torchkeeper server” says more.",
+        "Check that the server runs, and that this machine reaches it. “torchkeeper server” says "
+        "more.",
     ),
     "server-replica": Words(
         "{place} is a replica, which takes no writes.",
-        "PyTorch finds what is there, logs “fx graph unable to write to cache” for what is not, "
+        "PyTorch finds what is there. For all else it logs “fx graph unable to write to cache”, "
         "and keeps nothing on the server.",
-        "Name the master in TORCHINDUCTOR_REDIS_URL where programs are to fill the cache.",
+        "Name the master in TORCHINDUCTOR_REDIS_URL for programs that fill the cache.",
     ),
     "server-full-up": Words(
         "The memory of {place} is full: {used_bytes} of {max_bytes}.",
@@ -395,13 +392,14 @@ WORDS: dict[str, Words] = {
     "server-refuses-writes": Words(
         "{place} refuses writes: {problem}.",
         "PyTorch logs “fx graph unable to write to cache” and keeps nothing there.",
-        "“torchkeeper server” says what is allowed there.",
+        "“torchkeeper server” says what you may do there.",
     ),
     "server-nearly-full": Words(
         "The memory of {place} is nearly full: {used_bytes} of {max_bytes}.",
-        "It evicts nothing that PyTorch writes ({policy}): when it is full it refuses writes, and "
+        "It evicts nothing that PyTorch writes ({policy}): when it is full, it refuses writes, and "
         "PyTorch keeps nothing there any more.",
-        "Set maxmemory-policy to allkeys-lru on the server, or purge what was not used for long.",
+        "Set maxmemory-policy to allkeys-lru on the server, or purge what was not used for a long "
+        "time.",
     ),
     "server-no-limit": Words(
         "{place} has no limit of memory.",
@@ -411,16 +409,16 @@ WORDS: dict[str, Words] = {
     "server-evicts-nothing": Words(
         "{place} evicts only keys with an expiry ({policy}), and PyTorch sets none.",
         "When its memory is full it refuses writes, and PyTorch keeps nothing there any more.",
-        "Set maxmemory-policy to allkeys-lru on the server, or have entries expire: “torchkeeper "
+        "Set maxmemory-policy to allkeys-lru on the server, or let entries expire: “torchkeeper "
         "ttl {place} 30d”.",
     ),
     "server-evicting": Words(
         Forms(
-            "{place} evicts: {evicted} key went since its start.",
-            "{place} evicts: {evicted} keys went since its start.",
+            "{place} evicts entries: {evicted} key since its start.",
+            "{place} evicts entries: {evicted} keys since its start.",
             "evicted",
         ),
-        "Its memory is full; what was evicted is compiled again.",
+        "Its memory is full. PyTorch compiles evicted entries again.",
         "Give it more memory, or purge what is stale: “torchkeeper purge --suggest”.",
     ),
     "server-never-expires": Words(
@@ -429,8 +427,8 @@ WORDS: dict[str, Words] = {
             "Nothing on {place} ever expires: {keys} keys.",
             "keys",
         ),
-        "PyTorch sets no expiry, and this server does not evict: what is stale stays for ever.",
-        "“torchkeeper ttl {quoted} 30d” has what is there expire.",
+        "PyTorch sets no expiry, and this server does not evict: a stale entry stays for ever.",
+        "“torchkeeper ttl {quoted} 30d” lets the entries expire.",
     ),
 }
 
@@ -445,10 +443,10 @@ def _owned(finding: Finding) -> UserError:
 _MADE_BY_NOBODY: dict[str, Words] = {
     "all-stale": WORDS["all-stale"]._replace(
         why=Forms(
-            "It was made by another torch or for another device, and every program compiles anew. "
+            "It was made by another torch or for another device: every program compiles again. "
             "It takes {size_bytes} on disk. “torchkeeper check” says why.",
-            "They were made by another torch or for another device, and every program compiles "
-            "anew. They take {size_bytes} on disk. “torchkeeper check” says why of each.",
+            "They were made by another torch or for another device: every program compiles again. "
+            "They take {size_bytes} on disk. “torchkeeper check” says why for each.",
         )
     ),
     "some-stale": WORDS["some-stale"]._replace(
@@ -456,7 +454,7 @@ _MADE_BY_NOBODY: dict[str, Words] = {
             "It was made by another torch or for another device. It takes {size_bytes} on disk. "
             "“torchkeeper check” says why.",
             "They were made by another torch or for another device. They take {size_bytes} on "
-            "disk. “torchkeeper check” says why of each.",
+            "disk. “torchkeeper check” says why for each.",
         )
     ),
 }
@@ -477,11 +475,12 @@ FIXES: dict[str, Text] = {
     "trash-orphans": "Move what nothing needs to the trash of {place}: {entries}, {size}.",
     "trash-stale": "Move what no known environment can use to the trash of {place}: {entries}, "
     "{size}.",
-    "trash-leftovers": "Move what ended programs left to the trash of {place}: {entries}, {size}.",
-    "chmod": "Take the right to write away from others, of {files} in {place}: {paths}. What has "
-    "mode {modes} now loses the w of group and others; no undo brings it back.",
-    "chmod-above": "Take the right to write to {above}, which {place} lies in, away from others. "
-    "It has mode {modes} now and loses the w of group and others; no undo brings it back.",
-    "touch": "Set the time of {files} in {place} to now: {paths}. No undo brings back what it was.",
-    "prepare": "Have PyTorch build its precompiled C++ header, about 150 MB.",
+    "trash-leftovers": "Move files that ended programs left to the trash of {place}: {entries}, "
+    "{size}.",
+    "chmod": "Forbid others to write to {files} in {place}: {paths}. Mode {modes} loses the w of "
+    "group and others. You cannot undo this.",
+    "chmod-above": "Forbid others to write to {above}, the folder above {place}. Mode {modes} "
+    "loses the w of group and others. You cannot undo this.",
+    "touch": "Set the time of {files} in {place} to now: {paths}. You cannot undo this.",
+    "prepare": "Let PyTorch build its precompiled C++ header, about 150 MB.",
 }

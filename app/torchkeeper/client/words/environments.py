@@ -62,10 +62,10 @@ def to_add(pythons: list[str]) -> str:
     """How interpreters that were found, and not started, come to be started."""
     return several(
         len(pythons),
-        "{n} was found and not started: nobody has named it, and to start it is to run what lies "
-        "in its folder. To have it started: torchkeeper env --add {python}",
-        "{n} were found and not started: nobody has named them, and to start one is to run what "
-        "lies in its folder. To have one started: torchkeeper env --add {python}",
+        "Torchkeeper found {n} interpreter, but did not start it: you have not named it, and "
+        "starting it runs code of its folder. To start it: torchkeeper env --add {python}",
+        "Torchkeeper found {n} interpreters, but did not start them: you have not named them, and "
+        "starting one runs code of its folder. To start one: torchkeeper env --add {python}",
         python=shlex.quote(pythons[0]),
     )
 
@@ -160,8 +160,8 @@ _MEANINGS: dict[str, Text] = {
     "allkeys.",
     "never-expires": "No key expires: what no program needs any more stays until somebody purges "
     "it.",
-    "looking-counts-as-use": "This server cannot tell a look from a use, so it is not known when "
-    "entries were last used. From version 7.2 on it can.",
+    "looking-counts-as-use": "On this server, looking counts as a use, so it is not known when "
+    "programs last used entries. Version 7.2 and later can tell.",
     "facts-forbidden": "It does not tell this user all figures.",
 }
 

@@ -82,9 +82,9 @@ def sentence(found: ComparisonTold, other_key: bool = False) -> str:
         return _begun(f"{said}; {missing}" if said else missing)
     if not rows:
         return tr(
-            "Nothing that is recorded differs; what else their keys were made of is not recorded"
+            "The factors that are recorded do not differ; others are not recorded"
             if other_key
-            else "Nothing that is recorded differs"
+            else "The factors that are recorded do not differ"
         )
     causes = [row for row in rows if not row["follows"]] or rows
     phrases = _phrases(causes, found)
@@ -109,9 +109,9 @@ def differences(found: ComparisonTold) -> list[FactorTold]:
 _MORE: Nouns = ("{some}; and {n} more difference", "{some}; and {n} more differences")
 #: By whether the first's key is recorded, and the second's.
 _NOT_RECORDED: dict[tuple[bool, bool], Text] = {
-    (True, False): "what the key of the second was made of is not recorded",
-    (False, True): "what the key of the first was made of is not recorded",
-    (False, False): "what the key of either entry was made of is not recorded",
+    (True, False): "the factors of the second key are not recorded",
+    (False, True): "the factors of the first key are not recorded",
+    (False, False): "the factors of both keys are not recorded",
 }
 
 
@@ -338,7 +338,7 @@ def _graph_phrase(found: ComparisonTold) -> str:
     if ops is _OTHER_OPS:
         return said
     if graph["cut"] and not own and not other:
-        said = tr("the graph is another, and too long to say in what")
+        said = tr("the graph differs, but it is too long to say where")
     elif graph["same_ops"]:
         changed = [f"`{printable(line[2:], _LINE)}`" for line in graph["diff"] if line[:2] == "+ "]
         said = tr(

@@ -18,23 +18,23 @@ WORDS: dict[str, Words] = {
     # Settings: what is kept at all, and under which keys
     "caches-off": Words(
         "All caches are off.",
-        "{name} is on. PyTorch reads and writes no cache then, and compiles everything anew.",
+        "{name} is on. So PyTorch reads and writes no cache, and compiles everything again.",
         "Unset {name}.",
     ),
     "caches-off-others": Words(
         "All caches are off, although some are turned on.",
-        "{name} is on, and wins over {others}.",
+        "{name} is on, and overrides {others}.",
         "Unset {name}.",
     ),
     "graphs-off": Words(
         "The cache of compiled graphs is off.",
-        "{name} turns it off. Without it AOTAutograd keeps nothing either, so that every graph is "
-        "compiled anew.",
+        "{name} turns it off. Without it, AOTAutograd keeps nothing either, so PyTorch compiles "
+        "every graph again.",
         "Unset {name}, or set it to 1.",
     ),
     "autograd-without-graphs": Words(
-        "The AOTAutograd cache is on, and the cache of compiled graphs is not.",
-        "PyTorch bypasses the AOTAutograd cache then. {name} turns the other one off.",
+        "The AOTAutograd cache is on, but the cache of compiled graphs is off.",
+        "So PyTorch bypasses the AOTAutograd cache. {name} turns the cache of graphs off.",
         "Set {name}=1.",
     ),
     "compiling-off": Words(
@@ -43,54 +43,54 @@ WORDS: dict[str, Words] = {
         "Unset {name}.",
     ),
     "freezing-uncached": Words(
-        "With TORCHINDUCTOR_FREEZING the AOTAutograd cache is not used.",
-        "PyTorch bypasses it, because the weights are a part of the graph. Each start traces "
-        "the model again.",
-        "Unset TORCHINDUCTOR_FREEZING where starting fast matters more.",
+        "With TORCHINDUCTOR_FREEZING, PyTorch does not use the AOTAutograd cache.",
+        "It bypasses the cache, because the weights are a part of the graph. Each start traces the "
+        "model again.",
+        "Unset TORCHINDUCTOR_FREEZING if a fast start matters more.",
     ),
     "precompile-unsaved": Words(
-        "What TORCH_CACHING_PRECOMPILE collects is not written by itself.",
-        "PyTorch writes it when a program calls torch.compiler.save_cache_artifacts(), and loads "
-        "it by itself.",
-        "Have the program call torch.compiler.save_cache_artifacts() when it has compiled all.",
+        "PyTorch does not write by itself what TORCH_CACHING_PRECOMPILE collects.",
+        "It writes that when a program calls torch.compiler.save_cache_artifacts(). It loads it by "
+        "itself.",
+        "Call torch.compiler.save_cache_artifacts() in the program when everything is compiled.",
     ),
     "needs-missing": Words(
         "{name} has no effect.", "It needs {need}, which is off.", "Set {need}=1."
     ),
     "setting-idle": Words(
         "{name} has no effect.",
-        "The PyTorch that is published does not read it. But it is part of the keys of entries: "
-        "with another value others are used.",
-        "Unset it, everywhere.",
+        "Published versions of PyTorch do not use it. But it is part of keys: with another value, "
+        "PyTorch looks for other entries.",
+        "Unset it everywhere.",
     ),
     "value-in-keys": Words(
-        "{name} is part of the keys of entries.",
-        "Entries that were made without it, or with another value, are not found.",
-        "Set the same wherever entries are made and wherever they are used.",
+        "{name} is part of keys.",
+        "Programs do not find entries that were made without it, or with another value.",
+        "Set the same value where you make entries and where you use them.",
     ),
     # Settings: caches on a server
     "remote-autograd-alone": Words(
-        "The remote AOTAutograd cache is on, and the remote FX graph cache is not.",
-        "What AOTAutograd keeps on the server names graphs that no other machine will find there, "
-        "so that it misses everywhere else.",
+        "The remote AOTAutograd cache is on, but the remote FX graph cache is off.",
+        "AOTAutograd's entries on the server name graphs that are not there, so they miss on every "
+        "other machine.",
         "Set TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1 as well.",
     ),
     "bundled-autotune-no-gpu": Words(
         "The bundled autotuning cache needs a GPU.",
-        "With TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE=1, every compile on a machine without "
-        "one ends in a bare AssertionError.",
-        "Unset it where there is no GPU.",
+        "With TORCHINDUCTOR_BUNDLED_AUTOTUNE_REMOTE_CACHE=1, every compile on a machine without a "
+        "GPU ends with an AssertionError.",
+        "Unset it on machines without a GPU.",
     ),
     "redis-missing": Words(
         "Python’s redis package is missing.",
-        "PyTorch needs it for its caches on a server. Without it they are off, and only a "
-        "warning in the log tells.",
+        "PyTorch needs it for its caches on a server. Without it they are off; PyTorch only logs a "
+        "warning.",
         "Install it: pip install redis.",
     ),
     "server-not-named": Words(
         "No Redis server is named.",
-        "A cache on a server is on, so that PyTorch looks for one on this machine, port 6379. "
-        "Where none answers, each such cache costs some seconds and nothing is said.",
+        "A cache on a server is on, so PyTorch looks for a server on this machine, port 6379. If "
+        "none answers, each such cache costs some seconds, without a message.",
         "Set TORCHINDUCTOR_REDIS_URL, or host and port.",
     ),
     "server-unused": Words(
@@ -99,12 +99,12 @@ WORDS: dict[str, Words] = {
         "Set TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1, or unset {name}.",
     ),
     "url-and-host": Words(
-        "{names} has no effect.", "TORCHINDUCTOR_REDIS_URL is set, and wins.", "Unset {names}."
+        "{names} has no effect.", "TORCHINDUCTOR_REDIS_URL overrides it.", "Unset {names}."
     ),
     "url-scheme": Words(
-        "TORCHINDUCTOR_REDIS_URL is no address of a Redis server.",
-        "It has to begin with redis://, rediss:// or unix://, in small letters. PyTorch goes on "
-        "without its caches on a server, and only a warning in the log tells.",
+        "TORCHINDUCTOR_REDIS_URL is not the address of a Redis server.",
+        "It must begin with redis://, rediss:// or unix://, in small letters. PyTorch goes on "
+        "without its caches on a server, and only logs a warning.",
         "Write it as redis://host:6379/0.",
     ),
     "url-unreadable": Words(
@@ -116,50 +116,50 @@ WORDS: dict[str, Words] = {
     ),
     "url-password": Words(
         "PyTorch records this password in entries.",
-        "Every compiled graph that is kept records TORCHINDUCTOR_REDIS_URL as it is, whether a "
-        "cache on a server is on or not; since torch 2.14, where a trace is written, as by "
-        "“torchkeeper run”. Whoever gets such an entry can read the password.",
-        "Use a server that needs no password, by host and port; or hide the password in what you "
-        "share: “torchkeeper export --redact” finds it in entries.",
+        "Every compiled graph records TORCHINDUCTOR_REDIS_URL, even if no cache on a server is on; "
+        "since torch 2.14 only if a trace is written, as by “torchkeeper run”. Whoever gets such "
+        "an entry can read the password.",
+        "Name a server without a password by host and port. Or hide the password when you share "
+        "entries: “torchkeeper export --redact”.",
     ),
     "host-wrong": Words(
-        "TORCHINDUCTOR_REDIS_HOST is no name of a host.",
-        "PyTorch reaches no server, waits some seconds for it and says nothing.",
-        "Give the name or the address alone; the port is TORCHINDUCTOR_REDIS_PORT, and all "
-        "together is TORCHINDUCTOR_REDIS_URL.",
+        "TORCHINDUCTOR_REDIS_HOST is not the name of a host.",
+        "PyTorch reaches no server, waits some seconds for it, and reports nothing.",
+        "Give only the name or the address. The port belongs into TORCHINDUCTOR_REDIS_PORT, a "
+        "whole address into TORCHINDUCTOR_REDIS_URL.",
     ),
     "port-wrong": Words(
-        "TORCHINDUCTOR_REDIS_PORT is no port.",
-        "It has to be a number from 1 to 65535. PyTorch goes on without its caches on a server.",
+        "TORCHINDUCTOR_REDIS_PORT is not a port.",
+        "It must be a number from 1 to 65535. PyTorch goes on without its caches on a server.",
         "Give a number, or unset it for 6379.",
     ),
     # Settings: texts that do not mean what they look like
     "text-empty": Words(
-        "{name} is empty, which is off.",
-        "An empty text is not the same as none: PyTorch takes it for off.",
+        "{name} is empty, which means off.",
+        "An empty text is not the same as no text: PyTorch reads it as off.",
         "Unset {name}, or set it to 1 or 0.",
     ),
     "text-is-on": Words(
         "{name} is on.",
-        "PyTorch takes every text for on but 0 and an empty one, “{text}” too.",
+        "PyTorch reads every text as on, except 0 and an empty text; also “{text}”.",
         "Set it to 1 or 0.",
     ),
     "text-is-off": Words(
-        "{name} is off.", "“{text}” is not what it takes for on.", "Set it to 1 or 0."
+        "{name} is off.", "PyTorch does not read “{text}” as on.", "Set it to 1 or 0."
     ),
     "text-ignored": Words(
-        "{name} is as if it were not set.",
-        "PyTorch reads 1 and 0 here, and ignores “{text}”.",
+        "{name} has no effect.",
+        "PyTorch reads only 1 and 0 here, and ignores “{text}”.",
         "Set it to 1 or 0.",
     ),
     "number-unreadable": Words(
-        "{name} is no number.",
-        "PyTorch reads it first of all, and every compile ends in an error.",
+        "{name} is not a number.",
+        "PyTorch reads it at its start, and every compile ends with an error.",
         "Give a number, or unset it.",
     ),
     "names-disagree": Words(
         "{winner} and {loser} say different things.",
-        "They are two names of one setting. {winner} wins.",
+        "They are two names of one setting. {winner} counts.",
         "Unset {loser}.",
     ),
     "variable-unknown": Words(
@@ -167,152 +167,152 @@ WORDS: dict[str, Words] = {
     ),
     "variable-too-new": Words(
         "torch {torch} does not read {name}.",
-        "It came with torch {since}, and has no effect before.",
+        "It exists since torch {since}, and has no effect before.",
         "Unset it, or use torch {since} or later.",
     ),
     # Settings: profiles of jobs
     "job-is-number": Words(
         "A job cannot be named {text}.",
-        "PyTorch takes 1 and 0 in {name} for on and off, and every compile ends in an "
+        "PyTorch reads 1 and 0 in {name} as on and off, and every compile ends with an "
         "AttributeError.",
         "Give it another name, with a letter.",
     ),
     "job-reserved": Words(
         "The name of a job cannot begin with mast:.",
-        "PyTorch has that for itself: every compile ends in a ReservedWorkflowIdUserError.",
+        "PyTorch reserves that: every compile ends with a ReservedWorkflowIdUserError.",
         "Give {name} another name.",
     ),
     "job-empty": Words(
         "The job has an empty name.",
-        "An empty {name} is a name too: all programs that have it share one profile.",
+        "An empty {name} is a name, too: all programs with it share one profile.",
         "Unset it, or name the job.",
     ),
     "profile-without-job": Words(
         "{name} has no effect.",
-        "Profiles are kept by job, and no job is named.",
+        "PyTorch keeps profiles by job, but no job is named.",
         "Set TORCH_COMPILE_JOB_ID to a name that all runs of the job share.",
     ),
     "job-unused": Words(
         "{name} has no effect.",
-        "Profiles are kept neither here nor on a server.",
+        "PyTorch keeps profiles neither here nor on a server.",
         "Unset TORCH_DYNAMO_AUTOMATIC_DYNAMIC_LOCAL_PGO.",
     ),
     "sticky-without-server": Words(
         "{name} has no effect.",
-        "Profiles of other jobs are read from a server and written to one, and there is none for "
-        "profiles.",
+        "PyTorch reads and writes profiles of other jobs on a server, but profiles on a server are "
+        "off.",
         "Set TORCH_DYNAMO_AUTOMATIC_DYNAMIC_REMOTE_PGO=1.",
     ),
     "sticky-is-number": Words(
         "{name} means a job named {read}.",
-        "PyTorch takes 1 and 0 for on and off here, and makes a name of that.",
+        "PyTorch reads 1 and 0 as on and off here, and takes that as a name.",
         "Give another name, with a letter.",
     ),
     # Settings: folders
     "folder-empty": Words(
         "{name} is empty, which is not the same as not set.",
-        "An empty folder is the one a program happens to be started in, or an error.",
+        "An empty name means the folder in which the program starts, or is an error.",
         "Unset {name}.",
     ),
     "folder-unexpanded": Words(
-        "Nobody expands “~” or “$” in {name}.",
-        "A folder that is really named {folder} is made where a program is started.",
+        "Nothing expands “~” or “$” in {name}.",
+        "PyTorch makes a folder with the name {folder} where a program starts.",
         "Write out the whole path.",
     ),
     "folder-quoted": Words(
-        "Quotes or blanks around the path are part of {name}.",
-        "A folder that is really named {folder} is made where a program is started. Files for "
-        "“docker run --env-file” are often written that way.",
+        "Quotes or spaces around the path are part of {name}.",
+        "PyTorch makes a folder with the name {folder} where a program starts. Files for “docker "
+        "run --env-file” are often written like this.",
         "Write the path without them.",
     ),
     "folder-relative": Words(
         "{name} is not a whole path.",
-        "{folder} is another folder wherever a program is started, with a cache of its own.",
+        "{folder} is another folder, with its own cache, wherever a program starts.",
         "Write out the whole path.",
     ),
     "folder-blank": Words(
-        "There is a blank, a quote or a backslash in {name}.",
-        "PyTorch does not quote {folder} for the C++ compiler: what it compiles for the CPU fails.",
-        "Choose a path without them, or make a link without them that leads to the folder (ln -s), "
-        "and set {name} to that.",
+        "There is a space, a quote or a backslash in {name}.",
+        "PyTorch does not quote {folder} for the C++ compiler: every kernel for the CPU fails.",
+        "Choose a path without them. Or make a link without them to the folder (ln -s), and set "
+        "{name} to that.",
     ),
     "kernels-apart": Words(
         "Triton’s kernels are not in the cache folder.",
-        "They are in {folder}, so that they do not go along when the cache folder is copied, and "
-        "all GPUs share it.",
-        "Unset TRITON_CACHE_DIR, unless that is meant.",
+        "They are in {folder}, which all GPUs share. A copy of the cache folder does not contain "
+        "them.",
+        "Unset TRITON_CACHE_DIR, unless you want that.",
     ),
     "triton-home-unused": Words(
-        "TRITON_HOME has no effect.", "TRITON_CACHE_DIR is set, and wins.", "Unset TRITON_HOME."
+        "TRITON_HOME has no effect.", "TRITON_CACHE_DIR overrides it.", "Unset TRITON_HOME."
     ),
     # Settings: Triton's own cache
     "triton-compiles-always": Words(
-        "Triton compiles every kernel anew.",
-        "TRITON_ALWAYS_COMPILE is on: what the cache has is not used.",
+        "Triton compiles every kernel again.",
+        "TRITON_ALWAYS_COMPILE is on: Triton does not use its cache.",
         "Unset TRITON_ALWAYS_COMPILE.",
     ),
     "triton-interprets": Words(
         "Triton compiles no kernel.",
-        "TRITON_INTERPRET is on: kernels are interpreted, which is very slow, and none is kept.",
+        "TRITON_INTERPRET is on: Triton interprets kernels, which is very slow, and keeps none.",
         "Unset TRITON_INTERPRET.",
     ),
     "class-unreadable": Words(
-        "{name} is no class.",
-        "It has to be MODULE:CLASS. Triton ends with an error for each kernel.",
+        "{name} is not a class.",
+        "It must be MODULE:CLASS. Triton ends with an error for each kernel.",
         "Write it as triton.runtime.cache:FileCacheManager, or unset it.",
     ),
     "triton-manager-alone": Words(
-        "Triton is to use a server, and does not know which.",
-        "TRITON_CACHE_MANAGER needs TRITON_REMOTE_CACHE_BACKEND; without it Triton ends with an "
+        "Triton does not know which server it should use.",
+        "TRITON_CACHE_MANAGER needs TRITON_REMOTE_CACHE_BACKEND. Without it, Triton ends with an "
         "error for each kernel.",
         "Unset TRITON_CACHE_MANAGER, or name a class that reaches your server.",
     ),
     "triton-backend-alone": Words(
         "TRITON_REMOTE_CACHE_BACKEND has no effect.",
-        "Only triton.runtime.cache:RemoteCacheManager asks it, and TRITON_CACHE_MANAGER does not "
-        "name that.",
+        "Only triton.runtime.cache:RemoteCacheManager reads it, but TRITON_CACHE_MANAGER names "
+        "something else.",
         "Set TRITON_CACHE_MANAGER=triton.runtime.cache:RemoteCacheManager.",
     ),
     "triton-redis-broken": Words(
         "Triton’s own Redis cache does not work.",
-        "Since Triton 3.4 its class for Redis looks for its settings where they are not, and ends "
-        "with an AttributeError for each kernel.",
+        "Since Triton 3.4, its class for Redis does not find its own settings, and ends with an "
+        "AttributeError for each kernel.",
         "Unset TRITON_REMOTE_CACHE_BACKEND and TRITON_CACHE_MANAGER, or name a class of your own. "
-        "Kernels of torch.compile go to a server within their graphs: "
+        "Kernels of torch.compile go to a server in their graphs: "
         "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE=1.",
     ),
     "triton-redis-unused": Words(
         "{names} has no effect.",
-        "Only Triton’s class for Redis reads it, and TRITON_REMOTE_CACHE_BACKEND does not name "
-        "that. PyTorch’s server is TORCHINDUCTOR_REDIS_URL.",
+        "Only Triton’s class for Redis reads it, but TRITON_REMOTE_CACHE_BACKEND names something "
+        "else. PyTorch’s server is TORCHINDUCTOR_REDIS_URL.",
         "Unset it.",
     ),
     "key-format-unreadable": Words(
         "TRITON_REDIS_KEY_FORMAT cannot be filled in.",
-        "{{key}} and {{filename}} are all that Triton has for it; else it ends with an error for "
-        "each kernel.",
+        "Triton only fills in {{key}} and {{filename}}; anything else ends with an error for each "
+        "kernel.",
         "Unset it, or write it as triton:{{key}}:{{filename}}.",
     ),
     "key-format-incomplete": Words(
         "TRITON_REDIS_KEY_FORMAT lacks {missing}.",
-        "Files of kernels take each other’s place on the server: a program loads what belongs to "
-        "another kernel, or fails.",
+        "Files of kernels overwrite each other on the server: a program loads a file of another "
+        "kernel, or fails.",
         "Unset it, or write it as triton:{{key}}:{{filename}}.",
     ),
     "triton-port-wrong": Words(
-        "TRITON_REDIS_PORT is no port.",
-        "It has to be a number from 1 to 65535, else Triton’s class for Redis fails.",
+        "TRITON_REDIS_PORT is not a port.",
+        "It must be a number from 1 to 65535; else Triton’s class for Redis fails.",
         "Give a number, or unset it for 6379.",
     ),
     # Settings, and what code makes of them
     "setting-overridden": Words(
-        "{variable} is set, and code of the program sets something else.",
-        "{where} makes it {value}, which is what counts.",
-        "Change it there, or do without the variable.",
+        "{variable} is set, but code of the program sets something else.",
+        "{where} sets it to {value}, which counts.",
+        "Change it there, or unset the variable.",
     ),
     "setting-forced": Words(
-        "{variable} is set, and counts whatever the program says.",
-        "{where} sets it as well, without effect: PyTorch lets this variable win.",
+        "{variable} is set, and overrides the program.",
+        "{where} sets it as well, without effect: in PyTorch, this variable counts.",
         "Unset the variable to let the program decide.",
     ),
     # The doctor

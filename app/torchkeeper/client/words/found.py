@@ -49,8 +49,8 @@ _LEFT_ALONE: dict[str, Text] = {
 _WAITING: Text = "The list may show it half done. The next change of the folder completes it."
 #: Where nothing can be kept of what is begun.
 _UNPROVEN: Text = (
-    "No record can be kept of what is done in {place} now ({why}): nothing is lost if it is cut "
-    "off, but it is brought to its end only by who asks for it. Your state folder is "
+    "Torchkeeper cannot keep a record of this change of {place} ({why}). If it is cut off, nothing "
+    "is lost, but only “torchkeeper recover --believe” completes it. Your state folder is "
     "XDG_STATE_HOME, by default ~/.local/state."
 )
 
@@ -59,10 +59,10 @@ _IN_TRASH: Nouns = (
     "{n} files are still in the trash, as their places are taken.",
 )
 _OF_OTHERS: Nouns = (
-    "{n} file in place of its own, which others wrote or copied there since, stays.",
-    "{n} files in place of its own, which others wrote or copied there since, stay.",
+    "{n} file stays, because others wrote or copied it there since.",
+    "{n} files stay, because others wrote or copied them there since.",
 )
-_REST: Text = "The rest could not be, and is brought to its end by the next change of {place}."
+_REST: Text = "The next change of {place} takes back the rest."
 
 
 def become_of(told: CutOff) -> str:
@@ -106,16 +106,16 @@ def _done(told: CutOff) -> list[str]:
     files, entries, left = told["files"], told["entries"], told["left"]
     if outcome == "taken-back":
         back = several(files, "{n} file of it was taken back.", "{n} files of it were taken back.")
-        said = [back if files else tr("Nothing of it was there yet.")]
+        said = [back if files else tr("It had placed nothing yet.")]
         return said + ([several(left, *_OF_OTHERS)] if left else [])
     if outcome == "put-back":
         if not (entries or files or left):
-            return [tr("Nothing had been moved yet.")]
+            return [tr("It had moved nothing yet.")]
         return [several(entries, "{n} entry was put back.", "{n} entries were put back.")]
     if outcome == "waiting":
         return [tr(_WAITING)]
     if outcome == "no-room":
-        return [tr("The disk is too full to bring it to its end: free some room, then undo.")]
+        return [tr("The disk is too full to complete it: free some room, then undo.")]
     return [tr("It is completed now.")]
 
 

@@ -22,12 +22,12 @@ _OWN_DEFAULT = 'mkdir -p -m 700 "$HOME/.cache/tmp" && export TMPDIR="$HOME/.cach
 _OWN_FOLDER: Text = "Use a folder of your own: {command}"
 _BELONG: Nouns = ("{counts} in {place} belongs to {who}.", "{counts} in {place} belong to {who}.")
 _FOR_TEAM: Text = "{who} can change what runs in programs that use this cache."
-_MEANT: Text = "Where a team shares one, that is meant."
+_MEANT: Text = "In a shared cache of a team, that is intended."
 _AS_YOU: Text = (
     "PyTorch runs what lies in its cache: whoever may write there can run programs as you."
 )
 _HEADERS: Text = (
-    "It takes precompiled C++ headers from there, too, whatever TORCHINDUCTOR_CACHE_DIR names."
+    "It also takes precompiled C++ headers from there, whatever TORCHINDUCTOR_CACHE_DIR names."
 )
 #: So much of what others can change of an interpreter is named.
 _MOST = 4
@@ -93,8 +93,8 @@ def of_interpreter(python: str, found: Sequence[Writer]) -> UserError:
     hints = dict.fromkeys(hint for one in found if (hint := _hint(one["who"])))
     return UserError(
         tr("Others can change what {python} runs.", python=printable(python, 4096)),
-        "\n".join([*said, tr("Whoever does runs programs as you when it is started."), *hints]),
-        tr("Start it only where you trust them; else name an interpreter of your own."),
+        "\n".join([*said, tr("They can run programs as you when you start it."), *hints]),
+        tr("Start it only if you trust them; else name an interpreter of your own."),
         code="interpreter-of-others",
     )
 
@@ -114,7 +114,7 @@ def _named(who: Who) -> str:
 def _hint(who: Who) -> str:
     if who["name"]:
         return ""
-    return tr("In a container this may be you under another number; then nothing is wrong.")
+    return tr("In a container, this may be you with another number; then all is well.")
 
 
 def _elsewhere(one: types.Owned) -> str:
@@ -144,7 +144,7 @@ _BELONGS: dict[str, tuple[Text, Text, Text, Text]] = {
     "taken": (
         "{place}, where PyTorch looks for your cache, belongs to {who}.",
         "PyTorch runs what lies in its cache, so {who} can run programs as you.",
-        "Have PyTorch use a folder of your own: {command}",
+        "Let PyTorch use a folder of your own: {command}",
         "belongs to {who}",
     ),
     "owner": (
@@ -155,7 +155,7 @@ _BELONGS: dict[str, tuple[Text, Text, Text, Text]] = {
     ),
     "link": (
         "{place} is a link that belongs to {who}.",
-        "{who} can lead it to another folder at any time, and PyTorch runs what lies there.",
+        "{who} can point it to another folder at any time, and PyTorch runs what lies there.",
         "Name the folder itself, or use one of your own: {command}",
         "its link belongs to {who}",
     ),
@@ -188,7 +188,7 @@ def _above(one: types.Owned) -> _Said:
     who, path, place = _named(one["who"]), _text(one, "path"), _text(one, "place")
     command, remedy = _mending(one, f"chmod go-w {_quoted(one.get('path'))}")
     may = tr("{who} may write to {path}, which holds {place}.", who=who, path=path, place=place)
-    why = tr("Whoever may can put another folder in its place, and PyTorch runs what lies there.")
+    why = tr("So they can put another folder in its place, and PyTorch runs what lies there.")
     short = tr("{who} may write to the folder it is in", who=who)
     return _sentences(may), _sentences(why, _headers(one)), remedy, command, short
 
@@ -198,8 +198,8 @@ def _mending(one: types.Owned, command: str) -> tuple[str, str]:
     if not one.get("mine"):
         return _elsewhere(one), tr(_OWN_FOLDER, command=_elsewhere(one))
     if one["grave"]:
-        return command, tr("Take that right away: {command}", command=command)
-    return command, tr("If that is not meant, take it away: {command}", command=command)
+        return command, tr("Forbid that: {command}", command=command)
+    return command, tr("If that is not intended, forbid it: {command}", command=command)
 
 
 def _writable(one: types.Owned) -> _Said:
@@ -214,7 +214,7 @@ def _writable(one: types.Owned) -> _Said:
         why.append(_headers(one))
     command, remedy = _mending(one, f"chmod -R go-w {_quoted(one.get('root'))}")
     if one.get("mine") and one["grave"]:
-        remedy += "\n" + tr("With umask 022 in the programs that fill it, it stays so.")
+        remedy += "\n" + tr("Use umask 022 in the programs that fill it.")
     return _sentences(may), _sentences(*why), remedy, command, tr("{who} may write to it", who=who)
 
 
@@ -248,10 +248,7 @@ def _trash(one: types.Owned) -> _Said:
     if one.get("mine"):
         command = f"rm -r {_quoted(one.get('path'))}"
         remedy = tr("Look at what is in it, then remove it: {command}", command=command)
-    why = tr(
-        "Whoever made it can change what lies in it, so nothing is put back from there, and "
-        "nothing is purged into it."
-    )
+    why = tr("Whoever made it can change what lies in it, so Torchkeeper does not use it.")
     what = tr("The trash in {place} belongs to {who}.", place=_text(one, "place"), who=who)
     short = tr("its trash belongs to {who}", who=who)
     return what, _sentences(why, _hint(one["who"])), remedy, command, short
@@ -262,35 +259,35 @@ _SERVERS: dict[str, tuple[Text, tuple[Text, ...], Text, Text]] = {
     "server-open": (
         "Everybody who reaches {place} may write to it.",
         ("It wants no password.",),
-        "Have it want a password (requirepass or ACL in its redis.conf) and give that in "
-        "TORCHKEEPER_REDIS_PASSWORD; bind it to 127.0.0.1 where nobody else uses it: {command}",
+        "Set a password (requirepass or ACL in its redis.conf), and give that in "
+        "TORCHKEEPER_REDIS_PASSWORD. If nobody else uses it, bind it to 127.0.0.1: {command}",
         "wants no password",
     ),
     "server-bare": (
         "PyTorch and Triton go to {place} without a password.",
         (
-            "Where it wants none, everybody who reaches it may write to it.",
-            "Where it wants one, they use nothing of it.",
+            "If it wants none, everybody who reaches it may write to it.",
+            "If it wants one, they cannot use it.",
         ),
         "Ask it: {command}",
         "is used without a password",
     ),
     "server-plain": (
         "{place} is reached without TLS.",
-        ("Whoever is on the way to it reads its password, and can change what is sent.",),
-        "Have it speak TLS (tls-port in its redis.conf) and use a rediss:// address, or go there "
-        "by a tunnel: {command}",
+        ("Others on the network can read its password, and change what is sent.",),
+        "Turn TLS on (tls-port in its redis.conf) and use a rediss:// address, or use a tunnel: "
+        "{command}",
         "is reached without TLS",
     ),
     "socket-open": (
         "{who} may write to the socket {path}.",
         ("It wants no password.",),
-        "Have it want a password, or set unixsocketperm 700 in its redis.conf: {command}",
+        "Set a password, or unixsocketperm 700 in its redis.conf: {command}",
         "{who} may write to its socket",
     ),
 }
 _ON_MACHINE: Text = "Everybody on this machine may write to {place}."
-_UNTOLD: Text = "Whether others than this machine reach it cannot be told: it does not say."
+_UNTOLD: Text = "It does not say whether other machines reach it."
 _CODE: Text = (
     "PyTorch runs what lies in its cache: whoever can write there runs code as everybody who uses "
     "it."

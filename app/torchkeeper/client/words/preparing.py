@@ -25,8 +25,8 @@ _PORTABLE: Text = (
     "unprepared."
 )
 _PORTABLE_CONDITION: Text = (
-    "{setting} is part of the keys of what was compiled: it has to be set where the program "
-    "runs. Without it nothing is found, and everything is compiled again. Set it there:"
+    "{setting} is part of the keys of these entries: the program must run with it. Without it, "
+    "the program finds nothing, and compiles everything again. Set it there:"
 )
 #: What a compiler's precompiled header ends with (warm/header.py).
 _BUILT = (".gch", ".pch")
@@ -78,7 +78,7 @@ def warning(answer: Prepared) -> str:
     if not (user := answer["user"]):
         return ""
     said = tr(
-        "Programs of {user} take a lock beside the header, so the folder has to be theirs: "
+        "Programs of {user} lock a file beside the header, so the folder must belong to {user}: "
         "{command}",
         user=user,
         command=f"chown -R {shlex.quote(user)} {shlex.quote(os.path.dirname(answer['folder']))}",

@@ -137,13 +137,13 @@ def expectation(code: str, found: str, params: Mapping[str, object]) -> str:
 #: first; what has none is found where it is said. What the system or PyTorch says stays as it is.
 TEMPLATES: tuple[Text, ...] = (
     # Filters
-    "the fields are {fields}; quotes make it a text to look for",
-    "did you mean “{word}”? The fields are {fields}; quotes make it a text to look for",
-    "{field} takes “:”",
-    "{field} takes <, >, <=, >= or =",
+    "the fields are {fields}; put quotes around a text that you look for",
+    "did you mean “{word}”? The fields are {fields}; put quotes around a text that you look for",
+    "{field} needs “:”",
+    "{field} needs <, >, <=, >= or =",
     "the kinds are {kinds}",
     "the states are {states}",
-    "a number is expected; units: {units}",
+    "it needs a number; units: {units}",
     # Bundles
     "{name} is compressed or encrypted",
     "{name} cannot be read ({why})",
@@ -151,15 +151,15 @@ TEMPLATES: tuple[Text, ...] = (
     "It cannot be read ({why})",
     "It holds {name} twice",
     "It holds the path {name}",
-    "{name} unpacks out of proportion",
+    "{name} unpacks to far too much data",
     "{name} is compressed in an unusual way",
-    "{name} would lie outside of it",
-    "Its manifest has a strange entry of kind {kind}",
+    "{name} lies outside of the zip file",
+    "Its manifest has a wrong entry of kind {kind}",
     "it has more than {n} artifacts",
     # Who signed a bundle
     "by nobody",
     "by a key that is not among your signers ({key})",
-    "by {key}, which could not be checked: there is no ssh-keygen here",
+    "by {key}, but not checked: there is no ssh-keygen here",
     "by {signer} ({key})",
     # What differs between two CPUs
     "{flags} is missing here and {more} is only here",
@@ -167,8 +167,8 @@ TEMPLATES: tuple[Text, ...] = (
     "{flags} is only here",
     # Compiling
     "PyTorch compiled it, but cannot use it: {why}",
-    "this Triton has no backend {backend}",
-    "Its process ended by itself, with exit status {status}; the last that it said: {last}",
+    "This Triton has no backend {backend}",
+    "Its process ended by itself, with exit status {status}; its last line is: {last}",
     "Its process ended by itself, with exit status {status}",
 )
 
@@ -220,10 +220,10 @@ class UserError(Exception):
 
     Attributes:
         what: what happened, in a sentence.
-        why: the reason, in some sentences; empty where there is no more to say.
-        remedy: what can be done about it; empty where nobody knows.
-        code: what problem it is, as "place-missing", for programs.
-        params: what it is about, by name.
+        why: the reason, in some sentences; may be empty.
+        remedy: what you can do about it; may be empty.
+        code: the name of the problem for programs, such as "place-missing".
+        params: facts of the problem, by name.
     """
 
     def __init__(
@@ -323,9 +323,8 @@ def unseen_users(in_use: InUse) -> str:
         return ""
     return several(
         hidden,
-        "One process cannot be looked into; whether it uses this folder cannot be known.",
-        "{n} processes cannot be looked into, being another user's; "
-        "whether they use this folder cannot be known.",
+        "One process may use this folder: another user runs it, so Torchkeeper cannot tell.",
+        "{n} processes may use this folder: other users run them, so Torchkeeper cannot tell.",
     )
 
 

@@ -205,8 +205,8 @@ def override_words(one: Override) -> str:
 
 
 _HIDDEN: Nouns = (
-    "{n} process was not looked into, being another user's.",
-    "{n} processes were not looked into, being another user's.",
+    "Torchkeeper cannot look into {n} process of another user.",
+    "Torchkeeper cannot look into {n} processes of other users.",
 )
 
 
@@ -216,11 +216,11 @@ def unseen(settled: Settled) -> list[str]:
         return []
     told = []
     if settled.lost:
-        told.append(tr("It has written over its environment: no variable of it is to be seen."))
+        told.append(tr("It has overwritten its variables: Torchkeeper sees none of them."))
     if settled.kind == "none":
-        told.append(tr("Which program it runs is not to be seen, so its code was not looked at."))
+        told.append(tr("Torchkeeper cannot see which program it runs, nor look at its code."))
     elif not settled.files and not settled.unread and not settled.stopped:
-        told.append(tr("Its program is no source of its own, so no code was looked at."))
+        told.append(tr("Its program is not a source file, so Torchkeeper looked at no code."))
     for file, why in settled.unread[:5]:
         because = tr(_UNREAD[why]) if why in _UNREAD else why
         told.append(tr("{file} was not looked at: {why}.", file=printable(file), why=because))
@@ -235,7 +235,7 @@ def unseen(settled: Settled) -> list[str]:
         told.append(tr("It has not loaded torch yet; this is what it would find."))
     elif settled.torch is None:
         told.append(
-            tr("Which version of torch it has loaded is not to be seen, or was replaced since.")
+            tr("Torchkeeper does not see which torch it has loaded: its files may have changed.")
         )
     return told
 

@@ -83,8 +83,8 @@ _SWITCHES = {
 }
 #: What makes an entry broken that can be read.
 _DAMAGE: dict[str, Text] = {
-    "code": "PyTorch cannot load what was built of it: {entry}",
-    "key": "it was written as {entry}",
+    "code": "PyTorch cannot load what was built from it: {entry}",
+    "key": "its own key is {entry}",
 }
 _COUNTED: dict[str, Text] = {
     "usable": "{n} usable",
@@ -106,7 +106,7 @@ def factor(name: str) -> str:
     if name in _NAMES:
         return tr(_NAMES[name])
     if name.startswith("fxgraph "):
-        return tr("of its FX graph, {factor}", factor=factor(name[8:]))
+        return tr("its FX graph: {factor}", factor=factor(name[8:]))
     if name.startswith(_IMPLIED):
         return tr("settings of the backend for {device}", device=name[len(_IMPLIED) : -1])
     for prefix in ("inductor_config[", "fx_kwargs[", "inductor_config_comms[", "functorch_config["):
@@ -133,9 +133,9 @@ def difference(one: DifferenceTold) -> str:
     if name == "torch" and entry is None:
         return tr("another torch than {here}", here=here)
     if name.startswith(_UNTOLD) or (name not in _KEYED and unreadable(entry, here)):
-        return tr("{factor}, another than here", factor=said)
+        return tr("{factor}: not the same as here", factor=said)
     if name in _BUILT and entry == here:
-        return tr("{factor} {version}, built otherwise than here", factor=said, version=here)
+        return tr("another build of {factor} {version}", factor=said, version=here)
     return tr(
         "{factor} {entry}, here {here}",
         factor=said,

@@ -238,13 +238,13 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
     threads, hits, misses = result["threads"], counts["hits"], counts["misses"]
     if not _one(result) and name == "warm" and not faults(result):
         yield tr(
-            "With the precompiled header there already it was good; as it is, which is how it "
-            "starts on a fresh machine, it was not."
+            "It is good if the precompiled header is there. As it is, without the header, as on a "
+            "fresh machine, it is not good."
         )
     if misses and made_threads and threads and made_threads != threads:
         yield tr(
-            "It was made for {made}, and this program had {here}. Where programs shall have {n}, "
-            "set OMP_NUM_THREADS={n} there, and verify with as many; else warm it again.",
+            "It was made for {made}, but this program had {here}. If programs should use {n}, set "
+            "OMP_NUM_THREADS={n} for them, and verify with this number; else warm it again.",
             made=say.count(made_threads, "thread", "threads"),
             here=str(threads),
             n=str(made_threads),
@@ -255,16 +255,16 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
     explained = dict(list(every.items())[:_EXPLAINED])
     if not one_cell:
         yield tr(
-            "What is not good is not in it as this environment looks for it: warm it with these "
-            "recipes, and verify again. What was warmed portable is verified portable."
+            "What is not good is missing, or made for another environment: warm it with these "
+            "recipes, and verify again. Verify with --portable what you warmed with --portable."
         )
     elif not hits and explained:
         yield tr("Nothing hit. Warm it with this recipe, in this environment.")
     elif not hits:
         yield tr(
-            "Nothing hit: it is for another torch, another device or number of threads, or other "
-            "settings, or it was never warmed with this recipe. The verdicts of its entries say of "
-            "each which (“torchkeeper check”); what was warmed portable is verified portable."
+            "Nothing hit: it is for another torch, device, number of threads or other settings, or "
+            "it was never warmed with this recipe. “torchkeeper check” says which, for each entry. "
+            "Verify with --portable what you warmed with --portable."
         )
     elif misses:
         missed = [row["name"] for row in result["rows"] if row["outcome"] == "miss"]
@@ -273,12 +273,12 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
     yield from (f"{row['name']}: {why}." for why, row in explained.items())
     if hits and counts["autograd"]["misses"] and not misses:
         yield tr(
-            "AOTAutograd entries are missing, so that PyTorch traces again although all graphs "
-            "hit. Export or copy them, too (kind:aotautograd finds them)."
+            "AOTAutograd entries are missing, so PyTorch traces again, although all graphs hit. "
+            "Export or copy them, too (kind:aotautograd finds them)."
         )
     if counts["rebuilt"] and not misses:
         yield tr(
-            "Objects were built again: they are not in it, or have the names of another torch's "
-            "path, compiler or CPU. A folder that was moved is exported to a bundle where it was "
-            "made, and imported here for this environment; the bundle needs its code (kind:code)."
+            "PyTorch built objects again: they are missing, or their names are for torch in "
+            "another folder, another compiler or CPU. Export the folder to a bundle where it was "
+            "made, with its code (kind:code), and import that here for this environment."
         )

@@ -63,8 +63,8 @@ _WHY = {
     "filter_valid selected": _n("The filter is not valid"),
     "chosen_server place_added "
     "place_up place_down": _n("Not available for the place in the sidebar"),
-    "environment environment_has_torch environment_added environment_used":
-        _n("Not available for the environment in the sidebar"),
+    "environment environment_has_torch": _n("Select an environment with torch in the sidebar"),
+    "environment_added environment_used": _n("Not available for the selected environment"),
     "trash": _n("The trash of this place is empty"),
     "put_off": _n("All entries are read"),
     "job job_active job_fruit": _n("Not available for the chosen job"),

@@ -298,7 +298,7 @@ class CleanDialog(Dialog):
             self._tell_lines(plans)
             self.lines.tick(found.ticks)
         looking = [one for one in found.looks.values() if one.looking]
-        said = self.tr("An entry with several reasons counts once, for the first one ticked.")
+        said = self.tr("Each entry counts once, for the first of its reasons that is ticked.")
         self.bar.setVisible(bool(looking))
         if looking:
             said = self.tr("Looking at {}…").format(self._titles[looking[0].place])

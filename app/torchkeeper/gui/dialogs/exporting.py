@@ -259,38 +259,39 @@ class ExportDialog(WorkDialog):
         described, maker = plan["described"], plan["maker"]
         if maker is None:
             return self.tr(
-                "Native objects: without an environment that has a torch and a compiler, the "
-                "bundle does not tell how they were built; other machines may have to rebuild them."
+                "The bundle cannot say how its native objects were built: that takes an "
+                "environment with torch and a compiler. Other machines may have to rebuild them."
             )
         told = maker["what"] == "bundle"
         if not described and told:
             return self.tr(
-                "Native objects: the bundle does not tell how they were built; other machines may "
+                "The bundle does not say how its native objects were built. Other machines may "
                 "have to rebuild them."
             )
         torch = printable(str(maker["torch"]), 40)
         if not described:
             return several(
                 objects,
-                "Native objects: torch {torch} did not build the one in the bundle; other machines "
-                "may have to rebuild them.",
-                "Native objects: torch {torch} built none of the {n}; other machines may have to "
+                "torch {torch} did not build the native object. Other machines may have to rebuild "
+                "it.",
+                "torch {torch} built none of the {n} native objects. Other machines may have to "
                 "rebuild them.",
                 torch=torch,
             )
         who = self.tr("torch {} built").format(torch)
         if told:
-            who = self.tr("the bundle says that torch {} built").format(torch)
+            who = self.tr("The bundle says that torch {} built").format(torch)
         if described == objects:
             return several(
                 objects,
-                "Native objects: {who} the one that goes, so that other machines can tell whether "
-                "it fits.",
-                "Native objects: {who} all {n}, so that other machines can tell whether they fit.",
+                "{who} the native object. The bundle says how, so that other machines can check "
+                "whether it fits.",
+                "{who} all {n} native objects. The bundle says how, so that other machines can "
+                "check whether they fit.",
                 who=who,
             )
-        text = self.tr("Native objects: {} {} of {}. For the rest, the bundle does not tell how "
-                       "they were built; other machines may have to rebuild them.")  # fmt: skip
+        text = self.tr("{} {} of {} native objects. The bundle does not say how the others were "
+                       "built: other machines may have to rebuild them.")  # fmt: skip
         return text.format(who, f"{described:,}", f"{objects:,}")
 
     def _say_target(self) -> None:

@@ -143,7 +143,7 @@ def signed(signature: SignatureResult) -> str:
     if status == "unknown":
         return _tr("Signed by a key that is not among your signers: {}").format(key)
     if status == "unchecked":
-        said = _tr("Signed with {}, which could not be checked: there is no ssh-keygen here")
+        said = _tr("Signed with {}, but not checked: there is no ssh-keygen here")
         return said.format(key)
     return _tr("Signed by nobody")
 

@@ -289,7 +289,7 @@ class SecretChoice(QWidget):
         note = text.format(say.count(fixed, "entry", "entries"))
         forms.tell(self.note, note if fixed and redact else "")
         facts = leaks.private(told["private"] if told else ())
-        private = self.tr("Also in it: {}").format("; ".join(facts))
+        private = self.tr("The entries also contain {}").format("; ".join(facts))
         forms.tell(self.private, private if facts else "")
         self._notice.setVisible(count > 0)
         self.setVisible(bool(count or facts))

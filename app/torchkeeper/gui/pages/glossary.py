@@ -132,7 +132,7 @@ _BY_ID = {term.id: term for _, some in TERMS for term in some}
 
 
 def of(ident: str) -> Term:
-    """An term, translated."""
+    """A term, translated."""
     term = _BY_ID[ident]
     return term._replace(name=tr(term.name), text=tr(term.text))
 

@@ -51,9 +51,9 @@ class Beside(NamedTuple):
         """What it came to, and when, in a line."""
         result, ago = self.one.result, say.ago(self.one.at)
         if self.good:
-            said = _tr("0 rebuilt")
+            said = _tr("everything hit, nothing was rebuilt")
             if (ratio := verifying.best(result)) is not None:
-                said = _tr("{}× as fast as cold, 0 rebuilt").format(f"{ratio:.1f}")
+                said = _tr("{}× as fast as cold, nothing was rebuilt").format(f"{ratio:.1f}")
             text = _tr("Verified {}: {}")
         else:
             said = say.together(verifying.faults(verifying.told_by(result)[1]))

@@ -89,7 +89,7 @@ class Bundle(Store):
         status, budget = os.fstat(self._file.fileno()), Budget()
         budget.brings(present(self._file.fileno(), status.st_size, status.st_blocks * 512))
         if not budget.hashes(status.st_size):  # it would take too long to be read
-            raise Problem("bundle-damaged", why="Most of it is a hole, and not on the disk")
+            raise Problem("bundle-damaged", why="Most of its bytes are not on the disk")
         head = self._file.read(12)
         if megacache.looks_like(head):
             self.format = "mega-cache"

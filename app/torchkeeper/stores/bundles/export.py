@@ -243,7 +243,7 @@ def _write(
             report.check()
             size += len(piece)
             if size > manifest.MAX_SIZE:
-                raise OSError(errno.EFBIG, "It would list more entries than a bundle can")
+                raise OSError(errno.EFBIG, "There are more entries than a bundle can hold")
             take(piece)
 
     members.add(manifest.NAME, manifest.MAX_SIZE, listing)

@@ -134,7 +134,7 @@ class Directory:
             if up or name.startswith("/") or "\\" in name or "\0" in name:
                 raise Problem("bundle-damaged", why=f"It holds the path {name[:200]}")
             if one.size != one.packed and _is_bomb(one.size, one.packed):
-                why = f"{name[:200]} unpacks out of proportion"
+                why = f"{name[:200]} unpacks to far too much data"
                 raise Problem("bundle-damaged", why=why)
             if one.method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 why = f"{name[:200]} is compressed in an unusual way"
@@ -143,10 +143,10 @@ class Directory:
             ordered = ordered and one.offset >= end
             end = one.offset + one.packed
             if one.offset < 0 or end > self.start:
-                raise Problem("bundle-damaged", why=f"{name[:200]} would lie outside of it")
+                raise Problem("bundle-damaged", why=f"{name[:200]} lies outside of the zip file")
             yield one
         if _is_bomb(sizes, packed):
-            raise Problem("bundle-damaged", why="It unpacks out of proportion")
+            raise Problem("bundle-damaged", why="It unpacks to far too much data")
         if twice:
             found = set[str]()
             for one in self:

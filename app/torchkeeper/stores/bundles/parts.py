@@ -195,7 +195,7 @@ class Opened:
                 if one.name in OUR_OWN:
                     self.own[one.name] = one
         except (zipfile.BadZipFile, OSError, UnicodeDecodeError) as e:
-            why = "It is not a whole zip file, its end may be missing"
+            why = "It is not a complete zip file: its end may be missing"
             raise Problem("bundle-damaged", why=why) from e
         listed = self.own.get(manifest.NAME)
         if listed is None:

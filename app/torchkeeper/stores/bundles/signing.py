@@ -107,7 +107,7 @@ def attach(
     # Of a link, the file that it leads to is signed.
     target = output or os.path.realpath(path)
     if not sshsig.looks_like(signature):
-        raise Problem("signature-wrong", file=target, why="It is no signature of OpenSSH")
+        raise Problem("signature-wrong", file=target, why="It is not a signature of OpenSSH")
     with _opened(path) as opened:
         if opened is None:
             raise Problem("not-a-bundle", file=path)
@@ -185,7 +185,7 @@ def _write_manifest(opened: parts.Opened, path: str) -> None:
 def _signature_in(path: str, opened: parts.Opened) -> bytes:
     one = opened.own[manifest.SIGNATURE]
     if one.size > sshsig.MAX_SIZE:
-        raise Problem("signature-wrong", file=path, why="It is too large for one")
+        raise Problem("signature-wrong", file=path, why="It is too large for a signature")
     try:
         return opened.read(one)[0].read()
     except Problem as problem:
@@ -219,7 +219,7 @@ def _asked(
                 raise Problem("signature-wrong", file=path, why=why) from e
 
         if asked("check-novalidate", "-n", sshsig.NAMESPACE, data=listed).returncode:
-            raise Problem("signature-wrong", file=path, why="It is not one of this manifest")
+            raise Problem("signature-wrong", file=path, why="It does not sign this manifest")
         if signers is None or not os.path.exists(signers):
             return "unknown", None
         named = asked("find-principals", "-f", signers)

@@ -139,7 +139,7 @@ def _opened(folder: str) -> Iterator[int]:
     with handle_of(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW) as handle:
         at = os.fstat(handle)
         if at.st_uid != os.geteuid() or at.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise PermissionError(f"{folder} is not this user's alone")
+            raise PermissionError(f"other users can write to {folder}")
         yield handle
 
 

@@ -51,7 +51,7 @@ def listed(path: str) -> list[Listed]:
     try:
         return aoti_eager.items(data)
     except (ValueError, TypeError, RecursionError) as e:
-        raise Problem("list-unreadable", path=path, why="It is no list of kernels") from e
+        raise Problem("list-unreadable", path=path, why="It is not a list of kernels") from e
 
 
 def lacks(path: str, there: Sequence[Listed], new: Listed, exists: Exists = os.path.exists) -> bool:
@@ -118,7 +118,7 @@ def write(path: str, items: Sequence[Listed]) -> None:
     """
     text = json.dumps(items, indent=4)  # as PyTorch writes it
     if len(text) > aoti_eager.MAX_LIST:
-        why = "with it, the list of its operator is larger than any that PyTorch writes"
+        why = "the list of its operator becomes larger than any that PyTorch writes"
         raise Problem("kernel-unloadable", why=why)
     mode = None
     with contextlib.suppress(FileNotFoundError):

@@ -80,7 +80,7 @@ def parse(text: str) -> Parsed:
         raise _wrong("It must start with redis://, rediss:// or unix://")
     scheme = text.partition("://")[0].lower()
     if not text.isprintable() or " " in text:
-        raise _wrong("It has a space or a character that cannot be printed in it")
+        raise _wrong("It contains a space, or a character that cannot be printed")
     try:
         url = urlsplit(text)
         port = url.port
@@ -88,10 +88,10 @@ def parse(text: str) -> Parsed:
         query = parse_qsl(url.query, keep_blank_values=True)
     except ValueError:
         # Without its cause, whose text may quote a part of the password.
-        raise _wrong("Its host or port is wrong; “/”, “?”, “#” and “@” in a password are "
-                     "written %2F, %3F, %23 and %40") from None  # fmt: skip
+        raise _wrong("Its host or port is wrong. In a password, write “/”, “?”, “#” and “@” as "
+                     "%2F, %3F, %23 and %40") from None  # fmt: skip
     if url.fragment or "@" in url.path + url.query or port == 0:
-        raise _wrong("“/”, “?”, “#” and “@” in a password are written %2F, %3F, %23 and %40")
+        raise _wrong("In a password, write “/”, “?”, “#” and “@” as %2F, %3F, %23 and %40")
     options = dict(query)
     password = options.pop("password", None) or (unquote(url.password) if url.password else None)
     username = options.pop("username", "") or unquote(url.username or "")
@@ -101,10 +101,10 @@ def parse(text: str) -> Parsed:
     db = int(number or 0)
     for name in options:
         if name not in _IGNORED and (name not in _TLS or scheme != "rediss"):
-            raise _wrong("It has an option that is unknown there", name)
+            raise _wrong("It is not an option of such an address", name)
     if scheme == "unix":
         if host or not url.path.strip("/"):
-            raise _wrong("A socket is named by its whole path: unix:///run/redis/redis.sock")
+            raise _wrong("It needs the whole path of a socket: unix:///run/redis/redis.sock")
         return Parsed(Address("unix", "", 0, unquote(url.path), db, username), password)
     address = Address(
         scheme=scheme,
@@ -119,7 +119,7 @@ def parse(text: str) -> Parsed:
         check_hostname=options.get("ssl_check_hostname", "true").lower() not in _FALSE,
     )
     if address.cert_reqs not in CERT_REQS:
-        raise _wrong("It is required, optional or none", "ssl_cert_reqs")
+        raise _wrong("It must be required, optional or none", "ssl_cert_reqs")
     if address.keyfile and not address.certfile:
         raise _wrong("It needs the certificate, ssl_certfile", "ssl_keyfile")
     return Parsed(address, password)

@@ -221,7 +221,7 @@ class _Operator:
                 self.keywords,
             )  # fmt: skip
         if not path:
-            why = _short(causes[-1]) if causes else "it returned no library, and said nothing"
+            why = _short(causes[-1]) if causes else "PyTorch made no library, and gave no reason"
             raise Problem("eager-failed", op=self.name, why=why)
         if not self.kept():
             raise Problem("eager-failed", op=self.name, why=self._why_not_kept(path))
@@ -249,7 +249,7 @@ class _Operator:
         except (OSError, ValueError, TypeError, LookupError) as e:
             return f"{listed} cannot be read: {said(e)}"
         if gone:
-            lacks = f"names a library that is gone, {gone[0]}: PyTorch then takes none of it"
+            lacks = f"names a library that is gone, {gone[0]}; then PyTorch uses none of that list"
             return f"{listed} {lacks}"
         return f"{listed} does not name {path} for these inputs"
 
@@ -276,7 +276,7 @@ class _Operator:
                 register(self.overloaded, key)
                 self.function(*self.args, **self.keywords)
         except Exception as e:  # noqa: BLE001  # C++ raises what it likes
-            return "PyTorch would compile it again" if asked else said(e)
+            return "PyTorch compiles it again" if asked else said(e)
         finally:
             library._destroy()
         return ""

@@ -235,17 +235,17 @@ def _target(name: str | None, kernel: str) -> Any:
         try:
             return driver.active.get_current_target()
         except Exception as e:
-            why, here = "there is no GPU here", "the GPU of this machine"
+            why, here = "There is no GPU here", "the GPU of this machine"
             raise Problem("kernel-target", kernel=kernel, target=here, why=why) from e
     if (matched := _TARGET.fullmatch(name)) is None:
-        why = "it is not backend:architecture"
+        why = "It must be written backend:architecture"
         raise Problem("kernel-target", kernel=kernel, target=name, why=why)
     backend, arch = matched.groups()
     # As the drivers tell it: of AMD's, those before RDNA (gfx10) have warps of 64.
     warp = 64 if backend == "hip" and re.fullmatch(r"gfx[1-9][0-9a-f]{2}", arch) else 32
     target = GPUTarget(backend, int(arch) if arch.isdigit() else arch, warp)
     if not any(one.compiler.supports_target(target) for one in backends.values()):
-        why = f"this Triton has no backend {backend}"
+        why = f"This Triton has no backend {backend}"
         raise Problem("kernel-target", kernel=kernel, target=name, why=why)
     return target
 
@@ -424,14 +424,14 @@ def why_unfound(cache: str, name: str, there: Collection[str], wanted: Mapping[s
         if len(found) >= _MOST_READ:
             break
     if not found:
-        return f"No kernel of the name {name} was there"
+        return f"The cache had no kernel named {name}"
     nearest = min(found, key=len)
     if not nearest:
         return (
-            f"A kernel of the name {name} was there for the same target and options: its source, "
-            "the signature, a constant, or an environment variable of Triton's is another"
+            f"The cache had a kernel named {name} for the same target and options, but its source, "
+            "its signature, a constant, or an environment variable of Triton differs"
         )
-    return f"The nearest that was there is for {', '.join(nearest)}"
+    return f"The nearest kernel in the cache has {', '.join(nearest)}"
 
 
 def _told(metadata: Mapping[str, object]) -> Mapping[str, object]:

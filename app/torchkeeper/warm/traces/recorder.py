@@ -483,7 +483,7 @@ def _ways(context: Any) -> Noted:
         if {name.replace("-", "_"): value for name, value in told.items()} == options:
             return {**noted, "mode": mode}
     if not all(_is_plain(value) for value in options.values()):
-        return {**noted, "backend": "inductor with options that are no plain values"}
+        return {**noted, "backend": "inductor with options that are not plain values"}
     return {**noted, "options": options}
 
 
@@ -547,7 +547,7 @@ def _input(value: Any, deep: int = 0) -> Any:
     if type(value) is not torch.Tensor and type(value) is not torch.nn.Parameter:
         return {"odd": type(value).__name__[:80]}
     if value.layout is not torch.strided or not value.is_contiguous():
-        return {"odd": "tensor whose memory is not in one piece"}
+        return {"odd": "tensor that is not contiguous"}
     noted = {"shape": list(value.shape), "dtype": _dtype(value.dtype), "device": str(value.device)}
     return {**noted, "requires_grad": True} if value.requires_grad else noted
 

@@ -8,7 +8,7 @@ WORDS: dict[str, Words] = {
     "bundle-unreadable": Words("{file} cannot be read.", "{why}.", "Check its permissions."),
     "not-a-bundle": Words(
         "{file} is neither a bundle nor a mega-cache.",
-        "It starts like neither of the two.",
+        "It does not begin like one of these.",
         "Choose a .torchcache file, or what torch.compiler.save_cache_artifacts() returned.",
     ),
     "bundle-altered": Words(
@@ -26,17 +26,17 @@ WORDS: dict[str, Words] = {
     "signature-required": Words(
         "{file} is not imported.",
         "You require a trusted signature, and it is signed {how}.",
-        "Have one of your signers sign it, add its signer with “torchkeeper signers add”, or allow "
+        "Let one of your signers sign it, add its signer with “torchkeeper signers add”, or allow "
         "others again with “torchkeeper signers require off”.",
     ),
     "signers-unreadable": Words(
         "The list of trusted signers cannot be read.",
         "{file} cannot be used: {why}.",
-        "Repair the file. It is one of allowed signers, as ssh-keygen(1) describes them.",
+        "Repair the file. ssh-keygen(1) describes such a file of allowed signers.",
     ),
     "signers-given": Words(
         "Signatures are still required.",
-        "{variable} names {file}, and only what its signers signed is imported.",
+        "{variable} names {file}: Torchkeeper imports only what signers in it have signed.",
         "Unset {variable} first.",
     ),
     "signers-unwritable": Words("The list of signers could not be saved.", UNWRITABLE, ROOM),
@@ -48,7 +48,7 @@ WORDS: dict[str, Words] = {
     ),
     "signer-name": Words(
         "{name} cannot be the name of a signer.",
-        "It is empty, or has a blank, a comma, a quote, a star, a question mark, “!” or “#”.",
+        "It is empty, or has a space, a comma, a quote, a star, a question mark, “!” or “#”.",
         "Choose a name such as an address: team@example.org.",
     ),
     "key-unusable": Words(
@@ -86,8 +86,8 @@ WORDS: dict[str, Words] = {
     ),
     "output-full": Words(
         "There is no room for {file}.",
-        "It takes about {needed_bytes}, and its disk has {free_bytes} left; nothing of it was "
-        "kept.",
+        "It takes about {needed_bytes}, and its disk has {free_bytes} left. Torchkeeper kept "
+        "nothing of it.",
         "Free some room there, or choose another folder.",
     ),
     "output-exists": Words(
@@ -99,13 +99,13 @@ WORDS: dict[str, Words] = {
         "{place} cannot be copied onto itself.", remedy="Name another place to copy to."
     ),
     "copy-into-itself": Words(
-        "{place} lies within the folder that is to be copied.",
+        "{place} lies in the folder that you copy.",
         "The copy would become a part of it.",
         "Name another place to copy to.",
     ),
     # What was left
     "name-refused": Words(
-        "Its name is refused.", "“{name}” is no name that an entry of kind {kind} can have."
+        "Its name is refused.", "An entry of kind {kind} cannot have the name “{name}”."
     ),
     "promised-but-missing": Words("It is in the manifest but not in the bundle.", "{path}"),
     "not-in-manifest": Words("It is in the mega-cache but not in the manifest."),
@@ -113,14 +113,14 @@ WORDS: dict[str, Words] = {
     "type-unknown": Words("Entries of type “{type}” cannot be placed in a folder yet."),
     "secrets-found": Words(
         "Nothing was written, because secrets were found.",
-        "These look like passwords or keys: {secrets}, in so many entries: {entries}. Everybody "
-        "who gets them could read them.",
+        "These look like passwords or keys: {secrets}; number of entries: {entries}. Everybody who "
+        "gets the entries can read them.",
         "Redact them, leave those entries out, or keep them: Export and Copy to ask which, and "
         "commands have --redact, --without-secrets and --allow-secrets.",
     ),
     "dragged-secrets": Words(
         "Nothing was dragged out, because secrets were found.",
-        "These look like passwords or keys: {secrets}, in so many entries: {entries}. Torchkeeper "
+        "These look like passwords or keys: {secrets}; number of entries: {entries}. Torchkeeper "
         "asks before it puts them into a bundle.",
         "Export asks what to do with them.",
     ),
@@ -132,36 +132,36 @@ WORDS: dict[str, Words] = {
     "has-secrets": Words("It was left out, as you chose, because it holds secrets."),
     "secret-fixed": Words(
         "It holds a secret that cannot be redacted.",
-        "The content of an entry of kind {kind} decides its name: PyTorch would not find it with "
-        "another text.",
-        "Take the secret out of the source that was compiled, and compile it again.",
+        "The content of an entry of kind {kind} decides its name: with another text, PyTorch does "
+        "not find it.",
+        "Take the secret out of your source, and compile it again.",
     ),
     "redaction-breaks": Words(
-        "It could not be read any more once its secrets were redacted.",
+        "It could not be read any more after its secrets were redacted.",
         "Something it needs looks like a secret.",
         "Compile it again without the secret in the environment.",
     ),
     "kind-not-portable": Words(
-        "It is of kind {kind}, which serves this machine only and is made anew elsewhere."
+        "It is of kind {kind}, which is of use on this machine only; others make it again."
     ),
     "kernel-of-device": Words(
         "It works only where it was compiled.",
         "The library of an eager kernel for {device} names the files of its GPU code by their "
         "absolute paths.",
-        "Warm it where it is to be used.",
+        "Warm it where you use it.",
     ),
     "kernel-unloadable": Words(
-        "PyTorch could not load it: {why}.",
-        "In a list, such an item keeps PyTorch from using any kernel of its operator.",
+        "PyTorch cannot load it: {why}.",
+        "With such an item in a list, PyTorch uses no kernel of that operator.",
         "Compile it again where it comes from, or purge it there.",
     ),
     "list-unreadable": Words(
-        "The list of kernels that it belongs into cannot be read.",
+        "The list of kernels that it belongs to cannot be read.",
         "{path}: {why}.",
-        "Purge that list if it is of no use; nothing in it was changed.",
+        "Purge that list if you do not need it. Torchkeeper changed nothing in it.",
     ),
     "list-spoilt": Words(
-        "PyTorch would not find it: it takes none of a list of which a library is gone.",
+        "PyTorch does not find it: if a library of a list is gone, PyTorch uses none of that list.",
         "{path} names {library}, which is not there.",
         "Purge what is broken there, and try again.",
     ),
@@ -172,67 +172,65 @@ WORDS: dict[str, Words] = {
     "entry-broken": Words("It is broken: {problem}."),
     "entry-changed": Words("It has changed since it was listed."),
     "entry-vanished": Words("It could not be read any more.", "{why}"),
-    "in-use": Words(
-        "PyTorch is at work on it; it stays.", remedy="Try again when that has finished."
-    ),
+    "in-use": Words("PyTorch is writing it; it stays.", remedy="Try again when PyTorch is done."),
     "entry-in-use": Words(
         "It is in use by {name} (process {pid}); it stays.",
         remedy="Wait until the process has ended, or insist (--in-use).",
     ),
     "place-in-use": Words(
         "Nothing was purged: {place} is in use.",
-        "{name} (process {pid}) runs with it as its cache and may need any entry next.",
+        "{name} (process {pid}) uses it as its cache, and may need any entry next.",
         "Wait until the process has ended, or insist (--in-use).",
     ),
     "listed-twice": Words("The manifest lists it twice; the first one counts."),
     "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
-    "newer-goes": Words("A newer payload of the same key goes; a server has one for each key."),
+    "newer-goes": Words("A newer payload of this key was taken; a server has one for each key."),
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),
     "cannot-restore": Words("{path} cannot be put back.", "{why}.", "It stays in the trash."),
-    "not-purged": Words("It did not come there by a purge, and stays."),
+    "not-purged": Words("No purge moved it there, so it stays."),
     "path-taken": Words(
         "{path} exists again.", "It was written after the purge.", "The old one stays in the trash."
     ),
     # Built objects that stay out of an environment (verdict/native.py)
     "object-torch": Words(
         "It was built for another torch.",
-        "Built for {there}, and here is {here}.",
-        "PyTorch builds it anew. To carry it, warm up and export with the same torch.",
+        "It was built for {there}; here is {here}.",
+        "PyTorch builds it again. To carry it, warm and export with the same torch.",
     ),
     "object-python": Words(
         "It was built for another Python.",
-        "Built for {there}, and here is {here}.",
-        "PyTorch builds it anew. To carry it, warm up and export with the same version of Python.",
+        "It was built for {there}; here is {here}.",
+        "PyTorch builds it again. To carry it, warm and export with the same version of Python.",
     ),
     "object-compiler": Words(
         "It was built by another compiler.",
-        "Built by {there}, and here is {here}.",
-        "PyTorch builds it anew. To carry it, use the same compiler: CXX names one.",
+        "It was built by {there}; here is {here}.",
+        "PyTorch builds it again. To carry it, use the same compiler: CXX names one.",
     ),
     "object-libc": Words(
         "It was built for another C library.",
-        "Built with {there}, and here is {here}.",
-        "PyTorch builds it anew. To carry it, build on the older of the two systems.",
+        "It was built with {there}; here is {here}.",
+        "PyTorch builds it again. To carry it, build on the older of the two systems.",
     ),
     "object-command": Words(
-        "It was built by another command than PyTorch would use here.",
+        "It was built by another command than PyTorch uses here.",
         "They differ: {differs}.",
-        "PyTorch builds it anew, unless the program asks for those options here, too.",
+        "PyTorch builds it again, unless the program asks for those options here, too.",
     ),
     "object-cpu": Words(
         "It was built for another CPU.",
         "{differs}.",
-        "PyTorch builds it anew. To carry it, warm up and export on a CPU like this one.",
+        "PyTorch builds it again. To carry it, warm and export on a CPU like this one.",
     ),
     "object-misclaimed": Words(
         "It does not match the manifest.",
-        "It may use {sets}, which the CPU does not have that it is said to be built on.",
-        "PyTorch builds it anew. Ask whoever made the bundle.",
+        "It may use {sets}, but the CPU that the manifest names does not have that.",
+        "PyTorch builds it again. Ask whoever made the bundle.",
     ),
     "object-unproven": Words(
         "It is not known for which CPU it was built.",
-        "It records no instruction sets, and the bundle does not tell how it was built.",
-        "PyTorch builds it anew. Export it where it was built, with --env and the Python there.",
+        "It records no instruction sets, and the bundle does not say how it was built.",
+        "PyTorch builds it again. Export it where it was built, with --env and the Python there.",
     ),
 }

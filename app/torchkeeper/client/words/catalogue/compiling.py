@@ -6,13 +6,13 @@ WORDS: dict[str, Words] = {
     # Warming
     "variant-unknown": Words(
         "There is no variant “{variant}”.",
-        "The recipes have none of this name, nor as many. Names that are like it: {near}.",
+        "The recipes have no variant with this name or number. Similar names: {near}.",
         "“torchkeeper recipe show” lists the variants of a recipe; they are numbered from 0.",
     ),
     "recipe-unknown": Words(
         "There is no recipe “{recipe}”.",
         "It is neither a file nor a folder, nor “builtin”.",
-        "Check the path; “torchkeeper recipe new” writes a recipe to begin with.",
+        "Check the path. “torchkeeper recipe new” writes an example.",
     ),
     "recipe-wrong": Words(
         "The recipe “{recipe}” is wrong at {where}.",
@@ -22,7 +22,7 @@ WORDS: dict[str, Words] = {
     "recipe-syntax": Words(
         "{file}, line {line}, column {column}, is not TOML.",
         "{why}.",
-        "Correct the line; texts stand in quotes, lists in brackets.",
+        "Correct the line. Write texts in quotes, and lists in brackets.",
     ),
     "recipe-unreadable": Words(
         "The recipe {file} cannot be read.",
@@ -31,13 +31,13 @@ WORDS: dict[str, Words] = {
     ),
     "recipe-too-large": Words(
         "The recipe {file} is too large.",
-        "It has {size}, a recipe at most {most}.",
+        "It has {size}; a recipe has at most {most}.",
         "Check that it is the file you mean, or split it.",
     ),
     "recipes-none": Words(
         "There is no recipe in {folder}.",
         "Neither it nor a folder in it has a file that ends with .toml.",
-        "Check the path; “torchkeeper recipe new” writes a recipe to begin with.",
+        "Check the path. “torchkeeper recipe new” writes an example.",
     ),
     "recipes-too-many": Words(
         "There are too many recipes in {folder}.",
@@ -45,13 +45,13 @@ WORDS: dict[str, Words] = {
         "Name a smaller folder.",
     ),
     "recipes-too-large": Words(
-        "The recipes are too large to be sent together.",
-        "They have {size}, at most {most} go.",
+        "The recipes are too large together.",
+        "They have {size}; the limit is {most}.",
         "Give fewer at once.",
     ),
     "variants-too-many": Words(
         "There are too many combinations.",
-        "The recipes have {variants}, and {most} is the most at once.",
+        "The recipes have {variants}; the limit is {most}.",
         "Make a matrix smaller, or give fewer recipes at once.",
     ),
     "recipes-unreadable": Words(
@@ -70,7 +70,7 @@ WORDS: dict[str, Words] = {
     ),
     "rest-gone": Words(
         "No variant is left to warm.",
-        "The recipes were changed, and make none of the variants that failed any more.",
+        "The recipes have changed, and no longer have the variants that failed.",
         "Warm the recipes as they are now, or verify the place.",
     ),
     "recipe-changed": Words(
@@ -81,7 +81,7 @@ WORDS: dict[str, Words] = {
     "recipe-unwritable": Words("{file} cannot be written.", "{why}.", ROOM),
     "torch-missing": Words(
         "{python} has no torch.",
-        "Compiling needs the torch whose entries are wanted.",
+        "Compiling needs the torch that the entries are for.",
         "Choose an interpreter with torch, or install torch there.",
     ),
     "probe-stuck": Words(
@@ -90,54 +90,54 @@ WORDS: dict[str, Words] = {
         "See whether “import torch” ends there, and how long it takes.",
     ),
     "interpreters-unreadable": Words(
-        "The list of interpreters cannot be understood.",
+        "The list of interpreters cannot be read.",
         "{file}: {why}.",
-        "Mend or remove that file; what was added is then to be added again.",
+        "Repair that file. Or remove it, and add your interpreters again.",
     ),
     "interpreters-unwritable": Words(
-        "The list of interpreters cannot be changed.", "{file}: {why}.", "See to that folder."
+        "The list of interpreters cannot be changed.", "{file}: {why}.", "Check that folder."
     ),
     "interpreter-not-added": Words(
         "{python} is not on the list of interpreters.",
-        "Only what was added can be taken off; the others were found.",
+        "You can only remove interpreters that you added; Torchkeeper found the others.",
         "“torchkeeper env” lists them.",
     ),
     "environment-no-torch": Words(
         "{python} has no torch.",
-        "Verdicts need a torch to ask.",
+        "Verdicts need an interpreter with torch.",
         "Choose an interpreter with torch: --env, or TORCHKEEPER_TORCH_PYTHON.",
     ),
     "environment-torch-elsewhere": Words(
         "{python} has no torch.",
-        "A torch was found at {found}. It was not started, because that runs code of its folder, "
-        "and nobody has added it.",
-        "“--env {quoted}” takes it this once, “torchkeeper env --add {quoted}” from now on.",
+        "Torchkeeper found a torch at {found}. It did not start that, because this runs code of "
+        "its folder, and you have not added it.",
+        "“--env {quoted}” uses it once, “torchkeeper env --add {quoted}” from now on.",
     ),
     "environments-none": Words(
-        "What is stale everywhere is not known: no environment was found.",
-        "No interpreter on this machine has a torch to ask.",
-        "Name one with --env, or put it on the list with “torchkeeper env --add PYTHON”.",
+        "Torchkeeper does not know what is stale everywhere: it found no environment.",
+        "No interpreter on this machine has torch.",
+        "Name one with --env, or add it to the list with “torchkeeper env --add PYTHON”.",
     ),
     "environment-unasked": Words(
-        "What is stale everywhere is not known: {python} could not be asked.",
+        "Torchkeeper does not know what is stale everywhere: {python} does not answer.",
         "{why}",
-        "Repair it, or say with --env which interpreters count.",
+        "Repair it, or name with --env the interpreters that count.",
     ),
     "environment-not-started": Words(
-        "{python} was found, and was not started.",
-        "Starting it runs code of its folder, and nobody has added it. So it is not known which "
-        "entries it can use.",
-        "“torchkeeper env --add {quoted}” adds it to the list of those that are started; --env "
-        "names the interpreters for this command.",
+        "Torchkeeper found {python}, but did not start it.",
+        "Starting it runs code of its folder, and you have not added it. So Torchkeeper does not "
+        "know which entries it can use.",
+        "“torchkeeper env --add {quoted}” adds it to the list of interpreters that Torchkeeper "
+        "starts. --env names the interpreters for this command.",
     ),
     "environment-wanted": Words(
-        "The filter asks for verdicts, and no environment was named.",
-        "What is usable in one is stale in another.",
+        "The filter asks for verdicts, but no environment is chosen.",
+        "An entry can be usable in one environment and stale in another.",
         "Choose an interpreter with torch.",
     ),
     "environment-forgotten": Words(
         "The environment of {python} is not known any more.",
-        "The engine that knew it was started anew.",
+        "The engine that knew it has restarted.",
         "Try again.",
     ),
     "torch-broken": Words(
@@ -154,8 +154,9 @@ WORDS: dict[str, Words] = {
     # Cells
     "module-missing": Words(
         "There is no module {module}.",
-        "It was looked for in {folder}, where the recipe lies, and in the chosen interpreter.",
-        "Correct its name, or the folder that the recipe lies in.",
+        "Torchkeeper looked for it in {folder}, the folder of the recipe, and in the chosen "
+        "interpreter.",
+        "Correct its name, or move the recipe.",
     ),
     "module-needs": Words(
         "{module} cannot be imported.",
@@ -163,7 +164,7 @@ WORDS: dict[str, Words] = {
         "Install {missing} there, or choose an interpreter that has it.",
     ),
     "name-missing": Words(
-        "{module} has no {name}.", "Names that are like it: {near}.", "Correct the recipe."
+        "{module} has no {name}.", "Similar names: {near}.", "Correct the recipe."
     ),
     "not-callable": Words(
         "{name} cannot be called.",
@@ -171,9 +172,9 @@ WORDS: dict[str, Words] = {
         "Name a function, a class, or a model that takes inputs.",
     ),
     "example-wrong": Words(
-        "{name} did not return what can be compiled.",
-        "It returned {found}; an example returns (model, inputs) or (model, inputs, keyword "
-        "inputs), and a factory a model or a function.",
+        "{name} returned something that cannot be compiled.",
+        "It returned {found}. An example returns (model, inputs) or (model, inputs, keyword "
+        "inputs). A factory returns a model or a function.",
         "Correct what it returns.",
     ),
     "inputs-refused": Words(
@@ -184,8 +185,8 @@ WORDS: dict[str, Words] = {
     "arguments-wrong": Words(
         "{name} does not take the recipe's arguments.",
         "{why} ({where})",
-        "Correct “args” in the recipe. Sizes, device and dtype are given too where it has "
-        "parameters of these names.",
+        "Correct “args” in the recipe. It also gets sizes, device and dtype, if it has parameters "
+        "with these names.",
     ),
     "input-type": Words(
         "{found} cannot be an input.",
@@ -198,18 +199,18 @@ WORDS: dict[str, Words] = {
         "Correct the code; the log has the whole traceback.",
     ),
     "no-gradient": Words(
-        "There is nothing to go backward from.",
-        "No output of {variant} depends on a parameter, or on an input, that has a gradient.",
+        "There is no backward pass.",
+        "No output of {variant} depends on a parameter or an input that has a gradient.",
         "Set requires_grad = true for an input, or take “backward” out of the recipe.",
     ),
     "exported-unreadable": Words(
         "{file} cannot be read as an exported program.",
         "{why}",
-        "Write it with torch.export.save, of the torch that is to load it.",
+        "Write it with torch.export.save, using the torch that will load it.",
     ),
     "variant-memory": Words(
-        "Compiling took more memory than it may.",
-        "It held {used_mb} MB, and {limit_mb} MB is the limit.",
+        "Compiling took more memory than the limit.",
+        "It took {used_mb} MB; the limit is {limit_mb} MB.",
         "Raise the limit in the recipe, or warm fewer at a time. Nothing half-written was left.",
     ),
     "eager-failed": Words(
@@ -219,7 +220,7 @@ WORDS: dict[str, Words] = {
     ),
     "triton-missing": Words(
         "{python} has no Triton.",
-        "Kernels are compiled by the Triton that programs launch them with.",
+        "Kernels must be compiled by the Triton of the program that launches them.",
         "Choose an interpreter with Triton, or install it there.",
     ),
     "triton-broken": Words(
@@ -236,14 +237,14 @@ WORDS: dict[str, Words] = {
         "Correct the recipe's signature or constants.",
     ),
     "kernel-arguments-missing": Words(
-        "Of the arguments of {kernel}, {missing} are not given.",
-        "It takes {takes}, and these have no default.",
-        "Give the types of what a launch passes in the signature, and the rest as constants.",
+        "Arguments of {kernel} are missing: {missing}.",
+        "It takes {takes}, and the missing ones have no default.",
+        "Put the types of what a launch passes into the signature, and the rest into constants.",
     ),
     "kernel-argument": Words(
         "No launch of {kernel} passes {argument} as {asked}.",
-        "Triton would make it {made}; other whole numbers than i32, i64 and u64, and other "
-        "numbers than fp32, are passed only where the kernel annotates the argument with the type.",
+        "Triton makes it {made}. It passes whole numbers as i32, i64 or u64, and others as fp32, "
+        "unless the kernel annotates the argument with another type.",
         "Give the type that a launch has.",
     ),
     "kernel-target": Words(
@@ -258,35 +259,35 @@ WORDS: dict[str, Words] = {
     ),
     # Verifying
     "verify-server": Words(
-        "{place} is a server, and Verify needs a folder or a bundle.",
-        "A verification runs on a copy of the target alone, and servers hold no built objects.",
+        "{place} is a server, but Verify needs a folder or a bundle.",
+        "A verification has only a copy of the place, and servers hold no built objects.",
         "Copy it to a bundle first, and verify that: torchkeeper copy {place} FILE.torchcache.",
     ),
     "nothing-to-verify": Words(
         "There is nothing to verify in {place}.",
-        "It holds no FX graph and no AOTAutograd entry, so nothing of it can hit.",
+        "It holds no FX graph and no AOTAutograd entry, so nothing in it can hit.",
         "Warm it first, or choose another place.",
     ),
     "verify-which": Words(
-        "{place} holds {count} caches, and a program uses one: nothing was verified.",
-        "There are {folders}.",
-        "Verify one of these folders in it.",
+        "{place} holds {count} caches, but a program uses one: nothing was verified.",
+        "The caches are {folders}.",
+        "Verify one of these folders.",
     ),
     "verify-no-room": Words(
         "There is no room to verify.",
-        "It takes a copy, and the headers that PyTorch precompiles: about {needed_mb} MB, and "
-        "{place} has {free_mb} MB.",
+        "A copy and the precompiled headers of PyTorch take about {needed_mb} MB; {place} has "
+        "{free_mb} MB.",
         "Free some room, or name a folder on another disk in TMPDIR.",
     ),
     "verify-crashed": Words(
         "{signal} ended the program with {place} as its cache.",
         "An object in the cache is damaged or holds machine code for another CPU, unless the "
-        "recipe ends so by itself.",
+        "recipe itself ends like this.",
         "Do not use it. Purge its objects (--filter kind:code): PyTorch builds them again.",
     ),
     "verify-nonsense": Words(
         "The result of the verification cannot be read.",
-        "The engine's answer is not of the form it has: {why}.",
+        "The answer of the engine has a wrong form: {why}.",
         "Install the same version on both sides; a recipe must not write to the engine's output.",
     ),
     "mega-cache-unsupported": Words(
@@ -296,41 +297,41 @@ WORDS: dict[str, Words] = {
     ),
     "threads-out-of-range": Words(
         "{threads} is not a number of threads.",
-        "A program has from 1 to {most}.",
+        "A program has 1 to {most}.",
         "Give the number of cores that the program will have.",
     ),
     "threads-not-taken": Words(
-        "PyTorch does not take {threads} threads here, but {here}.",
-        "Something else than OMP_NUM_THREADS decides: a variable of OpenMP or MKL, or a "
+        "PyTorch does not use {threads} threads here, but {here}.",
+        "Something other than OMP_NUM_THREADS decides: a variable of OpenMP or MKL, or a "
         "sitecustomize.",
         "Remove that setting, or set the number there.",
     ),
     # Preparing
     "headers-off": Words(
-        "There is nothing to prepare: no header is precompiled.",
-        "{variable}=0 is set, and programs that have it set need none.",
-        "Unset it to prepare for programs that have it not.",
+        "There is nothing to prepare: precompiled headers are off.",
+        "{variable}=0 is set, and programs with this setting need no header.",
+        "Unset it to prepare for programs without this setting.",
     ),
     "headers-unknown": Words(
         "There is nothing to prepare: torch {torch} precompiles no header.",
-        remedy="Choose another interpreter, if programs run under another.",
+        remedy="If your programs use another interpreter, choose that.",
     ),
     "headers-elsewhere": Words(
-        "PyTorch would not look for headers in {wanted}.",
-        "It would look in {folder}, whatever it is told.",
+        "PyTorch does not look for headers in {wanted}.",
+        "It always looks in {folder}.",
         "Name that folder, or leave --into out.",
     ),
     "header-refused": Words(
         "The C++ compiler does not take the header that it precompiled.",
-        "{path} was built and is passed over, so that programs would gain nothing.",
+        "The compiler built {path}, but does not use it, so programs gain nothing.",
         "Name another compiler in CXX, or warm with --portable, which needs no header.",
     ),
     "openssl-missing": Words(
         "No working openssl was found.",
-        "PyTorch names its precompiled headers by a checksum that it makes; without it, it "
-        "compiles nothing for the CPU.",
-        "Install openssl (on Debian: apt install openssl), or do without precompiled headers: "
-        "warm with --portable.",
+        "PyTorch needs it for the names of its precompiled headers. Without it, PyTorch compiles "
+        "nothing for the CPU.",
+        "Install openssl (on Debian: apt install openssl), or warm with --portable, without "
+        "precompiled headers.",
     ),
     "prepare-failed": Words(
         "The environment could not be prepared.",
@@ -338,7 +339,7 @@ WORDS: dict[str, Words] = {
         "The log says more. Nothing half-written was left.",
     ),
     "prepare-killed": Words(
-        "{signal} ended the precompiling.",
+        "{signal} ended the compiler of the header.",
         "SIGKILL usually means that the machine ran out of memory. {why}",
         "Nothing half-written was left.",
     ),

@@ -12,19 +12,20 @@ _NO_DISPLAY: Text = (
 WORDS: dict[str, Words] = {
     # Processes
     "processes-untold": Words(
-        "Running processes cannot be looked at.",
-        "This system does not tell of them under /proc, as Linux does.",
+        "Torchkeeper cannot look at running processes.",
+        "This system has no /proc that lists them, as Linux has.",
         "Ask about an interpreter instead: --env PYTHON.",
     ),
     "process-gone": Words(
         "There is no process {pid}.",
-        "It has ended, or the number is mistyped; one in a container has another number outside.",
+        "It has ended, or you mistyped the number. A process in a container has another number "
+        "outside.",
         "“torchkeeper config processes” lists those with torch.",
     ),
     "process-kernel": Words("Process {pid} is a thread of the kernel, and runs no program."),
     "process-of-other": Words(
-        "Process {pid} cannot be looked into.",
-        "It is another user's, or keeps itself from being looked into.",
+        "Torchkeeper cannot look into process {pid}.",
+        "Another user runs it, or it forbids others to look into it.",
         "Ask as the user that runs it.",
     ),
     "process-not-python": Words(
@@ -38,7 +39,7 @@ WORDS: dict[str, Words] = {
         "Check the path; “torchkeeper places” lists the caches of this machine.",
     ),
     "place-not-folder": Words(
-        "{place} is not a folder.", remedy="Give the folder of a cache, or a bundle to look into."
+        "{place} is not a folder.", remedy="Name the folder of a cache, or a bundle."
     ),
     "path-not-absolute": Words("{path} is not an absolute path.", remedy="Give the whole path."),
     "place-unreadable": Words(
@@ -58,7 +59,7 @@ WORDS: dict[str, Words] = {
     "place-no-cache": Words(
         "{place} is not a cache.",
         "Most of it ({size_bytes} of {total_bytes}) is files that PyTorch, Triton and vLLM do not "
-        "write, so nothing goes.",
+        "write, so Torchkeeper purges nothing.",
         "Name the cache folder itself. If a cache lies right here, name the kinds to purge: "
         "--filter kind:fxgraph,aotautograd,code,triton.",
     ),
@@ -72,9 +73,9 @@ WORDS: dict[str, Words] = {
     ),
     "place-blank": Words(
         "Nothing can be compiled into {place}.",
-        "Its path has a blank, a quote or a backslash, and PyTorch does not quote what it hands to "
-        "the C++ compiler.",
-        "Choose a folder without them, or name a link without them that leads to it: "
+        "Its path has a space, a quote or a backslash, and PyTorch does not quote paths for the "
+        "C++ compiler.",
+        "Choose a folder without them, or make a link to it without them: "
         "ln -s {quoted} ~/torch-cache",
     ),
     "place-protected": Words(
@@ -84,11 +85,11 @@ WORDS: dict[str, Words] = {
     ),
     "place-within-protected": Words(
         "{place} is read-only.",
-        "It is the same place as {protected}, lies in it or holds it, and you marked that so.",
+        "You protected {protected}: it is the same place, lies in it, or holds it.",
         "Allow changes again with File > Read-only, or with “torchkeeper places --unprotect”.",
     ),
     "protection-unreadable": Words(
-        "The list of read-only places cannot be read, so nothing is changed.",
+        "The list of read-only places cannot be read, so Torchkeeper changes nothing.",
         "{file} cannot be used: {why}.",
         "Repair the file. Without it, no place is read-only.",
     ),
@@ -100,56 +101,57 @@ WORDS: dict[str, Words] = {
         remedy="Wait until that has finished, then try again.",
     ),
     "not-taken-back": Words(
-        "The job was ended before it had taken back what it had done.",
+        "The job was ended before it took back its changes.",
         "It did not answer; the disk may hang.",
-        "What it did in {place} is written down: the next change of that folder takes it back, and "
-        "so does “Complete it” when it is shown, or “torchkeeper recover”. Beside a bundle, remove "
+        "A record in {place} lists its changes. The next change of that folder takes them back, "
+        "and so do “Complete it” in the window and “torchkeeper recover”. Beside a bundle, remove "
         "files named .torchkeeper-….tmp.",
     ),
     "not-ended": Words(
-        "The job was ended before it had come to its end.",
+        "The job was ended before it was done.",
         "It did not answer; the disk or the server may hang.",
-        "What it did in {place} by then stays. What was cut off in a folder is brought to its end "
-        "by the next change of it, by “Complete it” when it is shown, or by “torchkeeper recover”.",
+        "Its changes in {place} stay. If it was cut off in a folder, the next change of that "
+        "folder completes it, and so do “Complete it” in the window and “torchkeeper recover”.",
     ),
     "place-unfinished": Words(
-        "{place} cannot be changed: something was cut off there, and cannot be brought to its end.",
+        "{place} cannot be changed: a change was cut off there, and Torchkeeper cannot complete "
+        "it.",
         "{why}.",
-        "Check the folder's permissions, and that its disk is not full, then try again. What is "
-        "left to be done is in {file}; removed, it is left as it is.",
+        "Check the folder's permissions, and that its disk is not full, then try again. {file} "
+        "lists what is left to do; if you remove it, everything stays as it is.",
     ),
     "undo-full": Words(
         "{place} is full.",
         Forms(
-            "There is no room to put everything back: {entries} entry is, the others stay in the "
-            "trash.",
-            "There is no room to put everything back: {entries} entries are, the others stay in "
+            "There is no room to put everything back: {entries} entry is back, the others stay in "
             "the trash.",
+            "There is no room to put everything back: {entries} entries are back, the others stay "
+            "in the trash.",
             "entries",
         ),
         "Free some room, then undo once more.",
     ),
     "disk-full": Words(
         "{place} is full.",
-        "The file system has no room left; what had been placed was taken back.",
+        "The file system has no room left. Torchkeeper took back what it had placed.",
         "Free some room, for example by emptying the trash, and try again.",
     ),
     "link-in-place": Words(
         "{path} is a symbolic link.",
-        "Links inside a cache are never followed: they could lead anywhere.",
+        "Torchkeeper never follows links inside a cache: they could lead anywhere.",
         "Replace the link by a folder.",
     ),
     "folder-unreadable": Words("{path} cannot be read.", "{why}.", "Check its permissions."),
     # The window
     "display-missing": Words(
         "There is no display to open the window on.",
-        "Neither DISPLAY nor WAYLAND_DISPLAY names one, as in a container, or over ssh.",
+        "Neither DISPLAY nor WAYLAND_DISPLAY is set, as in a container, or over ssh.",
         _NO_DISPLAY,
     ),
     "display-silent": Words(
         "The display {display} does not answer.",
-        "DISPLAY or WAYLAND_DISPLAY names it: nobody is there, or nobody who takes you in, as "
-        "after “su”, or in a session that has ended.",
+        "DISPLAY or WAYLAND_DISPLAY names it. It does not run, or it does not accept you, as after "
+        "“su”, or in a session that has ended.",
         _NO_DISPLAY,
     ),
     "display-unknown": Words(
@@ -159,19 +161,19 @@ WORDS: dict[str, Words] = {
     ),
     "qt-library-missing": Words(
         "The library {library} is not installed, and the window needs it.",
-        "Qt's libraries come with the app; those of the system that they use do not.",
+        "The app brings Qt's libraries, but not the libraries of the system that Qt uses.",
         "On Debian and Ubuntu: {install}. Every command works without it: “torchkeeper help” lists "
         "them.",
     ),
     "qt-missing": Words(
         "The window needs PySide6, which is not installed.",
-        "The app was installed without its extra gui.",
+        "You installed the app without its extra gui.",
         "{install}. Every command works without it: “torchkeeper help” lists them.",
     ),
     # Entries
     "payload-unreadable": Words(
         "The content cannot be read.",
-        "It is truncated, damaged, or not what its place in the cache says.",
+        "It is cut off or damaged, or its name belongs to another kind of file.",
         "Purge it: PyTorch cannot use it either.",
     ),
     "payload-empty": Words(
@@ -179,23 +181,22 @@ WORDS: dict[str, Words] = {
     ),
     "payload-too-large": Words(
         "The content is too large to be read.",
-        "It would not fit the memory of a reader; the entry itself may be good.",
+        "It does not fit into the memory of a reader; the entry itself may be good.",
     ),
     "value-large": Words(
-        "The value is large, and was not fetched for the list.",
+        "The value is large, and the list did not fetch it.",
         "Only the key and the size are known; the entry itself may be good.",
-        "Look at the entry alone, in the inspector or with “show”: then it is read.",
+        "Look at the entry in the inspector or with “show”, which read it.",
     ),
     "entry-unread": Words(
         "It was not read: the time limit of its place ran out.",
-        "The size of a place on the disk sets its time limit, many times what real entries need; "
-        "only the files of this entry are known, and it may be good.",
-        "Read it alone, in the inspector or with “show”, or read the whole place with “ls "
-        "--read-all”.",
+        "The limit depends on the size of the place; real entries need much less time. Only the "
+        "files of this entry are known, and it may be good.",
+        "Look at it in the inspector or with “show”, or read the whole place with “ls --read-all”.",
     ),
     "file-hollow": Words(
-        "It was not read: most of the file is a hole, with no data on the disk.",
-        "No program writes such an entry; a hole reads as zeros.",
+        "It was not read: most of the file has no data on the disk.",
+        "No program writes such an entry; such parts read as zeros.",
         "Find out where it comes from. “ls --read-all” reads it anyway.",
     ),
     "reader-starved": Words(
@@ -205,7 +206,7 @@ WORDS: dict[str, Words] = {
     ),
     "payload-name-mismatch": Words(
         "The content does not match the name of the file.",
-        "PyTorch names a payload after its SHA-256; this one was cut or changed afterwards.",
+        "PyTorch names a payload after its SHA-256; this one was cut off or changed later.",
         "Purge it, unless you know why it was changed.",
     ),
     "reader-stuck": Words(
@@ -220,7 +221,7 @@ WORDS: dict[str, Words] = {
     ),
     "object-truncated": Words(
         "The shared object is not complete.",
-        "Its build was interrupted. PyTorch would load it as it is, and fail.",
+        "Its build was interrupted. PyTorch loads it as it is, and fails.",
         "Purge it; PyTorch will build it again.",
     ),
     "triton-incomplete": Words(
@@ -230,7 +231,7 @@ WORDS: dict[str, Words] = {
     ),
     "library-missing": Words(
         "The library of this kernel is missing.",
-        "PyTorch takes no kernel of this operator from the cache then, and compiles again.",
+        "PyTorch then uses no kernel of this operator from the cache, and compiles again.",
         "Purge it.",
     ),
     # Orphans
@@ -241,27 +242,27 @@ WORDS: dict[str, Words] = {
     ),
     "code-unnamed": Words(
         "No FX graph in this place names this code.",
-        "Its graph was removed, or was one that PyTorch does not keep.",
+        "Its graph was removed, or PyTorch did not keep it.",
         "Purge it: PyTorch writes it again if it needs it.",
     ),
     "library-unlisted": Words(
         "No list of eager kernels names this.",
-        "PyTorch finds these libraries through the lists alone: its list was removed, or a compile "
-        "was cut off.",
+        "PyTorch finds these libraries only through lists. Its list was removed, or a compile was "
+        "cut off.",
         "Purge it: no program can find it.",
     ),
     "left-behind": Words(
         "It is older than a day.",
         "Locks and temporary files serve a writer for seconds. PyTorch never removes its locks: "
         "every cache has them, and they do no harm.",
-        "Keep it or purge it, as you like; what a process holds is never taken.",
+        "Keep it or purge it, as you like. A purge keeps what a process holds.",
     ),
     "file-unreadable": Words(
-        "A file of it cannot be read.", remedy="Check its owner and permissions."
+        "One of its files cannot be read.", remedy="Check its owner and permissions."
     ),
     "not-a-file": Words(
         "It is not a regular file.",
-        "A symbolic link, a socket or a device; links are never followed.",
+        "It is a symbolic link, a socket or a device. Torchkeeper follows no links.",
     ),
     "checksum-wrong": Words(
         "The content does not match the manifest.",
@@ -280,12 +281,12 @@ WORDS: dict[str, Words] = {
     # Two entries compared
     "kinds-differ": Words(
         "An entry of kind “{kind}” cannot be compared with one of kind “{other_kind}”.",
-        "Their keys are made of other things.",
+        "Their keys have different factors.",
         "Choose two entries of one kind.",
     ),
     "nothing-recorded": Words(
         "Entries of kind “{kind}” record nothing that could be compared.",
-        "What their key was made of is in neither their name nor their content.",
+        "Neither their name nor their content tells the factors of their key.",
         "FX graphs, AOTAutograd entries, Triton kernels and autotune results can be compared.",
     ),
     "nothing-near": Words(
@@ -294,17 +295,15 @@ WORDS: dict[str, Words] = {
         "on its list.",
     ),
     "factors-missing": Words(
-        "What the key {key} was made of is not recorded.",
-        "The version of PyTorch that made the entry did not write it down.",
-        "Choose a second entry to compare what is known of both.",
+        "The factors of the key {key} are not recorded.",
+        "The version of PyTorch that made the entry did not record them.",
+        "Choose a second entry to compare what is known about both.",
     ),
-    "entry-damaged": Words(
-        "The entry {key} is broken.", "What its key was made of cannot be read from it."
-    ),
+    "entry-damaged": Words("The entry {key} is broken.", "The factors of its key cannot be read."),
     # Trash
     "nothing-to-undo": Words("There is nothing to undo in {place}.", "Its trash is empty."),
     "trash-foreign": Words(
-        "The trash of {place} belongs to somebody else, who could change what lies in it.",
+        "The trash of {place} belongs to somebody else, who can change what lies in it.",
         remedy="Look at what is in {file}, then remove it; or purge without the trash, with --now.",
     ),
     "trash-not-folder": Words(
@@ -313,7 +312,7 @@ WORDS: dict[str, Words] = {
     "trash-full": Words(
         "Nothing can be moved to the trash of {place}: the disk is full.",
         "Moving needs a little room for its records.",
-        "Remove at once (--now), or free some room first.",
+        "Remove for good (--now), or free some room first.",
     ),
     "trash-unremovable": Words(
         "The trash of {place} could not be emptied.", "{why}.", "Check its permissions."
@@ -322,23 +321,23 @@ WORDS: dict[str, Words] = {
         "The purge was not carried out.", "Its preview is out of date.", "Look at it again."
     ),
     "look-unknown": Words(
-        "The results are out of date.", "The engine that looked was started anew.", "Look again."
+        "The results are out of date.", "The engine that found them has restarted.", "Look again."
     ),
     "bad-size": Words(
         "“{text}” is not a size.",
-        "A number of at least 0 is expected, with a unit: B, k, M, G, T, or KiB, MiB, GiB, TiB.",
+        "It must be a number of at least 0, with a unit: B, k, M, G, T, or KiB, MiB, GiB, TiB.",
         "For example 10G, or 1.5GiB.",
     ),
     "bad-age": Words(
         "“{text}” is not an age.",
-        "A number of at least 0 is expected, with a unit: s, m, h, d, w, y; days without one.",
+        "It must be a number of at least 0, with a unit: s, m, h, d, w, y; by default days.",
         "For example 30d, or 12h.",
     ),
     # Filters
     "bad-filter": Words(
         "The filter is not valid at “{token}”.",
         "{why}",
-        "Plain words match name and key; kind:fxgraph, size>10M, age>30d, torch:2.9, device:cpu, "
-        "is:stale; a leading - negates.",
+        "Plain words look in names and keys. Others are kind:fxgraph, size>10M, age>30d, "
+        "torch:2.9, device:cpu and is:stale. A leading - negates a word.",
     ),
 }

@@ -9,16 +9,16 @@ WORDS: dict[str, Words] = {
     ),
     "profile-unknown": Words(
         "There is no profile “{name}”.",
-        remedy="“torchkeeper config list” shows those that there are; a file is named with its "
-        "folder, such as ./{name}.toml.",
+        remedy="“torchkeeper config list” lists the profiles. Name a file with its folder, such as "
+        "./{name}.toml.",
     ),
     "profile-exists": Words(
         "There is a profile “{name}” already.", remedy="Give another name, or remove that first."
     ),
     "profile-changed": Words(
         "The profile “{name}” has changed.",
-        "Another program has written into its file since it was read.",
-        "Read it again, which loses what was changed here, or overwrite it.",
+        "Another program has written to its file since it was read.",
+        "Read it again, which loses your changes, or overwrite it.",
     ),
     "profile-setting-unknown": Words(
         "{name} is not a setting of the caches.",
@@ -44,26 +44,25 @@ WORDS: dict[str, Words] = {
     ),
     "profile-unwritable": Words("The profile could not be saved.", UNWRITABLE, ROOM),
     "profile-nothing-told": Words(
-        "Of what {file} sets for the caches, nothing can be taken.",
-        "{name}: {why}. Nothing is run to find out more.",
-        "Set it to a value that is written out, where nothing decides on it; a script has to "
-        "export it, too.",
+        "{file} sets no variable of the caches in a way that can be read.",
+        "{name}: {why}. Torchkeeper runs nothing to find out more.",
+        "Write the value itself, without a condition around it. A script must export the variable.",
     ),
     "profile-text-wrong": Words(
-        "Line {line} cannot be understood.", "{why}.", "Correct it, or say another format."
+        "Line {line} cannot be read.", "{why}.", "Correct it, or name another format."
     ),
     "profile-text-uncarried": Words(
         "{name} cannot be written to a {format}.",
         "{why}.",
-        "Choose another format; a script for sh carries everything. Nothing was written.",
+        "Choose another format; a script for sh can hold everything. Nothing was written.",
     ),
     "profile-stage-unknown": Words(
         "There is no stage {stage}.", "The file has {count} of them{names}.", "Name one of them."
     ),
     "profile-container-which": Words(
-        "Several parts of the file set variables, each in another way.",
+        "Several parts of the file set different variables.",
         "They are: {names}.",
-        "Say which one with --container NAME; for --profile, make a profile of it first, with "
+        "Name one with --container NAME. For --profile, make a profile of it first, with "
         "“torchkeeper config import”.",
     ),
     "profile-container-unknown": Words(
@@ -71,51 +70,51 @@ WORDS: dict[str, Words] = {
     ),
     "profile-nothing-there": Words(
         "Nothing there sets a variable.",
-        "There is no container with an env, and no ConfigMap.",
+        "It has no container with an env, and no ConfigMap.",
         "Give a manifest, or its env: alone.",
     ),
     "profile-secrets-only": Words(
-        "Nothing there sets a variable but Secrets.",
-        "Secrets are not read: what is in them is to stay there.",
-        "Give the manifest of the container that has its env from them.",
+        "Only Secrets set variables there.",
+        "Torchkeeper does not read Secrets.",
+        "Give the manifest of the container that takes its env from them.",
     ),
     "profile-import-nothing": Words(
-        "{file} sets nothing that steers the caches.",
-        remedy="“torchkeeper config settings” lists what does. Nothing was kept.",
+        "{file} sets no variable that steers the caches.",
+        remedy="“torchkeeper config settings” lists these. Nothing was kept.",
     ),
     "profile-no-password": Words(
-        "The profile “{name}” has no password that a Secret could hold.",
+        "The profile “{name}” has no password for a Secret.",
         remedy="Export it without --secret.",
     ),
     "secret-name": Words(
-        "“{secret}” names no key of a Secret.", remedy="Give both, as in redis/url."
+        "“{secret}” does not name a key of a Secret.", remedy="Name both, as in redis/url."
     ),
     "profile-without-caches": Words(
         "With the profile “{profile}” PyTorch keeps nothing that it compiles.",
-        "{name} has the caches turned off.",
+        "{name} turns the caches off.",
         "Change that in the profile, or use another one.",
     ),
     # Runs
     "command-not-python": Words(
-        "{command} is not run by a Python.",
+        "{command} is not a command for Python.",
         "With --env, the command is “python …”, “FILE.py …” or “-m MODULE …”: {python} runs it.",
-        "Leave --env out, and name a program of that environment by its path, such as "
+        "Leave out --env, and name a program of that environment by its path, such as "
         "{folder}/torchrun.",
     ),
     "command-line": Words(
         "The command cannot be run as it is written.",
         "{why}.",
-        "Write the program and its arguments alone, or put the rest into a script.",
+        "Write only the program and its arguments, or put the rest into a script.",
     ),
     "command-missing": Words(
         "There is no program {command}.",
-        "Neither is it a path, nor is it found on the PATH.",
-        "Check the name; a Python file is run by “python FILE.py”, or with --env.",
+        "It is neither a path, nor a program on the PATH.",
+        "Check the name. Run a Python file with “python FILE.py”, or with --env.",
     ),
     "command-unusable": Words(
         "{command} cannot be started.",
         "{why}.",
-        "Check its permissions; a Python file is run by “python FILE.py”, or with --env.",
+        "Check its permissions. Run a Python file with “python FILE.py”, or with --env.",
     ),
     "runs-unwritable": Words(
         "The list of runs could not be changed.", "{folder} cannot be written: {why}.", ROOM
@@ -128,7 +127,7 @@ WORDS: dict[str, Words] = {
         "Check the file's permissions.",
     ),
     "job-unknown": Words(
-        "No job that is kept has an id that starts with “{job}”.",
+        "No job has an id that starts with “{job}”.",
         remedy="“torchkeeper jobs” lists them; “last” is the latest.",
     ),
     "job-ambiguous": Words(
@@ -136,18 +135,18 @@ WORDS: dict[str, Words] = {
         remedy="Give more of the id; “torchkeeper jobs” lists them.",
     ),
     "run-unknown": Words(
-        "No run that is kept has an id that starts with “{run}”.",
+        "No run has an id that starts with “{run}”.",
         remedy="“torchkeeper runs” lists them; “last” is the latest.",
     ),
     "run-ambiguous": Words("{count} runs start with “{run}”.", remedy="Give more of the id."),
     "trace-missing": Words(
         "There is no trace {place}.",
-        "PyTorch writes one where TORCH_TRACE names a folder.",
+        "PyTorch writes one if TORCH_TRACE names a folder.",
         "Check the path.",
     ),
     "trace-empty": Words(
         "{place} holds no trace of PyTorch.",
-        "No line of it is a record that PyTorch writes.",
+        "No line in it is a record of PyTorch.",
         "Give the folder that TORCH_TRACE named, or a file of it.",
     ),
     "device-missing": Words(
@@ -164,56 +163,55 @@ WORDS: dict[str, Words] = {
         "Compiling failed.", "{why}", "The log says more. Nothing half-written was left."
     ),
     "recording-stdin": Words(
-        "Nothing was run: a recipe cannot be written of it.",
-        "Python would read the program from the standard input, which a warm-up has not.",
+        "Nothing was run: no recipe can run this program.",
+        "Python reads it from the standard input, which a warm-up does not have.",
         "Put the program into a file, and run that.",
     ),
     "recording-nothing": Words(
         "No recipe was written to {file}.",
-        "The program compiled nothing for which PyTorch's caches are asked.",
-        "Have it run what torch.compile made, with the backend inductor.",
+        "The program compiled nothing that PyTorch looks up in its caches.",
+        "It must call what torch.compile returned, with the backend inductor.",
     ),
     "recording-failed": Words(
         "No recipe was written to {file}.",
         "The program ended with exit code {status} before it compiled anything.",
-        "What it says itself stands above; mend that first.",
+        "Its own message is above; correct that first.",
     ),
     "script-failed": Words(
         "{command} failed: {status}.",
         "{why}",
-        "The log has all that it said. Run the command by itself in the recipe's folder, with the "
+        "The log has its whole output. Run the command alone in the recipe's folder, with the "
         "same interpreter.",
     ),
     "script-nothing": Words(
-        "{command} ended well, but had PyTorch look up no graph in its cache.",
-        "It began {compiles} compiles. Without any, it called nothing that torch.compile made; "
-        "otherwise its caches are turned off, or its backend is not inductor.",
-        "Have the command run what is to be warmed, as “torchkeeper run -- COMMAND” shows it.",
+        "{command} ended well, but PyTorch looked up no graph in its cache.",
+        "It began {compiles} compiles. If there are none, it called nothing that torch.compile "
+        "returned. Else its caches are turned off, or its backend is not inductor.",
+        "“torchkeeper run -- COMMAND” shows which graphs a command compiles.",
     ),
     "nothing-compiled": Words(
-        "{variant} had PyTorch look up no graph in its cache.",
-        "It ran well, but has nothing to compile, is kept from being compiled, is compiled by "
-        "another backend than inductor, or turns the caches off.",
-        "Name in the recipe what the program has compiled, as “torchkeeper run -- COMMAND” shows "
-        "it.",
+        "PyTorch looked up no graph of {variant} in its cache.",
+        "It ran well, but it has nothing to compile, something prevents compiling, its backend is "
+        "not inductor, or it turns the caches off.",
+        "Name in the recipe what the program compiles. “torchkeeper run -- COMMAND” shows that.",
     ),
     "not-found-again": Words(
-        "{variant} was compiled, and is not found again: {found} of {of}.",
+        "{variant} was compiled, but PyTorch finds only {found} of {of} again.",
         "{why}.",
-        "Programs would compile it again, too. The log may say why; see that nothing else writes "
-        "to the place, and that no variable in the recipe turns the cache off.",
+        "Programs compile it again, too. The log may say why. Check that nothing else writes to "
+        "the place, and that no variable in the recipe turns the cache off.",
     ),
     "nothing-cached": Words(
         "Nothing of {variant} can be cached.",
-        "PyTorch compiled it and bypassed its cache for {bypasses} of its graphs, which is all: "
-        "every program will compile them again.",
-        "What it says of each is told beside this: most often a custom pass without a uuid, or an "
-        "operator that PyTorch does not cache.",
+        "PyTorch compiled it, but bypassed its cache for all of its {bypasses} graphs: every "
+        "program compiles them again.",
+        "The reason is beside each graph: mostly a custom pass without a uuid, or an operator that "
+        "PyTorch does not cache.",
     ),
     "script-missing": Words(
         "There is no file {file} to run.",
         "It is not in {folder}.",
-        "The command's files are relative to its folder, and that to the recipe.",
+        "The command's files are relative to its folder, and its folder is relative to the recipe.",
     ),
     "script-folder": Words(
         "There is no folder {folder} to run the command in.",
@@ -236,7 +234,7 @@ WORDS: dict[str, Words] = {
         "The checks of the interpreter did not complete.", "{why}", "The log says more."
     ),
     "toolchain-stuck": Words(
-        "Trying out the interpreter took longer than {limit_s} seconds and was stopped.",
+        "Testing the interpreter took longer than {limit_s} seconds and was stopped.",
         "Its compiler hangs, or importing torch takes very long.",
         "Try again when the machine is less busy.",
     ),
@@ -251,7 +249,7 @@ WORDS: dict[str, Words] = {
     "no-verdicts": Words(
         "Stale entries are not known.", "The interpreter has no torch.", "Name one with --env."
     ),
-    "mounts-unknown": Words("The system does not tell which file system it is."),
+    "mounts-unknown": Words("The system does not tell which file system it is on."),
     "unchanged": Words("It could not be changed.", "{why}"),
     "fix-unknown": Words("The engine does not know the fix “{fix}”."),
     "manual-unreadable": Words(

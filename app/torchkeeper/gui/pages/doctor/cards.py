@@ -25,7 +25,7 @@ _tr = partial(QCoreApplication.translate, "Doctor")
 
 #: Commands that do what the button does, and those that are no news where there are buttons.
 _FIX = re.compile("“torchkeeper (?:doctor --fix|prepare)”")
-_ASIDE = re.compile(", and so does “[^”]*”| “torchkeeper check” says [^.]*[.]")
+_ASIDE = re.compile(", and so does “[^”]*”| “torchkeeper check” (?:says|names) [^.]*[.]")
 #: A check that could not be made: its name, the place, and why.
 Left = tuple[str, str, UserError]
 

@@ -376,7 +376,7 @@ class DoctorPage(Page):
         if self.diagnosis.cancelled:
             title = self.tr("Cancelled before anything was found")
         text = self.tr("The doctor checks the folders and servers of caches, the compilers and the "
-                       "settings. It says what is wrong, why, and how to mend it. Checks change "
+                       "settings. It says what is wrong, why, and how to fix it. Checks change "
                        "nothing.")  # fmt: skip
         self.blank.say(title, text, "doctor")
 
