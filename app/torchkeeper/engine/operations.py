@@ -166,8 +166,8 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
         files[item.kind] += item.count
         sizes[item.kind] += item.size
         if store.on_disk:
-            disk.add(item.files)
-            of[item.kind].add(item.files)
+            disk.count([item])
+            of[item.kind].count([item])
             items += packed([item])
     if store.on_disk:
         store.tell_unreadable(report)

@@ -10,11 +10,11 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
 from operator import attrgetter
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
@@ -63,11 +63,28 @@ class OnDisk:
         self.files = self.bytes = 0
         self._seen: dict[int, int] = {}
         self._paths: set[str] = set()
-        self.add(files_of(items))
+        self.count(items)
 
     def __contains__(self, inode: tuple[int, int]) -> bool:
         bits = self._seen.get(inode[0] << 64 | inode[1] >> 6, 0)
         return bool(bits >> (inode[1] & 63) & 1)
+
+    def count(self, items: Iterable[Item]) -> None:
+        """Count more, the files of some items."""
+        rest, seen, files, size = list[Item](), self._seen, 0, 0
+        for item in items:
+            if type(item) is not Packed:
+                rest.append(item)
+                continue
+            files += item.count
+            for _, _, allocated, device, number, _, _ in item.rows():
+                block, bit = device << 64 | number >> 6, 1 << (number & 63)
+                bits = seen.get(block, 0)
+                if not bits & bit:
+                    seen[block] = bits | bit
+                    size += allocated
+        self.files, self.bytes = self.files + files, self.bytes + size
+        self.add(files_of(rest))
 
     def add(self, files: Iterable[File]) -> None:
         """Count more."""
@@ -140,6 +157,11 @@ class Item:
         return tuple([f"/{file.name}" for file in self.files])
 
     @property
+    def stamps(self) -> list[tuple[int, int | None, tuple[int, int] | None]]:
+        """Size, time and inode of its files, which tell of each whether it has changed."""
+        return [(file[1], file[2], file[4]) for file in self.files]
+
+    @property
     def list_path(self) -> str:
         """The path of the list that it is an item of, if it is of one."""
         return self.path.partition(MARK)[0]
@@ -158,15 +180,26 @@ class Packed(Item):
     _each = NUMBERS  # of which the first is the size
 
     def __init__(self, item: Item) -> None:
-        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
-        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
         files, start = item.files, len(item.path)
-        self._names = _shared(tuple([file[0][start:] for file in files]))
+        names = _shared(tuple([file[0][start:] for file in files]))
         packed = [NUMBERS.pack(*file[1:4], *(file[4] or (0, 0)), *file[5:7]) for file in files]
-        self._numbers = b"".join(packed)
+        self._have(item, names, b"".join(packed))
         # Those of few files are known.
         self._hashed = _shared(tuple([file[0][start:] for file in files if file[7]]))
         self._digests = b"".join([bytes.fromhex(file[7]) for file in files if file[7]])
+
+    def _have(self, item: Item, names: tuple[str, ...], numbers: bytes) -> None:
+        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
+        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
+        self._names, self._numbers = names, numbers
+
+    @classmethod
+    def of(cls, item: Item, names: tuple[str, ...], numbers: bytes) -> Packed:
+        """An item whose files are said by their names, each after a slash, and NUMBERS."""
+        made = cls.__new__(cls)
+        made._have(item, names, numbers)
+        made._hashed, made._digests = (), b""
+        return made
 
     def __getattr__(self, name: str) -> object:
         if name != "files":
@@ -183,9 +216,17 @@ class Packed(Item):
             files[index] = files[index]._replace(sha256=digest.hex())
         return files
 
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The numbers of its files."""
+        return self._each.iter_unpack(self._numbers)
+
     @property
     def count(self) -> int:
         return len(self._names)
+
+    @property
+    def stamps(self) -> list[tuple[int, int | None, tuple[int, int] | None]]:
+        return [(about[0], about[1], (about[3], about[4])) for about in self.rows()]
 
     @property
     def folders(self) -> set[str]:
@@ -193,7 +234,7 @@ class Packed(Item):
 
     @property
     def size(self) -> int:
-        return sum([numbers[0] for numbers in self._each.iter_unpack(self._numbers)])
+        return sum([about[0] for about in self.rows()])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -202,7 +243,11 @@ class Packed(Item):
 
 def packed(items: Iterable[Item]) -> Iterator[Item]:
     """The items of a folder, so small that all of them can be held; others as they are."""
-    return (Packed(x) if x.kind == "triton" and x.files[0][4] else x for x in items)
+    return (Packed(x) if _can_pack(x) else x for x in items)
+
+
+def _can_pack(item: Item) -> bool:
+    return item.kind == "triton" and not isinstance(item, Packed) and bool(item.files[0][4])
 
 
 def files_of(items: Iterable[Item]) -> Iterator[File]:
@@ -233,15 +278,12 @@ class Stowed(Packed):
 
     __slots__ = ("_start",)
     _each = struct.Struct("<qq32s")
-    folders, names = Item.folders, Item.names
+    folders, names, stamps = Item.folders, Item.names, Item.stamps
 
     def __init__(self, item: Item, start: int) -> None:
-        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
-        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
-        self._start, self._names = start, _shared(tuple([file[0][start:] for file in item.files]))
-        self._numbers = b"".join(
-            [self._each.pack(x.size, x.at, bytes.fromhex(x.sha256 or "")) for x in item.files]
-        )
+        self._start, names = start, _shared(tuple([file[0][start:] for file in item.files]))
+        about = [self._each.pack(x.size, x.at, bytes.fromhex(x.sha256 or "")) for x in item.files]
+        self._have(item, names, b"".join(about))
 
     def __getattr__(self, name: str) -> object:
         if name != "files":
@@ -252,6 +294,40 @@ class Stowed(Packed):
             _new(File, (begin + x, size, None, 0, None, 0o644, True, sha256.hex(), at))
             for x, (size, at, sha256) in about
         ]
+
+
+class Found(NamedTuple):
+    """A folder in which files were found: their names, and their NUMBERS."""
+
+    folder: str
+    names: list[str]
+    numbers: bytes
+
+    @property
+    def files(self) -> list[File]:
+        prefix = f"{self.folder}/" if self.folder else ""
+        about = NUMBERS.iter_unpack(self.numbers)
+        return [file_of(prefix + one, next(about)) for one in self.names]
+
+    def kernel(self, proven: Proven = lambda _: True) -> Sequence[Item] | None:
+        """As ``kernel_items``; without a look at each file where all are those of a kernel."""
+        key, size, numbers = kernel_folder(self.folder), NUMBERS.size, self.numbers
+        order = _of_kernel(tuple(self.names)) if key and not triton.is_common(key) else {}
+        # The last byte of each says whether it is a regular file.
+        if not (key and order) or numbers[size - 1 :: size].count(1) < len(order):
+            return kernel_items(self.folder, self.files, proven)
+        numbers = b"".join([numbers[at * size : (at + 1) * size] for at in order.values()])
+        return [Packed.of(Item("triton", key, self.folder), _shared(tuple(order)), numbers)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_kernel(names: tuple[str, ...]) -> dict[str, int]:
+    """Where in a folder each of its files is, by their names in order, each after a slash; nothing
+    where not all of them are a kernel's.
+    """
+    if len(triton.own("", names)) < len(names):
+        return {}
+    return {f"/{name}": at for name, at in sorted(zip(names, range(len(names)), strict=True))}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -400,19 +476,12 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
     folders: dict[str, list[File]] = {}
     for file in files:
         folders.setdefault(file[0].rpartition("/")[0], []).append(file)
-    return grouped(folders.items(), above, proven)[0]
-
-
-def grouped(
-    folders: Iterable[tuple[str, list[File]]], above: str, proven: Proven = lambda _: True
-) -> tuple[list[Item], list[File]]:
-    """As ``group`` of the files of some folders; and those of the files that are no kernel's."""
     items, rest = list[Item](), list[File]()
-    for folder, files in folders:
-        kernel = kernel_items(folder, files, proven)
+    for folder, some in folders.items():
+        kernel = kernel_items(folder, some, proven)
         items += packed(kernel or ())
-        rest += files if kernel is None else ()
-    return in_order([*items, *located(rest, above, proven)]), rest
+        rest += some if kernel is None else ()
+    return in_order([*items, *located(rest, above, proven)])
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:

@@ -26,7 +26,7 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.receipts import Purged
-from torchkeeper.stores.items import Item, OnDisk
+from torchkeeper.stores.items import File, Item, OnDisk, located
 
 
 class Left:
@@ -547,7 +547,7 @@ def test_files_that_went_one_by_one_come_back_as_folders(
     files = [path for path in fixture_cache.rglob("*") if path.is_file()]
     paths = [str(path.relative_to(fixture_cache)) for path in files]
     name = receipts.new_name()
-    bin_ = Path(receipts.make(str(fixture_cache), name, paths))
+    bin_ = Path(receipts.make(str(fixture_cache), name, located(File(path, 0) for path in paths)))
     for path in paths:
         (bin_ / "files" / path).parent.mkdir(parents=True, exist_ok=True)
         (fixture_cache / path).rename(bin_ / "files" / path)

@@ -25,7 +25,6 @@ from torchkeeper.stores.items import (
     files_in,
     group,
     in_order,
-    kernel_items,
     located,
     packed,
     taken_apart,
@@ -87,15 +86,16 @@ class Folder(Root, Store):
         rest: list[File] = []
         count = 0
         try:
-            for folder, files in walk.folders():
-                kernel = kernel_items(folder, files, proven)
+            for found in walk.folders():
+                kernel = found.kernel(proven)
                 if kernel is None:
-                    rest += files
+                    # The journals of a place are in it itself.
+                    rest += [x for x in found.files if found.folder or not x[0].startswith(JOURNAL)]
                 else:
                     count += len(kernel)
                     # Of a name that others give folders, more than these files tells its kind.
                     if index and len(kernel) == 1 and not is_common(kernel[0].key):
-                        kernel[0].look = walk.look(folder, files)
+                        kernel[0].look = walk.look(found)
                     yield from kernel
         except FileNotFoundError as e:
             raise Problem("place-missing", place=self.place) from e

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Folders that are kept open: most paths are in the same one as the last.
 _OPEN = 32
+_Walked = tuple[str, list[str], dict[str, os.DirEntry[str]], int]
 
 
 class Handle:
@@ -120,9 +121,9 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         folder, name = self._above(path)
         return _looked_into(name, folder.number)
 
-    def walk(self, path: str = "") -> Iterator[tuple[str, list[str], list[str], int]]:
+    def walk(self, path: str = "") -> Iterator[_Walked]:
         """Each folder below a path, what is deepest first: its path, the names of the folders and
-        of everything else in it, and its handle. Nothing where no folder is.
+        everything else in it by name, and its handle. Nothing where no folder is.
         """
         with contextlib.suppress(OSError):
             folder, name = self._above(path) if path else (self._handle, ".")
@@ -190,14 +191,17 @@ def _looked_into(name: str, above: int) -> Handle:
     return Handle(os.open(name, _FOLDER, dir_fd=above))
 
 
-def _walk(above: int, name: str, path: str) -> Iterator[tuple[str, list[str], list[str], int]]:
+def _walk(above: int, name: str, path: str) -> Iterator[_Walked]:
     folders: list[str] = []
-    others: list[str] = []
+    others: dict[str, os.DirEntry[str]] = {}
     try:
         handle = _looked_into(name, above)
         with os.scandir(handle.number) as entries:
             for entry in entries:
-                (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                else:
+                    others[entry.name] = entry
     except OSError:
         return
     for one in folders:

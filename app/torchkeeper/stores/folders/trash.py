@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, files_of, is_group
+from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, is_group
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Plan:
     root: str
     items: list[Item]
     insisted: bool = False
+
+    @functools.cached_property
+    def amount(self) -> Amount:
+        """How much that is."""
+        return amount_of(self.items)
 
 
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
@@ -96,7 +102,7 @@ class FolderRemoval(Removal):
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
-        return amount_of(self._plan.items)
+        return self._plan.amount
 
     def in_use(self) -> Users:
         return self._in_use
@@ -123,7 +129,8 @@ class _Purging:
         self._plan, self._root, self._now, self._left = plan, plan.root, now, left
         self._journal, self._bin = _begin(plan, name, now, report)
         self.done = Purged(receipt=name if self._bin and not now else None)
-        self._taken = OnDisk()
+        #: What has gone as a whole, and files of other entries.
+        self._whole, self._parts = list[Item](), list[File]()
         self._kinds: list[str] = []
         #: The folders in which something was that is no more there.
         self._gone: set[str] = set()
@@ -143,27 +150,36 @@ class _Purging:
             for number, (item, folder) in enumerate(zip(items, folders, strict=True)):
                 report.check()
                 report.progress(number, len(items), "entries")
-                files = item.files
-                gone = self._take(item, files, folder if entries[folder] == 1 else "")
+                gone = self._take(item, folder if entries[folder] == 1 else "")
                 if gone is None:
                     continue
                 self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
-                self._taken.add(gone)
-                if gone is files:
+                if isinstance(gone, Item):
+                    self._whole.append(item)
+                    self._kinds.append(item.kind)
                     self._gone.add(folder.rpartition("/")[0])
-                else:
-                    self._gone.update([file.path.rpartition("/")[0] for file in gone])
+                    continue
+                self._parts += gone
+                self._gone.update([file.path.rpartition("/")[0] for file in gone])
                 if item.about:
                     paths.update([file.path for file in gone])
                 # What two of a list have in common has gone with the first of them.
-                if len(gone) == len(files) or paths.issuperset([file.path for file in files]):
+                if len(gone) == item.count or paths.issuperset([x.path for x in item.files]):
                     self._kinds.append(item.kind)
         self.done.counts = tally(self._kinds)
-        self.done.files, self.done.bytes = self._taken.files, self._taken.bytes
+        self.done.files, self.done.bytes = self._taken()
 
-    def _take(self, item: Item, files: list[File], folder: str) -> list[File] | None:
+    def _taken(self) -> tuple[int, int]:
+        """How many files have gone, and their bytes on the disk."""
+        if len(self._whole) == len(self._plan.items):
+            return self._plan.amount["files"], self._plan.amount["bytes"]
+        found = OnDisk(self._whole)
+        found.add(self._parts)
+        return found.files, found.bytes
+
+    def _take(self, item: Item, folder: str) -> Item | list[File] | None:
         """Take the files of an entry, all of them if they are what was planned, else none: None.
-        folder: in which no other one is, if there is such a one.
+        folder: in which no other one is, if there is such a one; the item where that has gone.
         """
         # The lock of a list that stays is taken when the item comes off it.
         alone = receipts.goes_alone(item)
@@ -171,20 +187,20 @@ class _Purging:
         with holding(self._root, item.kind, item.key, item.path, but) as free:
             # What is removed at once takes nothing along that came in while it moved.
             whole = free and folder and self._bin and not self._now
-            if whole and self._take_whole(str(self._bin), folder, files):
-                return files
+            if whole and self._take_whole(str(self._bin), folder, item):
+                return item
             if free:
-                return self._take_each(item, files)
+                return self._take_each(item, item.files)
         self._left(item, Problem("in-use"))
         return None
 
-    def _take_whole(self, bin_: str, folder: str, files: list[File]) -> bool:
+    def _take_whole(self, bin_: str, folder: str, item: Item) -> bool:
         """Move the folder of an entry to its place in the receipt by one rename, if all that is in
         it was planned and has not changed; whether it has gone. It is looked at again there: with
         anything that somebody has written meanwhile it comes back. What fails goes file by file.
         """
         there, inside, found = within(bin_, folder), self._inside, dict[str, int]()
-        planned = {file[0].rpartition("/")[2]: (file[1], file[2], file[4]) for file in files}
+        planned = dict(zip(item.names, item.stamps, strict=True))
         seen, looked = dict[str, int](), dict[str, tuple[int, int, tuple[int, int]]]()
         try:
             handle = inside.looked_into(folder)
@@ -195,7 +211,7 @@ class _Purging:
             with os.scandir(handle.number) as entries:
                 for entry in entries:
                     seen[entry.name], at = entry.inode(), entry.stat(follow_symlinks=False)
-                    looked[entry.name] = at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
+                    looked[f"/{entry.name}"] = at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
             if looked != planned:
                 return False
             self._move(folder, there)
@@ -276,7 +292,7 @@ class _Purging:
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
         of = tally(item.kind for item in self._plan.items)
-        about = {"of": of, "sure": True, "bytes": self._taken.bytes, "trash": not self._now}
+        about = {"of": of, "sure": True, "bytes": self._taken()[1], "trash": not self._now}
         report.finding(removed={**tally(self._kinds), **about})
 
     def put_back(self) -> None:
@@ -331,7 +347,7 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     try:
         if journal is None:
             raise Problem("trash-full", place=plan.root)
-        return journal, receipts.make(plan.root, name, (file[0] for file in files_of(plan.items)))
+        return journal, receipts.make(plan.root, name, plan.items)
     except BaseException as e:
         if journal:
             journal.close()

@@ -14,7 +14,6 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
 
 #: Size, mtime_ns, allocated bytes, device, inode, mode, whether it is a regular file.
 NUMBERS = struct.Struct("<qqqQQH?")
@@ -31,17 +30,17 @@ Odd = tuple[str, int, int, int]
 def scan(
     root: str,
     folder: str,
-    make: Callable[[str, os.stat_result], Any],
     each: Callable[[], object] | None = None,
     hear: Callable[[str, os.stat_result], object] | None = None,
-) -> tuple[list[str], list[Any], list[Odd]]:
-    """(folders, files, what is odd) in one folder of a place; links are files, and what vanishes is
-    left out. make: makes a file of its path and lstat. each: called before each name is looked at.
-    hear: told of each folder and its lstat. Raises OSError where the folder cannot be read.
+) -> tuple[list[str], list[str], bytes, list[Odd]]:
+    """(folders, names of files, their NUMBERS, what is odd) in one folder of a place; links are
+    files, and what vanishes is left out. each: called before each name is looked at. hear: told of
+    each folder and its lstat. Raises OSError where the folder cannot be read.
     """
     prefix = f"{folder}/" if folder else ""
     folders: list[str] = []
-    files: list[Any] = []
+    names: list[str] = []
+    packed: list[bytes] = []
     found: list[Odd] = []
     me = os.geteuid()
     with os.scandir(f"{root}/{folder}") as entries:
@@ -57,7 +56,8 @@ def scan(
                         hear(path, status)
                 else:
                     status = entry.stat(follow_symlinks=False)
-                    files.append(make(path, status))
+                    names.append(entry.name)
+                    packed.append(numbers(status))
             except FileNotFoundError:
                 continue  # it vanished meanwhile
             except OSError:
@@ -67,17 +67,14 @@ def scan(
             uid = status.st_uid
             if (uid != me and uid) or status.st_mode & _OTHERS:
                 found.append((path, uid, status.st_gid, status.st_mode))
-    return folders, files, found
+    return folders, names, b"".join(packed), found
 
 
-def numbers(status: os.stat_result) -> tuple[int, int, int, int, int, int, bool]:
-    """What NUMBERS are of a file."""
+def numbers(status: os.stat_result) -> bytes:
+    """The NUMBERS of a file."""
     mode, sizes = status.st_mode, (status.st_size, status.st_mtime_ns, status.st_blocks * 512)
-    return *sizes, status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
-
-
-def _packed(path: str, status: os.stat_result) -> tuple[str, bytes]:
-    return path.rpartition("/")[2], NUMBERS.pack(*numbers(status))
+    about = status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
+    return NUMBERS.pack(*sizes, *about)
 
 
 def main() -> None:
@@ -88,13 +85,13 @@ def main() -> None:
         packed: list[bytes] = []
         for folder in json.loads(line):
             try:
-                folders, files, found = scan(root, folder, _packed)
+                folders, names, numbers_, found = scan(root, folder)
             except OSError as e:
                 why = None if isinstance(e, FileNotFoundError) else e.strerror or str(e)
                 said.append((folder, [], [], why, []))
             else:
-                said.append((folder, folders, [name for name, _ in files], None, found))
-                packed += [data for _, data in files]
+                said.append((folder, folders, names, None, found))
+                packed.append(numbers_)
         for piece in (json.dumps(said).encode(), b"".join(packed)):
             sys.stdout.buffer.write(LENGTH.pack(len(piece)) + piece)
         sys.stdout.buffer.flush()
