@@ -27,7 +27,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, protocol, screening
+from torchkeeper.engine import detail, protocol
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -101,7 +101,12 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     kinds, sums = Counter[str](), Counter[str]()
     seen: list[MadeIn | None] = []
     listed: list[Item] = []
-    quiet = screening.quiet(session, report) if params.get("leaks") and store.signable else None
+    quiet = None
+    if params.get("leaks") and store.signable:
+        # Loaded where it is needed: an engine shall start at once.
+        from torchkeeper.engine import screening
+
+        quiet = screening.quiet(session, report)
     briefly, every = not params.get("facts") and not params.get("envs"), bool(params.get("all"))
     if store.tells_unread(asked.fields) and briefly:
         batches = store.unread(report, protocol.MAX_ROWS)
