@@ -262,10 +262,13 @@ def files_of(items: Iterable[Item]) -> Iterator[File]:
                 yield file
 
 
-def amount_of(items: Collection[Item], *, on_disk: bool = True) -> Amount:
-    """How much some items are: ``tally``, ``measured`` and files."""
-    counts, size = tally(item.kind for item in items), OnDisk(items if on_disk else ())
+def amount_of(
+    items: Collection[Item], size: OnDisk | None = None, *, on_disk: bool = True
+) -> Amount:
+    """How much some items are: ``tally``, ``measured`` and files. size: theirs, if it is known."""
+    counts = tally(item.kind for item in items)
     if on_disk:
+        size = size or OnDisk(items)
         return {**counts, "files": size.files, **measured(size.bytes, on_disk=True)}
     files = sum(item.count if item.kind == "triton" else 1 for item in items)
     return {**counts, "files": files, **measured(sum(x.size for x in items), on_disk=False)}

@@ -19,8 +19,10 @@ from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.folders.walking import Proving, Root, Walk, file_at
+from torchkeeper.stores.folders.walk_process import scan
+from torchkeeper.stores.folders.walking import Proving, Root, Walk
 from torchkeeper.stores.items import (
+    Found,
     amount_of,
     files_in,
     group,
@@ -61,6 +63,11 @@ def rests_on(root: str) -> str:
     return "day" if flags & getattr(os, "ST_RELATIME", 4096) else "read"
 
 
+def _not_journals(found: Found) -> list[File]:
+    """The files of a folder, without the journals, which lie in the place itself."""
+    return [x for x in found.files if found.folder or not x[0].startswith(JOURNAL)]
+
+
 class Folder(Root, Store):
     """A place on the local disk. Made, and raises, as Root."""
 
@@ -89,8 +96,7 @@ class Folder(Root, Store):
             for found in walk.folders():
                 kernel = found.kernel(proven)
                 if kernel is None:
-                    # The journals of a place are in it itself.
-                    rest += [x for x in found.files if found.folder or not x[0].startswith(JOURNAL)]
+                    rest += _not_journals(found)
                 else:
                     count += len(kernel)
                     # Of a name that others give folders, more than these files tells its kind.
@@ -140,14 +146,11 @@ class Folder(Root, Store):
         """The files of one folder; none where it cannot be read, or a link leads there."""
         if folder and self._links(folder.split("/")):
             return []
-        prefix = f"{folder}/" if folder else ""
         try:
-            with os.scandir(os.path.join(self.root, folder)) as entries:
-                some = [e for e in entries if folder or not e.name.startswith(JOURNAL)]
-                files = [e for e in some if not e.is_dir(follow_symlinks=False)]
-                return [file_at(prefix + e.name, e.stat(follow_symlinks=False)) for e in files]
+            _, names, about, _ = scan(self.root, folder)
         except OSError:
             return []
+        return _not_journals(Found(folder, names, about))
 
     @property
     def whole(self) -> bool:

@@ -56,9 +56,10 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def mode(self, path: str) -> int:
         """What is there, as of stat: 0 for nothing, and where a link is on the way."""
-        with contextlib.suppress(OSError):
+        try:
             return self.stat(path).st_mode
-        return 0
+        except OSError:
+            return 0
 
     def there(self, path: str) -> bool:
         """Whether anything is there, a link that leads nowhere too, and no link is on the way."""
@@ -180,7 +181,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         """Close what is open at a path and below it: another one may be there soon."""
         with self._lock:
             for known in list(self._open):
-                if not path or known == path or known.startswith(f"{path}/"):
+                if not path or f"{known}/".startswith(f"{path}/"):
                     del self._open[known]
 
 

@@ -65,7 +65,7 @@ from torchkeeper.stores.atomic import PREFIX, SUFFIX
 PATIENCE = 10.0
 _PAUSE = 0.02
 #: The kinds for whose entries PyTorch takes locks, and these.
-_LOCKED = frozenset({"code", "aoti_eager", "ondisk", "pgo", "lock"})
+LOCKED = frozenset({"code", "aoti_eager", "ondisk", "pgo", "lock"})
 
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+", re.ASCII)
 
@@ -129,7 +129,7 @@ def alive(pid: int) -> bool:
 
 def locks_of(root: str, kind: str, key: str, path: str) -> list[str]:
     """The locks that PyTorch takes for an entry of a folder, in full; most kinds have none."""
-    if kind not in _LOCKED:
+    if kind not in LOCKED:
         return []
     here = os.path.join(root, path)
     folder, name = os.path.split(here)

@@ -396,11 +396,13 @@ class Folders:
         return back
 
     def _moved_back(self, inside: Inside, bin_: str, folder: str) -> bool:
-        with contextlib.suppress(OSError):
-            if not inside.there(folder):
-                inside.rename(within(bin_, folder), folder)
-                return True
-        return False
+        try:
+            if inside.there(folder):
+                return False
+            inside.rename(within(bin_, folder), folder)
+        except OSError:
+            return False
+        return True
 
     def _have_mode(self, inside: Inside, path: str, folder: str) -> None:
         if folder in self.said:

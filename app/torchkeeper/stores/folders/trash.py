@@ -24,7 +24,7 @@ from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import Journal, begun
-from torchkeeper.stores.folders.locks import holding
+from torchkeeper.stores.folders.locks import LOCKED, holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
@@ -45,9 +45,9 @@ class Plan:
     insisted: bool = False
 
     @functools.cached_property
-    def amount(self) -> Amount:
+    def disk(self) -> OnDisk:
         """How much that is."""
-        return amount_of(self.items)
+        return OnDisk(self.items)
 
 
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
@@ -87,7 +87,8 @@ class FolderRemoval(Removal):
     def add(self, chosen: Sequence[Described], report: Report, left: Left) -> dict[int, Item]:
         root, insisted = self._plan.root, self._plan.insisted
         items = [one.item for one in chosen]
-        used = users(root, report, items)
+        every = Plan(root, items, insisted)
+        used = users(root, report, items, lambda: every.disk)
         using = used.told(items)
         if not insisted:
             # Where any entry may be needed, none goes, and nobody wants to hear that of each.
@@ -98,11 +99,12 @@ class FolderRemoval(Removal):
         stays = tally(one.item.kind for one in chosen if id(one.item) not in going)
         self._in_use = {**using, "left": len(chosen) - len(items), "stays": stays}
         numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
-        self._plan = Plan(root, receipts.parted(root, items), insisted)
+        items = receipts.parted(root, items)
+        self._plan = every if items == every.items else Plan(root, items, insisted)
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
-        return self._plan.amount
+        return amount_of(self._plan.items, self._plan.disk)
 
     def in_use(self) -> Users:
         return self._in_use
@@ -111,13 +113,13 @@ class FolderRemoval(Removal):
         plan = self._plan
         if not plan.insisted:
             # A process may have come since the preview.
-            used = users(plan.root, report, plan.items)
+            used = users(plan.root, report, plan.items, lambda: plan.disk)
             if user := used.holder:
                 raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
             items, taken = used.split(plan.items)
             for item, problem in taken:
                 left(item, problem)
-            plan = Plan(plan.root, items)
+            plan = Plan(plan.root, items) if taken else plan
         return purge(plan, now, report, left).to_json()
 
 
@@ -171,10 +173,10 @@ class _Purging:
 
     def _taken(self) -> tuple[int, int]:
         """How many files have gone, and their bytes on the disk."""
-        if len(self._whole) == len(self._plan.items):
-            return self._plan.amount["files"], self._plan.amount["bytes"]
-        found = OnDisk(self._whole)
-        found.add(self._parts)
+        found = self._plan.disk
+        if len(self._whole) < len(self._plan.items):
+            found = OnDisk(self._whole)
+            found.add(self._parts)
         return found.files, found.bytes
 
     def _take(self, item: Item, folder: str) -> Item | list[File] | None:
@@ -184,7 +186,8 @@ class _Purging:
         # The lock of a list that stays is taken when the item comes off it.
         alone = receipts.goes_alone(item)
         but = lock_of(os.path.join(self._root, item.list_path)) if alone else None
-        with holding(self._root, item.kind, item.key, item.path, but) as free:
+        held = holding(self._root, item.kind, item.key, item.path, but)
+        with held if item.kind in LOCKED else contextlib.nullcontext(True) as free:
             # What is removed at once takes nothing along that came in while it moved.
             whole = free and folder and self._bin and not self._now
             if whole and self._take_whole(str(self._bin), folder, item):
