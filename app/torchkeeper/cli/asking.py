@@ -159,17 +159,11 @@ class Asker:
         return contract.number(outcomes.went(one))
 
 
-def engine_of(args: argparse.Namespace) -> Engine:
-    """The engine that was started before its command was known; after that, another one."""
-    engine: Engine | None
-    engine, args.engine = args.engine, None
-    return engine or Engine()
-
-
 @contextlib.contextmanager
 def asking(args: argparse.Namespace, python: str | None = None) -> Iterator[Asker]:
     """What asks an engine for a command, while that runs; python: whose engine it is."""
-    with Engine(python) if python else engine_of(args) as engine:
+    ahead, args.engine = args.engine, None
+    with Engine(python) if python else ahead or Engine() as engine:
         yield Asker(engine, args.json)
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, listing, looking, output, screen
-from torchkeeper.cli.asking import Asker, asking, engine_of
+from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import environments, explaining, owned, say, verdicts
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
 from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
@@ -316,7 +317,7 @@ def check(args: argparse.Namespace) -> int:
         env = probes.environment(python)
     shown = _Shown(args.json, several)
     found: dict[str, msg.CheckResult] = {}
-    with engine_of(args) as engine:
+    with args.engine or Engine() as engine:
         asker = Asker(engine, args.json, shown.take)
         shown.findings = asker.findings
 

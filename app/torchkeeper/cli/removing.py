@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.cli import contract, listing, looking, output, overviewing
-from torchkeeper.cli.asking import Asker, asking, completing, engine_of, say_finding
+from torchkeeper.cli.asking import Asker, asking, completing, say_finding
 from torchkeeper.cli.overviewing import know_all, measure
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
@@ -96,7 +96,7 @@ def purge(args: argparse.Namespace) -> int:
         protected.check(args.place, below=True)
     scheme = scheme_of(args.place)
     for_good = args.now or not scheme.has_trash
-    with engine_of(args) as engine:
+    with args.engine or Engine() as engine:
         chosen = chosen_dead(args, engine)
         judged = bool(chosen.select.get("envs"))
         shown = args.dry_run or not args.yes

@@ -103,8 +103,7 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     listed: list[Item] = []
     quiet = None
     if params.get("leaks") and store.signable:
-        # Loaded where it is needed: an engine shall start at once.
-        from torchkeeper.engine import screening
+        from torchkeeper.engine import screening  # only here: an engine shall start at once
 
         quiet = screening.quiet(session, report)
     briefly, every = not params.get("facts") and not params.get("envs"), bool(params.get("all"))

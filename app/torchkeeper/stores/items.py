@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, TypeVar
 
 from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS, Problem, measured, tally
-from torchkeeper.artifacts.layout import Located, eager_library, kernel_folder, locate
+from torchkeeper.artifacts.layout import JOURNAL, Located, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.walk_process import NUMBERS
 
@@ -54,6 +54,11 @@ class File(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
+def stamp(status: os.stat_result) -> tuple[int, int, tuple[int, int]]:
+    """Size, time and inode of a file, which tell whether it has changed."""
+    return status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino)
+
+
 class OnDisk:
     """Counts the files of some items, each once, and their bytes on the disk, hard links once. One
     bit is kept of each: a big folder has a million, with numbers that are near each other.
@@ -71,19 +76,19 @@ class OnDisk:
 
     def count(self, items: Iterable[Item]) -> None:
         """Count more, the files of some items."""
-        rest, seen, files, size = list[Item](), self._seen, 0, 0
+        rest, seen, size = list[Item](), self._seen, 0
         for item in items:
             if type(item) is not Packed:
                 rest.append(item)
                 continue
-            files += item.count
-            for _, _, allocated, device, number, _, _ in item.rows():
+            self.files += item.count
+            for _, _, allocated, device, number, _, _ in NUMBERS.iter_unpack(item._numbers):
                 block, bit = device << 64 | number >> 6, 1 << (number & 63)
                 bits = seen.get(block, 0)
                 if not bits & bit:
                     seen[block] = bits | bit
                     size += allocated
-        self.files, self.bytes = self.files + files, self.bytes + size
+        self.bytes += size
         self.add(files_of(rest))
 
     def add(self, files: Iterable[File]) -> None:
@@ -157,11 +162,6 @@ class Item:
         return tuple([f"/{file.name}" for file in self.files])
 
     @property
-    def stamps(self) -> list[tuple[int, int | None, tuple[int, int] | None]]:
-        """Size, time and inode of its files, which tell of each whether it has changed."""
-        return [(file[1], file[2], file[4]) for file in self.files]
-
-    @property
     def list_path(self) -> str:
         """The path of the list that it is an item of, if it is of one."""
         return self.path.partition(MARK)[0]
@@ -179,54 +179,32 @@ class Packed(Item):
     __slots__ = ("_digests", "_hashed", "_names", "_numbers")
     _each = NUMBERS  # of which the first is the size
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: Item, names: tuple[str, ...] = (), numbers: bytes = b"") -> None:
+        """names, each after a slash, and NUMBERS: of all files, where the item has none itself."""
+        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
+        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
         files, start = item.files, len(item.path)
-        names = _shared(tuple([file[0][start:] for file in files]))
+        self._names = _shared(names or tuple([file[0][start:] for file in files]))
         packed = [NUMBERS.pack(*file[1:4], *(file[4] or (0, 0)), *file[5:7]) for file in files]
-        self._have(item, names, b"".join(packed))
+        self._numbers = numbers or b"".join(packed)
         # Those of few files are known.
         self._hashed = _shared(tuple([file[0][start:] for file in files if file[7]]))
         self._digests = b"".join([bytes.fromhex(file[7]) for file in files if file[7]])
-
-    def _have(self, item: Item, names: tuple[str, ...], numbers: bytes) -> None:
-        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
-        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
-        self._names, self._numbers = names, numbers
-
-    @classmethod
-    def of(cls, item: Item, names: tuple[str, ...], numbers: bytes) -> Packed:
-        """An item whose files are said by their names, each after a slash, and NUMBERS."""
-        made = cls.__new__(cls)
-        made._have(item, names, numbers)
-        made._hashed, made._digests = (), b""
-        return made
 
     def __getattr__(self, name: str) -> object:
         if name != "files":
             raise AttributeError(name)
         about = zip(self._names, NUMBERS.iter_unpack(self._numbers), strict=True)
         path = self.path
-        # As file_of does, in half the time.
-        files = [
-            _new(File, (path + one, size, at, taken, (device, inode), mode, regular, None, None))
-            for one, (size, at, taken, device, inode, mode, regular) in about
-        ]
+        files = [file_of(path + one, numbers) for one, numbers in about]
         for number, one in enumerate(self._hashed):
             index, digest = self._names.index(one), self._digests[number * 32 :][:32]
             files[index] = files[index]._replace(sha256=digest.hex())
         return files
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The numbers of its files."""
-        return self._each.iter_unpack(self._numbers)
-
     @property
     def count(self) -> int:
         return len(self._names)
-
-    @property
-    def stamps(self) -> list[tuple[int, int | None, tuple[int, int] | None]]:
-        return [(about[0], about[1], (about[3], about[4])) for about in self.rows()]
 
     @property
     def folders(self) -> set[str]:
@@ -234,7 +212,7 @@ class Packed(Item):
 
     @property
     def size(self) -> int:
-        return sum([about[0] for about in self.rows()])
+        return sum([numbers[0] for numbers in self._each.iter_unpack(self._numbers)])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -243,11 +221,8 @@ class Packed(Item):
 
 def packed(items: Iterable[Item]) -> Iterator[Item]:
     """The items of a folder, so small that all of them can be held; others as they are."""
-    return (Packed(x) if _can_pack(x) else x for x in items)
-
-
-def _can_pack(item: Item) -> bool:
-    return item.kind == "triton" and not isinstance(item, Packed) and bool(item.files[0][4])
+    for x in items:
+        yield Packed(x) if type(x) is Item and x.kind == "triton" and x.files[0][4] else x
 
 
 def files_of(items: Iterable[Item]) -> Iterator[File]:
@@ -262,13 +237,10 @@ def files_of(items: Iterable[Item]) -> Iterator[File]:
                 yield file
 
 
-def amount_of(
-    items: Collection[Item], size: OnDisk | None = None, *, on_disk: bool = True
-) -> Amount:
-    """How much some items are: ``tally``, ``measured`` and files. size: theirs, if it is known."""
-    counts = tally(item.kind for item in items)
+def amount_of(items: Collection[Item], *, on_disk: bool = True) -> Amount:
+    """How much some items are: ``tally``, ``measured`` and files."""
+    counts, size = tally(item.kind for item in items), OnDisk(items if on_disk else ())
     if on_disk:
-        size = size or OnDisk(items)
         return {**counts, "files": size.files, **measured(size.bytes, on_disk=True)}
     files = sum(item.count if item.kind == "triton" else 1 for item in items)
     return {**counts, "files": files, **measured(sum(x.size for x in items), on_disk=False)}
@@ -281,12 +253,15 @@ class Stowed(Packed):
 
     __slots__ = ("_start",)
     _each = struct.Struct("<qq32s")
-    folders, names, stamps = Item.folders, Item.names, Item.stamps
+    folders, names = Item.folders, Item.names
 
     def __init__(self, item: Item, start: int) -> None:
-        self._start, names = start, _shared(tuple([file[0][start:] for file in item.files]))
-        about = [self._each.pack(x.size, x.at, bytes.fromhex(x.sha256 or "")) for x in item.files]
-        self._have(item, names, b"".join(about))
+        self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
+        self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
+        self._start, self._names = start, _shared(tuple([file[0][start:] for file in item.files]))
+        self._numbers = b"".join(
+            [self._each.pack(x.size, x.at, bytes.fromhex(x.sha256 or "")) for x in item.files]
+        )
 
     def __getattr__(self, name: str) -> object:
         if name != "files":
@@ -300,7 +275,7 @@ class Stowed(Packed):
 
 
 class Found(NamedTuple):
-    """A folder in which files were found: their names, and their NUMBERS."""
+    """A folder in which files were found: their names, and their NUMBERS. A journal is none."""
 
     folder: str
     names: list[str]
@@ -309,8 +284,8 @@ class Found(NamedTuple):
     @property
     def files(self) -> list[File]:
         prefix = f"{self.folder}/" if self.folder else ""
-        about = NUMBERS.iter_unpack(self.numbers)
-        return [file_of(prefix + one, next(about)) for one in self.names]
+        found = zip(self.names, NUMBERS.iter_unpack(self.numbers), strict=True)
+        return [file_of(prefix + x, y) for x, y in found if prefix or not x.startswith(JOURNAL)]
 
     def kernel(self, proven: Proven = lambda _: True) -> Sequence[Item] | None:
         """As ``kernel_items``; without a look at each file where all are those of a kernel."""
@@ -320,7 +295,7 @@ class Found(NamedTuple):
         if not (key and order) or numbers[size - 1 :: size].count(1) < len(order):
             return kernel_items(self.folder, self.files, proven)
         numbers = b"".join([numbers[at * size : (at + 1) * size] for at in order.values()])
-        return [Packed.of(Item("triton", key, self.folder), _shared(tuple(order)), numbers)]
+        return [Packed(Item("triton", key, self.folder), tuple(order), numbers)]
 
 
 @functools.lru_cache(maxsize=1024)

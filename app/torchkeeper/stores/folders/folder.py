@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.beside import WHOLE
 from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured
-from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
+from torchkeeper.artifacts.layout import TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.triton import is_common
 from torchkeeper.stores import query
@@ -63,11 +63,6 @@ def rests_on(root: str) -> str:
     return "day" if flags & getattr(os, "ST_RELATIME", 4096) else "read"
 
 
-def _not_journals(found: Found) -> list[File]:
-    """The files of a folder, without the journals, which lie in the place itself."""
-    return [x for x in found.files if found.folder or not x[0].startswith(JOURNAL)]
-
-
 class Folder(Root, Store):
     """A place on the local disk. Made, and raises, as Root."""
 
@@ -96,7 +91,7 @@ class Folder(Root, Store):
             for found in walk.folders():
                 kernel = found.kernel(proven)
                 if kernel is None:
-                    rest += _not_journals(found)
+                    rest += found.files
                 else:
                     count += len(kernel)
                     # Of a name that others give folders, more than these files tells its kind.
@@ -150,7 +145,7 @@ class Folder(Root, Store):
             _, names, about, _ = scan(self.root, folder)
         except OSError:
             return []
-        return _not_journals(Found(folder, names, about))
+        return Found(folder, names, about).files
 
     @property
     def whole(self) -> bool:

@@ -181,7 +181,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         """Close what is open at a path and below it: another one may be there soon."""
         with self._lock:
             for known in list(self._open):
-                if not path or f"{known}/".startswith(f"{path}/"):
+                if not path or known == path or known.startswith(f"{path}/"):
                     del self._open[known]
 
 

@@ -64,8 +64,6 @@ from torchkeeper.stores.atomic import PREFIX, SUFFIX
 #: Seconds to wait for PyTorch, which takes a lock for a moment to look, for longer to build.
 PATIENCE = 10.0
 _PAUSE = 0.02
-#: The kinds for whose entries PyTorch takes locks, and these.
-LOCKED = frozenset({"code", "aoti_eager", "ondisk", "pgo", "lock"})
 
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp|tmp\.pid_(\d+)_[0-9a-f-]+", re.ASCII)
 
@@ -129,8 +127,6 @@ def alive(pid: int) -> bool:
 
 def locks_of(root: str, kind: str, key: str, path: str) -> list[str]:
     """The locks that PyTorch takes for an entry of a folder, in full; most kinds have none."""
-    if kind not in LOCKED:
-        return []
     here = os.path.join(root, path)
     folder, name = os.path.split(here)
     if kind == "code":
@@ -146,7 +142,7 @@ def locks_of(root: str, kind: str, key: str, path: str) -> list[str]:
         return [os.path.join(folder, "locks", f"{name[:4]}.lock"), os.path.join(folder, "dir.lock")]
     if kind == "pgo":
         return [here + ".lock"]
-    return [here] if path.endswith(".lock") else []
+    return [here] if kind == "lock" and path.endswith(".lock") else []
 
 
 def in_use(root: str, kind: str, key: str, path: str) -> bool:

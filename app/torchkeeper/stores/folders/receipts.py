@@ -396,13 +396,11 @@ class Folders:
         return back
 
     def _moved_back(self, inside: Inside, bin_: str, folder: str) -> bool:
-        try:
-            if inside.there(folder):
-                return False
-            inside.rename(within(bin_, folder), folder)
-        except OSError:
-            return False
-        return True
+        with contextlib.suppress(OSError):
+            if not inside.there(folder):
+                inside.rename(within(bin_, folder), folder)
+                return True
+        return False
 
     def _have_mode(self, inside: Inside, path: str, folder: str) -> None:
         if folder in self.said:

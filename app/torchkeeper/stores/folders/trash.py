@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Problem, tally
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
@@ -24,11 +24,11 @@ from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.in_use import InUse, users
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.journal import Journal, begun
-from torchkeeper.stores.folders.locks import LOCKED, holding
+from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, is_group
+from torchkeeper.stores.items import File, Item, Left, OnDisk, is_group, stamp
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class FolderRemoval(Removal):
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
-        return amount_of(self._plan.items, self._plan.disk)
+        disk, counts = self._plan.disk, tally(item.kind for item in self._plan.items)
+        return {**counts, "files": disk.files, **measured(disk.bytes, on_disk=True)}
 
     def in_use(self) -> Users:
         return self._in_use
@@ -152,21 +153,21 @@ class _Purging:
             for number, (item, folder) in enumerate(zip(items, folders, strict=True)):
                 report.check()
                 report.progress(number, len(items), "entries")
-                gone = self._take(item, folder if entries[folder] == 1 else "")
+                files = item.files
+                gone = self._take(item, files, folder if entries[folder] == 1 else "")
                 if gone is None:
                     continue
                 self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
-                if isinstance(gone, Item):
+                if gone is files:
                     self._whole.append(item)
-                    self._kinds.append(item.kind)
                     self._gone.add(folder.rpartition("/")[0])
-                    continue
-                self._parts += gone
-                self._gone.update([file.path.rpartition("/")[0] for file in gone])
+                else:
+                    self._parts += gone
+                    self._gone.update([file.path.rpartition("/")[0] for file in gone])
                 if item.about:
                     paths.update([file.path for file in gone])
                 # What two of a list have in common has gone with the first of them.
-                if len(gone) == item.count or paths.issuperset([x.path for x in item.files]):
+                if len(gone) == len(files) or paths.issuperset([file.path for file in files]):
                     self._kinds.append(item.kind)
         self.done.counts = tally(self._kinds)
         self.done.files, self.done.bytes = self._taken()
@@ -179,31 +180,30 @@ class _Purging:
             found.add(self._parts)
         return found.files, found.bytes
 
-    def _take(self, item: Item, folder: str) -> Item | list[File] | None:
+    def _take(self, item: Item, files: list[File], folder: str) -> list[File] | None:
         """Take the files of an entry, all of them if they are what was planned, else none: None.
-        folder: in which no other one is, if there is such a one; the item where that has gone.
+        folder: in which no other one is, if there is such a one.
         """
         # The lock of a list that stays is taken when the item comes off it.
         alone = receipts.goes_alone(item)
         but = lock_of(os.path.join(self._root, item.list_path)) if alone else None
-        held = holding(self._root, item.kind, item.key, item.path, but)
-        with held if item.kind in LOCKED else contextlib.nullcontext(True) as free:
+        with holding(self._root, item.kind, item.key, item.path, but) as free:
             # What is removed at once takes nothing along that came in while it moved.
             whole = free and folder and self._bin and not self._now
-            if whole and self._take_whole(str(self._bin), folder, item):
-                return item
+            if whole and self._take_whole(str(self._bin), folder, files):
+                return files
             if free:
-                return self._take_each(item, item.files)
+                return self._take_each(item, files)
         self._left(item, Problem("in-use"))
         return None
 
-    def _take_whole(self, bin_: str, folder: str, item: Item) -> bool:
+    def _take_whole(self, bin_: str, folder: str, files: list[File]) -> bool:
         """Move the folder of an entry to its place in the receipt by one rename, if all that is in
         it was planned and has not changed; whether it has gone. It is looked at again there: with
         anything that somebody has written meanwhile it comes back. What fails goes file by file.
         """
         there, inside, found = within(bin_, folder), self._inside, dict[str, int]()
-        planned = dict(zip(item.names, item.stamps, strict=True))
+        planned = {file[0].rpartition("/")[2]: (file[1], file[2], file[4]) for file in files}
         seen, looked = dict[str, int](), dict[str, tuple[int, int, tuple[int, int]]]()
         try:
             handle = inside.looked_into(folder)
@@ -213,8 +213,8 @@ class _Purging:
                 return False
             with os.scandir(handle.number) as entries:
                 for entry in entries:
-                    seen[entry.name], at = entry.inode(), entry.stat(follow_symlinks=False)
-                    looked[f"/{entry.name}"] = at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
+                    seen[entry.name] = entry.inode()
+                    looked[entry.name] = stamp(entry.stat(follow_symlinks=False))
             if looked != planned:
                 return False
             self._move(folder, there)
@@ -242,7 +242,8 @@ class _Purging:
         try:
             for file in files:
                 with contextlib.suppress(FileNotFoundError):
-                    if _changed(file, os.lstat(os.path.join(self._root, file.path))):
+                    at = stamp(os.lstat(os.path.join(self._root, file.path)))
+                    if (file.size, file.mtime_ns, file.inode) != at:
                         raise Problem("entry-changed")
                     there.append(file)  # or it may be that of a folder that was moved elsewhere
             # Before its library is gone: PyTorch takes none of a list of which one is missing.
@@ -363,12 +364,6 @@ def _folder_of(item: Item) -> str:
     """The folder that all files of an entry are in; "" where there is none but the place."""
     folders = item.folders
     return folders.pop() if len(folders) == 1 and not item.about else ""
-
-
-def _changed(file: File, at: os.stat_result) -> bool:
-    return (file.size, file.mtime_ns, file.inode) != (
-        at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
-    )  # fmt: skip
 
 
 def undo(
