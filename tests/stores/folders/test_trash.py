@@ -69,6 +69,15 @@ def test_everything_back_times_and_modes_included(fixture_cache: Path) -> None:
     assert snapshot(fixture_cache) == before
 
 
+def test_times_that_no_64_bits_hold_come_back(triton_cache: Path) -> None:
+    for path in triton_cache.rglob("*"):
+        os.utime(path, (1e12, 1e12))  # as far as the file system can keep it
+    before = snapshot(triton_cache)
+    purge(triton_cache)
+    assert undo(triton_cache)[1] == []
+    assert snapshot(triton_cache) == before
+
+
 def test_purges_are_undone_latest_first(fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     purge(fixture_cache, "fxgraph")

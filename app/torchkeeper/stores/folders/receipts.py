@@ -358,7 +358,7 @@ class Folders:
             if path and (path.startswith("/") or {"", ".", ".."} & set(path.split("/"))):
                 continue
             numbers = isinstance(values, list) and len(values) == 3
-            if numbers and all(isinstance(v, int) and 0 <= v < 1 << 63 for v in values):
+            if numbers and all(isinstance(v, int) and 0 <= v < 1 << 64 for v in values):
                 kept[path] = values
         return cls(kept)
 

@@ -15,8 +15,10 @@ import struct
 import sys
 from collections.abc import Callable
 
-#: Size, mtime_ns, allocated bytes, device, inode, mode, whether it is a regular file.
-NUMBERS = struct.Struct("<qqqQQH?")
+#: Size, seconds and nanoseconds of mtime, which can be beyond 64 bits together, allocated bytes,
+#: device, inode, mode, whether it is a regular file.
+NUMBERS = struct.Struct("<qqIqQQH?")
+SECOND = 1_000_000_000
 LENGTH = struct.Struct(">I")
 
 _FORMAT, _REGULAR = 0o170000, 0o100000
@@ -72,9 +74,9 @@ def scan(
 
 def numbers(status: os.stat_result) -> bytes:
     """The NUMBERS of a file."""
-    mode, sizes = status.st_mode, (status.st_size, status.st_mtime_ns, status.st_blocks * 512)
+    mode, (seconds, more) = status.st_mode, divmod(status.st_mtime_ns, SECOND)
     about = status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
-    return NUMBERS.pack(*sizes, *about)
+    return NUMBERS.pack(status.st_size, seconds, more, status.st_blocks * 512, *about)
 
 
 def main() -> None:

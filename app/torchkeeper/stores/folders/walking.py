@@ -28,7 +28,7 @@ from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
 from torchkeeper.stores.folders.locks import is_local
-from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
+from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, SECOND, Odd, numbers, scan
 from torchkeeper.stores.items import File, Found, file_of
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -185,7 +185,7 @@ class Walk:
         self.unreadable: list[tuple[str, str]] = []
         self._root, self._report, self._note, self._known = root, report, note, known
         self._looks: dict[str, int] = {}
-        self._before = time.time_ns() - _SETTLED
+        self._before = divmod(time.time_ns() - _SETTLED, SECOND)
         self._local = functools.cache(is_local)
         self._pending = deque([""])
         self._looked, self._told = 0, time.monotonic()
@@ -238,7 +238,7 @@ class Walk:
     def _hear(self, path: str, status: os.stat_result) -> None:
         times = status.st_mtime_ns, status.st_ctime_ns
         # What is on a server is told late, and has the time of another clock.
-        if max(times) < self._before and self._local(status.st_dev):
+        if divmod(max(times), SECOND) < self._before and self._local(status.st_dev):
             self._looks[path] = hash((status.st_dev, status.st_ino, *times, os.geteuid()))
 
     def look(self, found: Found) -> int:
@@ -248,7 +248,7 @@ class Walk:
         not surely on this machine.
         """
         look = self._looks.pop(found.folder, 0)
-        times = (about[1] for about in NUMBERS.iter_unpack(found.numbers))
+        times = (about[1:3] for about in NUMBERS.iter_unpack(found.numbers))
         return look if all(time < self._before for time in times) else 0
 
     def _take(self, above: str, folders: list[str], odd: list[Odd]) -> None:
