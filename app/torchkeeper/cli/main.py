@@ -173,7 +173,8 @@ def run(argv: list[str]) -> int:
     asks = argv[:1] == ["help"] and not any(word.startswith("-") for word in argv)
     if asks and (not argv[1:] or argv[1] in COMMANDS):
         argv = [*argv[1:], "--help"]
-    if not argv or argv[0] not in _WITH_ENGINE or not {"-h", "--help"}.isdisjoint(argv):
+    # Who waits for a standard input, perhaps for long, has no engine meanwhile.
+    if not argv or argv[0] not in _WITH_ENGINE or not {"-h", "--help", "-"}.isdisjoint(argv):
         return _run(argv)
     # To start takes an engine as long as it takes to load what understands and prints.
     from torchkeeper.client.engines.process import Engine

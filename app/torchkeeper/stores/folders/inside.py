@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNSEEN = _FOLDER | getattr(os, "O_NOATIME", 0)
 #: Folders that are kept open: most paths are in the same one as the last.
 _OPEN = 32
 _Walked = tuple[str, list[str], dict[str, os.DirEntry[str]], int]
@@ -159,14 +160,14 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         above, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise ValueError(path)
+        if known := self._open.get(above):
+            return known, name
         with self._lock:
             return self._folder(above), name
 
     def _folder(self, path: str) -> Handle:
         if not path:
             return self._handle
-        if (known := self._open.get(path)) is not None:
-            return known
         handle = self._handle
         for part in path.split("/"):
             if part in ("", ".", ".."):
@@ -187,9 +188,10 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
 def _looked_into(name: str, above: int) -> Handle:
     """A folder, of which nobody sees that it is read; what is another user's cannot be so."""
-    with contextlib.suppress(PermissionError):
-        return Handle(os.open(name, _FOLDER | getattr(os, "O_NOATIME", 0), dir_fd=above))
-    return Handle(os.open(name, _FOLDER, dir_fd=above))
+    try:
+        return Handle(os.open(name, _UNSEEN, dir_fd=above))
+    except PermissionError:
+        return Handle(os.open(name, _FOLDER, dir_fd=above))
 
 
 def _walk(above: int, name: str, path: str) -> Iterator[_Walked]:

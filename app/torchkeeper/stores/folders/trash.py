@@ -187,7 +187,8 @@ class _Purging:
         # The lock of a list that stays is taken when the item comes off it.
         alone = receipts.goes_alone(item)
         but = lock_of(os.path.join(self._root, item.list_path)) if alone else None
-        with holding(self._root, item.kind, item.key, item.path, but) as free:
+        held = holding(self._root, item.kind, item.key, item.path, but)
+        with contextlib.nullcontext(True) if item.kind == "triton" else held as free:
             # What is removed at once takes nothing along that came in while it moved.
             whole = free and folder and self._bin and not self._now
             if whole and self._take_whole(str(self._bin), folder, files):
