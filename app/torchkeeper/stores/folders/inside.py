@@ -14,11 +14,10 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_UNSEEN = _FOLDER | getattr(os, "O_NOATIME", 0)
+from torchkeeper.stores.folders.walk_process import FOLDER, looked_into
+
 #: Folders that are kept open: most paths are in the same one as the last.
 _OPEN = 32
-_Walked = tuple[str, list[str], dict[str, os.DirEntry[str]], int]
 
 
 class Handle:
@@ -43,7 +42,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._handle = Handle(os.open(root, _FOLDER))
+        self._handle = Handle(os.open(root, FOLDER))
         self._open: dict[str, Handle] = {}
         self._lock = threading.Lock()
 
@@ -121,11 +120,11 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
     def looked_into(self, path: str) -> Handle:
         """A folder, open to be looked into wherever it is moved, of which nobody sees that."""
         folder, name = self._above(path)
-        return _looked_into(name, folder.number)
+        return Handle(looked_into(name, folder.number))
 
-    def walk(self, path: str = "") -> Iterator[_Walked]:
+    def walk(self, path: str = "") -> Iterator[tuple[str, list[str], list[str], int]]:
         """Each folder below a path, what is deepest first: its path, the names of the folders and
-        everything else in it by name, and its handle. Nothing where no folder is.
+        of everything else in it, and its handle. Nothing where no folder is.
         """
         with contextlib.suppress(OSError):
             folder, name = self._above(path) if path else (self._handle, ".")
@@ -172,7 +171,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         for part in path.split("/"):
             if part in ("", ".", ".."):
                 raise ValueError(path)
-            handle = Handle(os.open(part, _FOLDER, dir_fd=handle.number))
+            handle = Handle(os.open(part, FOLDER, dir_fd=handle.number))
         if len(self._open) >= _OPEN:
             del self._open[next(iter(self._open))]
         self._open[path] = handle
@@ -186,25 +185,14 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
                     del self._open[known]
 
 
-def _looked_into(name: str, above: int) -> Handle:
-    """A folder, of which nobody sees that it is read; what is another user's cannot be so."""
-    try:
-        return Handle(os.open(name, _UNSEEN, dir_fd=above))
-    except PermissionError:
-        return Handle(os.open(name, _FOLDER, dir_fd=above))
-
-
-def _walk(above: int, name: str, path: str) -> Iterator[_Walked]:
+def _walk(above: int, name: str, path: str) -> Iterator[tuple[str, list[str], list[str], int]]:
     folders: list[str] = []
-    others: dict[str, os.DirEntry[str]] = {}
+    others: list[str] = []
     try:
-        handle = _looked_into(name, above)
+        handle = Handle(looked_into(name, above))
         with os.scandir(handle.number) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-                else:
-                    others[entry.name] = entry
+                (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
     except OSError:
         return
     for one in folders:

@@ -18,23 +18,21 @@ import secrets
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.entry import COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.layout import TRASH, among, eager_library, kernel_folder, locate
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Quiet, Report
 from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.merging import Listed
-from torchkeeper.stores.folders.walk_process import numbers
-from torchkeeper.stores.folders.walking import Root
+from torchkeeper.stores.folders.walking import Root, Walk
 from torchkeeper.stores.items import (
     File,
-    Found,
     Item,
     OnDisk,
     Packed,
@@ -172,10 +170,10 @@ def root_of(bin_: str) -> str:
     return os.path.dirname(os.path.dirname(bin_))
 
 
-def lies(bin_: str) -> bool:
-    """Whether a receipt is there, with no link in place of it or on the way."""
+def lies(bin_: str, *part: str) -> bool:
+    """Whether a receipt, or a part, is there, with no link in place of it or on the way."""
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
-        return inside.is_folder(within(bin_))
+        return inside.is_folder("/".join([within(bin_), *part]))
     return False
 
 
@@ -255,37 +253,27 @@ def trashed(
     """What one receipt holds, as the entries that they were, by the paths they had. ``report``
     hears how many files were looked at; ``only``: which count, by their paths below the place.
     """
-    items, rest = list[Item](), list[File]()
-    for found in _lying(bin_, report or Report(), only):
-        kernel = found.kernel()
-        items += packed(kernel or ())
-        rest += found.files if kernel is None else ()
+    items, rest, place, looked = list[Item](), list[File](), os.path.join(bin_, FILES), 0
+    report = report or Report()
+    with contextlib.suppress(OSError):
+        for found in Walk(place, Quiet(report)).folders() if lies(bin_, FILES) else ():
+            looked += len(found.names)
+            report.progress(looked, None, "files")
+            kernel = found.kernel()
+            items += packed(kernel or ())
+            rest += found.files if kernel is None else ()
     items = in_order([*items, *located(rest, among(root_of(bin_)))])
+    if only:
+        items = [
+            Item(x.kind, x.key, x.path, files)
+            for x in items
+            if (files := [file for file in x.files if only(within(bin_, file.path))])
+        ]
     try:
-        source = Root(os.path.join(bin_, FILES))
+        source = Root(place)
     except Problem:
         return items
     return taken_apart(items, files_in(rest), source)
-
-
-def _lying(bin_: str, report: Report, only: Callable[[str], bool] | None) -> Iterator[Found]:
-    """The folders of one receipt, and the files in each."""
-    base, number = f"{within(bin_)}/{FILES}", 0
-    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
-        for above, _, names, _ in inside.walk(base):
-            report.check()
-            report.progress(number, None, "files")
-            there, about = list[str](), list[bytes]()
-            for name, entry in names.items():
-                if only and not only(f"{above}/{name}"):
-                    continue
-                try:
-                    about.append(numbers(entry.stat(follow_symlinks=False)))
-                except OSError:
-                    continue  # it has gone
-                there.append(name)
-            number += len(there)
-            yield Found(above[len(base) + 1 :], there, b"".join(about))
 
 
 def count(bin_: str) -> int:

@@ -21,12 +21,24 @@ NUMBERS = struct.Struct("<qqIqQQH?")
 SECOND = 1_000_000_000
 LENGTH = struct.Struct(">I")
 
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNSEEN = FOLDER | getattr(os, "O_NOATIME", 0)
 _FORMAT, _REGULAR = 0o170000, 0o100000
 #: Modes with which others may write.
 _OTHERS = 0o022
 
 #: What another user owns, or others may write to: its path, owner, group and mode.
 Odd = tuple[str, int, int, int]
+
+
+def looked_into(path: str, above: int | None = None) -> int:
+    """A handle of a folder, of which nobody sees that it is read; what is another user's cannot be
+    so. A link is not followed. Raises OSError.
+    """
+    try:
+        return os.open(path, _UNSEEN, dir_fd=above)
+    except PermissionError:
+        return os.open(path, FOLDER, dir_fd=above)
 
 
 def scan(
@@ -45,30 +57,34 @@ def scan(
     packed: list[bytes] = []
     found: list[Odd] = []
     me = os.geteuid()
-    with os.scandir(f"{root}/{folder}") as entries:
-        for entry in entries:
-            if each is not None:
-                each()
-            path = prefix + entry.name
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(path)
-                    status = entry.stat(follow_symlinks=False)
-                    if hear is not None:
-                        hear(path, status)
-                else:
-                    status = entry.stat(follow_symlinks=False)
-                    names.append(entry.name)
-                    packed.append(numbers(status))
-            except FileNotFoundError:
-                continue  # it vanished meanwhile
-            except OSError:
-                if folders[-1:] == [path]:
-                    continue  # whoever looks into it is told why
-                raise
-            uid = status.st_uid
-            if (uid != me and uid) or status.st_mode & _OTHERS:
-                found.append((path, uid, status.st_gid, status.st_mode))
+    handle = looked_into(f"{root}/{folder}")
+    try:
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                if each is not None:
+                    each()
+                path = prefix + entry.name
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                        status = entry.stat(follow_symlinks=False)
+                        if hear is not None:
+                            hear(path, status)
+                    else:
+                        status = entry.stat(follow_symlinks=False)
+                        names.append(entry.name)
+                        packed.append(numbers(status))
+                except FileNotFoundError:
+                    continue  # it vanished meanwhile
+                except OSError:
+                    if folders[-1:] == [path]:
+                        continue  # whoever looks into it is told why
+                    raise
+                uid = status.st_uid
+                if (uid != me and uid) or status.st_mode & _OTHERS:
+                    found.append((path, uid, status.st_gid, status.st_mode))
+    finally:
+        os.close(handle)
     return folders, names, b"".join(packed), found
 
 
