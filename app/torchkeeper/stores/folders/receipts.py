@@ -247,11 +247,9 @@ def purged(bin_: str) -> Callable[[str], bool]:
     return brought
 
 
-def trashed(
-    bin_: str, report: Report | None = None, only: Callable[[str], bool] | None = None
-) -> list[Item]:
+def trashed(bin_: str, report: Report | None = None) -> list[Item]:
     """What one receipt holds, as the entries that they were, by the paths they had. ``report``
-    hears how many files were looked at; ``only``: which count, by their paths below the place.
+    hears how many files were looked at.
     """
     items, rest, place, looked = list[Item](), list[File](), os.path.join(bin_, FILES), 0
     report = report or Report()
@@ -263,12 +261,6 @@ def trashed(
             items += packed(kernel or ())
             rest += found.files if kernel is None else ()
     items = in_order([*items, *located(rest, among(root_of(bin_)))])
-    if only:
-        items = [
-            Item(x.kind, x.key, x.path, files)
-            for x in items
-            if (files := [file for file in x.files if only(within(bin_, file.path))])
-        ]
     try:
         source = Root(place)
     except Problem:

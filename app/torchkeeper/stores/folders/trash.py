@@ -434,7 +434,10 @@ def empty(place: str, report: Report, left: Left) -> Purged:
             for number, bin_ in enumerate(bins):
                 report.check()
                 report.progress(number, len(bins), "entries")
-                items += receipts.trashed(bin_, None, receipts.purged(bin_))
+                brought = receipts.purged(bin_)
+                for item in receipts.trashed(bin_):
+                    mine = all(brought(within(bin_, file.path)) for file in item.files)
+                    items += [item] if mine else []
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
             if (why := receipts.clear(root, others)) is not None:
