@@ -13,6 +13,7 @@ from tests.snapshots import snapshot
 from tests.stores.folders.test_recovering import begin, write
 from torchkeeper.artifacts.layout import JOURNAL
 from torchkeeper.stores.folders import receipts
+from torchkeeper.stores.items import File, located
 
 pytestmark = pytest.mark.usefixtures("private_folders")
 
@@ -22,7 +23,7 @@ def cut_off(place: Path) -> Path:
     name = receipts.new_name()
     begin(place, "purge", receipt=name, now=False)
     moved = next(place.glob("fxgraph/*/*/*"))
-    bin_ = receipts.make(str(place), name, [str(moved.relative_to(place))])
+    bin_ = receipts.make(str(place), name, located([File(str(moved.relative_to(place)), 0)]))
     path = Path(bin_) / "files" / moved.relative_to(place)
     write(path)
     moved.replace(path)

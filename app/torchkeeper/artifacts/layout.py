@@ -186,7 +186,13 @@ def locate(path: str, above: str = "") -> Located:
 
 def inner_cache(path: str) -> str:
     """The part of a path that leads to a cache inside the place, with a ``/``, or nothing."""
-    match = _INNER.match(path)
+    folder, slash, _ = path.rpartition("/")
+    return _inner_cache(folder + slash)
+
+
+@functools.lru_cache(maxsize=256)  # of all files in a folder it is asked, and it alone tells
+def _inner_cache(folder: str) -> str:
+    match = _INNER.match(folder)
     return match[0] if match else ""
 
 

@@ -162,7 +162,8 @@ class Asker:
 @contextlib.contextmanager
 def asking(args: argparse.Namespace, python: str | None = None) -> Iterator[Asker]:
     """What asks an engine for a command, while that runs; python: whose engine it is."""
-    with Engine(python) as engine:
+    ahead, args.engine = args.engine, None
+    with Engine(python) if python else ahead or Engine() as engine:
         yield Asker(engine, args.json)
 
 

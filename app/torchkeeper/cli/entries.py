@@ -317,7 +317,7 @@ def check(args: argparse.Namespace) -> int:
         env = probes.environment(python)
     shown = _Shown(args.json, several)
     found: dict[str, msg.CheckResult] = {}
-    with Engine() as engine:
+    with args.engine or Engine() as engine:
         asker = Asker(engine, args.json, shown.take)
         shown.findings = asker.findings
 

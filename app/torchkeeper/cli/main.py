@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from torchkeeper.client.engines.process import Engine
 
 
+#: Commands that always ask an engine.
+_WITH_ENGINE = frozenset({
+    "check", "copy", "du", "export", "import", "inspect", "ls", "purge", "show", "undo",
+})  # fmt: skip
 #: What other programs call a command, which may look like another one here.
 _ELSEWHERE = {
     **dict.fromkeys(("clean", "clear", "delete", "drop", "remove", "rm", "uninstall"), "purge"),
@@ -169,14 +173,15 @@ def run(argv: list[str]) -> int:
     asks = argv[:1] == ["help"] and not any(word.startswith("-") for word in argv)
     if asks and (not argv[1:] or argv[1] in COMMANDS):
         argv = [*argv[1:], "--help"]
-    if argv[:1] != ["ls"] or not {"-h", "--help"}.isdisjoint(argv):
+    # Who waits for a standard input, perhaps for long, has no engine meanwhile.
+    if not argv or argv[0] not in _WITH_ENGINE or not {"-h", "--help", "-"}.isdisjoint(argv):
         return _run(argv)
     # To start takes an engine as long as it takes to load what understands and prints.
     from torchkeeper.client.engines.process import Engine
 
     with contextlib.ExitStack() as ends:
         engine = None
-        with contextlib.suppress(UserError):  # ls comes upon it again, and tells
+        with contextlib.suppress(UserError):  # the command comes upon it again, and tells
             engine = ends.enter_context(Engine())
         return _run(argv, engine)
 

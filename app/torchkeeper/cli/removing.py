@@ -96,7 +96,7 @@ def purge(args: argparse.Namespace) -> int:
         protected.check(args.place, below=True)
     scheme = scheme_of(args.place)
     for_good = args.now or not scheme.has_trash
-    with Engine() as engine:
+    with args.engine or Engine() as engine:
         chosen = chosen_dead(args, engine)
         judged = bool(chosen.select.get("envs"))
         shown = args.dry_run or not args.yes

@@ -27,7 +27,7 @@ from torchkeeper.artifacts.entry import (
     tally,
 )
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine import detail, protocol, screening
+from torchkeeper.engine import detail, protocol
 from torchkeeper.engine.session import (
     Session,
     asks_times,
@@ -101,7 +101,11 @@ def list_(session: Session, params: msg.ListParams, report: Report) -> msg.ListR
     kinds, sums = Counter[str](), Counter[str]()
     seen: list[MadeIn | None] = []
     listed: list[Item] = []
-    quiet = screening.quiet(session, report) if params.get("leaks") and store.signable else None
+    quiet = None
+    if params.get("leaks") and store.signable:
+        from torchkeeper.engine import screening  # only here: an engine shall start at once
+
+        quiet = screening.quiet(session, report)
     briefly, every = not params.get("facts") and not params.get("envs"), bool(params.get("all"))
     if store.tells_unread(asked.fields) and briefly:
         batches = store.unread(report, protocol.MAX_ROWS)
@@ -166,8 +170,8 @@ def du(session: Session, params: msg.DuParams, report: Report) -> msg.DuResult:
         files[item.kind] += item.count
         sizes[item.kind] += item.size
         if store.on_disk:
-            disk.add(item.files)
-            of[item.kind].add(item.files)
+            disk.count([item])
+            of[item.kind].count([item])
             items += packed([item])
     if store.on_disk:
         store.tell_unreadable(report)

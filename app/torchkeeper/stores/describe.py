@@ -15,7 +15,7 @@ from torchkeeper.artifacts.entry import COUNTED_APART, PORTABLE, READ, Entry, Pr
 from torchkeeper.artifacts.layout import is_code_stem, is_named_by_content, payload_name
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.items import CHUNK, File, Item, payload_digest, portable_bytes
+from torchkeeper.stores.items import CHUNK, File, Item, Packed, payload_digest, portable_bytes
 from torchkeeper.stores.needs import Living
 from torchkeeper.stores.reader import MAX_PAYLOAD, Budget, Reader, Reading, held
 
@@ -148,13 +148,12 @@ def describe(
 
 def unread(item: Item) -> Described:
     """What is known of an item of which nothing was read."""
-    problem, files = None, item.files  # which some items make each time they are asked
-    for file in files:
+    problem = None
+    for file in () if isinstance(item, Packed) else item.files:  # of these all are regular
         if not file.regular:
             problem = "value-wrong-type" if file.mode else "value-forbidden"
             break
-    size = sum([file[1] for file in files])
-    entry = Entry(item.kind, item.key, None, size, len(files), path=item.path, problem=problem)
+    entry = Entry(item.kind, item.key, None, item.size, item.count, path=item.path, problem=problem)
     return Described(entry, item, {})
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO, RawIOBase
 from operator import attrgetter
@@ -20,9 +20,9 @@ from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.aoti_eager import MAX_LIST
 from torchkeeper.artifacts.beside import is_known_link
 from torchkeeper.artifacts.entry import KINDS, Problem, measured, tally
-from torchkeeper.artifacts.layout import Located, eager_library, kernel_folder, locate
+from torchkeeper.artifacts.layout import JOURNAL, Located, eager_library, kernel_folder, locate
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.folders.walk_process import NUMBERS
+from torchkeeper.stores.folders.walk_process import NUMBERS, SECOND
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount
@@ -54,6 +54,11 @@ class File(NamedTuple):
         return self.path.rpartition("/")[2]
 
 
+def stamp(status: os.stat_result) -> tuple[int, int, tuple[int, int]]:
+    """Size, time and inode of a file, which tell whether it has changed."""
+    return status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino)
+
+
 class OnDisk:
     """Counts the files of some items, each once, and their bytes on the disk, hard links once. One
     bit is kept of each: a big folder has a million, with numbers that are near each other.
@@ -63,11 +68,28 @@ class OnDisk:
         self.files = self.bytes = 0
         self._seen: dict[int, int] = {}
         self._paths: set[str] = set()
-        self.add(files_of(items))
+        self.count(items)
 
     def __contains__(self, inode: tuple[int, int]) -> bool:
         bits = self._seen.get(inode[0] << 64 | inode[1] >> 6, 0)
         return bool(bits >> (inode[1] & 63) & 1)
+
+    def count(self, items: Iterable[Item]) -> None:
+        """Count more, the files of some items."""
+        rest, seen, size = list[Item](), self._seen, 0
+        for item in items:
+            if type(item) is not Packed:
+                rest.append(item)
+                continue
+            self.files += item.count
+            for _, _, _, allocated, device, number, _, _ in NUMBERS.iter_unpack(item._numbers):
+                block, bit = device << 64 | number >> 6, 1 << (number & 63)
+                bits = seen.get(block, 0)
+                if not bits & bit:
+                    seen[block] = bits | bit
+                    size += allocated
+        self.bytes += size
+        self.add(files_of(rest))
 
     def add(self, files: Iterable[File]) -> None:
         """Count more."""
@@ -93,9 +115,10 @@ class OnDisk:
             yield file
 
 
-def file_of(path: str, about: tuple[int, int, int, int, int, int, bool]) -> File:
+def file_of(path: str, about: tuple[int, int, int, int, int, int, int, bool]) -> File:
     """The File of a path and its NUMBERS."""
-    size, mtime_ns, allocated, device, inode, mode, regular = about
+    size, seconds, more, allocated, device, inode, mode, regular = about
+    mtime_ns = seconds * SECOND + more
     # As File(…) does, in half the time: a big folder has a million of them.
     return _new(File, (path, size, mtime_ns, allocated, (device, inode), mode, regular, None, None))
 
@@ -157,13 +180,17 @@ class Packed(Item):
     __slots__ = ("_digests", "_hashed", "_names", "_numbers")
     _each = NUMBERS  # of which the first is the size
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: Item, names: tuple[str, ...] = (), numbers: bytes = b"") -> None:
+        """names, each after a slash, and NUMBERS: of all files, where the item has none itself."""
         self.kind, self.key, self.path, self.look = item.kind, item.key, item.path, item.look
         self.about, self.sha256, self.torch = item.about, item.sha256, item.torch
         files, start = item.files, len(item.path)
-        self._names = _shared(tuple([file[0][start:] for file in files]))
-        packed = [NUMBERS.pack(*file[1:4], *(file[4] or (0, 0)), *file[5:7]) for file in files]
-        self._numbers = b"".join(packed)
+        self._names = _shared(names or tuple([file[0][start:] for file in files]))
+        packed = [
+            NUMBERS.pack(x[1], *divmod(x[2] or 0, SECOND), x[3], *(x[4] or (0, 0)), *x[5:7])
+            for x in files
+        ]
+        self._numbers = numbers or b"".join(packed)
         # Those of few files are known.
         self._hashed = _shared(tuple([file[0][start:] for file in files if file[7]]))
         self._digests = b"".join([bytes.fromhex(file[7]) for file in files if file[7]])
@@ -173,11 +200,7 @@ class Packed(Item):
             raise AttributeError(name)
         about = zip(self._names, NUMBERS.iter_unpack(self._numbers), strict=True)
         path = self.path
-        # As file_of does, in half the time.
-        files = [
-            _new(File, (path + one, size, at, taken, (device, inode), mode, regular, None, None))
-            for one, (size, at, taken, device, inode, mode, regular) in about
-        ]
+        files = [file_of(path + one, numbers) for one, numbers in about]
         for number, one in enumerate(self._hashed):
             index, digest = self._names.index(one), self._digests[number * 32 :][:32]
             files[index] = files[index]._replace(sha256=digest.hex())
@@ -202,7 +225,8 @@ class Packed(Item):
 
 def packed(items: Iterable[Item]) -> Iterator[Item]:
     """The items of a folder, so small that all of them can be held; others as they are."""
-    return (Packed(x) if x.kind == "triton" and x.files[0][4] else x for x in items)
+    for x in items:
+        yield Packed(x) if type(x) is Item and x.kind == "triton" and x.files[0][4] else x
 
 
 def files_of(items: Iterable[Item]) -> Iterator[File]:
@@ -252,6 +276,40 @@ class Stowed(Packed):
             _new(File, (begin + x, size, None, 0, None, 0o644, True, sha256.hex(), at))
             for x, (size, at, sha256) in about
         ]
+
+
+class Found(NamedTuple):
+    """A folder in which files were found: their names, and their NUMBERS. A journal is none."""
+
+    folder: str
+    names: list[str]
+    numbers: bytes
+
+    @property
+    def files(self) -> list[File]:
+        prefix = f"{self.folder}/" if self.folder else ""
+        found = zip(self.names, NUMBERS.iter_unpack(self.numbers), strict=True)
+        return [file_of(prefix + x, y) for x, y in found if prefix or not x.startswith(JOURNAL)]
+
+    def kernel(self, proven: Proven = lambda _: True) -> Sequence[Item] | None:
+        """As ``kernel_items``; without a look at each file where all are those of a kernel."""
+        key, size, numbers = kernel_folder(self.folder), NUMBERS.size, self.numbers
+        order = _of_kernel(tuple(self.names)) if key and not triton.is_common(key) else {}
+        # The last byte of each says whether it is a regular file.
+        if not (key and order) or numbers[size - 1 :: size].count(1) < len(order):
+            return kernel_items(self.folder, self.files, proven)
+        numbers = b"".join([numbers[at * size : (at + 1) * size] for at in order.values()])
+        return [Packed(Item("triton", key, self.folder), tuple(order), numbers)]
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_kernel(names: tuple[str, ...]) -> dict[str, int]:
+    """Where in a folder each of its files is, by their names in order, each after a slash; nothing
+    where not all of them are a kernel's.
+    """
+    if len(triton.own("", names)) < len(names):
+        return {}
+    return {f"/{name}": at for name, at in sorted(zip(names, range(len(names)), strict=True))}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -400,19 +458,12 @@ def group(files: Iterable[File], above: str = "", proven: Proven = lambda _: Tru
     folders: dict[str, list[File]] = {}
     for file in files:
         folders.setdefault(file[0].rpartition("/")[0], []).append(file)
-    return grouped(folders.items(), above, proven)[0]
-
-
-def grouped(
-    folders: Iterable[tuple[str, list[File]]], above: str, proven: Proven = lambda _: True
-) -> tuple[list[Item], list[File]]:
-    """As ``group`` of the files of some folders; and those of the files that are no kernel's."""
     items, rest = list[Item](), list[File]()
-    for folder, files in folders:
-        kernel = kernel_items(folder, files, proven)
+    for folder, some in folders.items():
+        kernel = kernel_items(folder, some, proven)
         items += packed(kernel or ())
-        rest += files if kernel is None else ()
-    return in_order([*items, *located(rest, above, proven)]), rest
+        rest += some if kernel is None else ()
+    return in_order([*items, *located(rest, above, proven)])
 
 
 def portable_bytes(kind: str, name: str, data: bytes) -> bytes:

@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.items import CHUNK, File, Item, Source
+from torchkeeper.stores.items import CHUNK, File, Item, Source, stamp
 
 #: Seconds between two messages: what comes sooner nobody can read.
 _EVERY = 0.05
@@ -182,5 +182,4 @@ def unchanged(file: File, stream: BinaryIO) -> bool:
         status = os.fstat(stream.fileno())
     except (OSError, io.UnsupportedOperation):
         return True  # of no folder
-    told = status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino)
-    return (file.size, file.mtime_ns, file.inode) == told
+    return (file.size, file.mtime_ns, file.inode) == stamp(status)

@@ -232,8 +232,8 @@ def test_another_users_folder_is_said_to_be_so(
     scanned = walk_process.scan
 
     def scan(*asked: Any) -> Any:
-        folders, files, _ = scanned(*asked)
-        return folders, files, [(OTHER, 4711, 4711, 0o40755)] if OTHER in folders else []
+        folders, *files, _ = scanned(*asked)
+        return folders, *files, [(OTHER, 4711, 4711, 0o40755)] if OTHER in folders else []
 
     monkeypatch.setattr(walk_process, "scan", scan)
     again = ls()

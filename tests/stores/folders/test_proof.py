@@ -29,6 +29,7 @@ from torchkeeper.engine.session import Session
 from torchkeeper.stores.folders import journal, locks, receipts, trash
 from torchkeeper.stores.folders.guard import BELIEVE, FORGET, brought_to_end, changing, cut_off
 from torchkeeper.stores.folders.journal import Journal, in_folder
+from torchkeeper.stores.items import File, located
 
 
 def records() -> list[str]:
@@ -127,7 +128,7 @@ def test_a_receipt_that_is_a_link_or_holds_one_leads_nowhere(tmp_path: Path) -> 
 def test_to_look_changes_nothing_and_says_what_completes_it(fixture_cache: Path) -> None:
     name = receipts.new_name()
     begin(fixture_cache, "purge", receipt=name, now=False)
-    bin_ = receipts.make(str(fixture_cache), name, ["fxgraph/x"])
+    bin_ = receipts.make(str(fixture_cache), name, located([File("fxgraph/x", 0)]))
     graph = payload_path("fxgraph", f"f{'a' * 51}", "0" * 64)
     write(Path(bin_) / "files" / graph)
     before = snapshot(fixture_cache)

@@ -22,6 +22,7 @@ from torchkeeper.stores.folders import guard, journal, locks, merging, receipts,
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import brought_to_end, changing, cut_off, recover
 from torchkeeper.stores.folders.journal import Journal, in_folder
+from torchkeeper.stores.items import File, located
 from torchkeeper.stores.reader import Reader
 from torchkeeper.stores.shapes import CutOff
 
@@ -182,7 +183,7 @@ def test_undo_puts_back_what_was_cut_off_and_nothing_older(fixture_cache: Path) 
     [older] = receipts.in_trash(str(fixture_cache))
     name = receipts.new_name()
     begin(fixture_cache, "purge", receipt=name, now=False)
-    bin_ = receipts.make(str(fixture_cache), name, ["fxgraph/x"])
+    bin_ = receipts.make(str(fixture_cache), name, located([File("fxgraph/x", 0)]))
     write(Path(bin_) / "files/fxgraph/aa/faa/x")
     heard = Heard()
     done = trash.undo(str(fixture_cache), heard, lambda _item, _problem: None)

@@ -26,7 +26,7 @@ from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.receipts import Purged
-from torchkeeper.stores.items import Item, OnDisk
+from torchkeeper.stores.items import File, Item, OnDisk, located
 
 
 class Left:
@@ -67,6 +67,15 @@ def test_everything_back_times_and_modes_included(fixture_cache: Path) -> None:
     assert left == []
     assert (back.entries, back.files, back.bytes) == (done.entries, done.files, done.bytes)
     assert snapshot(fixture_cache) == before
+
+
+def test_times_that_no_64_bits_hold_come_back(triton_cache: Path) -> None:
+    for path in triton_cache.rglob("*"):
+        os.utime(path, (1e12, 1e12))  # as far as the file system can keep it
+    before = snapshot(triton_cache)
+    purge(triton_cache)
+    assert undo(triton_cache)[1] == []
+    assert snapshot(triton_cache) == before
 
 
 def test_purges_are_undone_latest_first(fixture_cache: Path) -> None:
@@ -547,7 +556,7 @@ def test_files_that_went_one_by_one_come_back_as_folders(
     files = [path for path in fixture_cache.rglob("*") if path.is_file()]
     paths = [str(path.relative_to(fixture_cache)) for path in files]
     name = receipts.new_name()
-    bin_ = Path(receipts.make(str(fixture_cache), name, paths))
+    bin_ = Path(receipts.make(str(fixture_cache), name, located(File(path, 0) for path in paths)))
     for path in paths:
         (bin_ / "files" / path).parent.mkdir(parents=True, exist_ok=True)
         (fixture_cache / path).rename(bin_ / "files" / path)

@@ -14,7 +14,7 @@ from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.folders import walking
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.stores.folders.walking import Walk
-from torchkeeper.stores.items import File
+from torchkeeper.stores.items import File, Found
 
 COUNT = 3000
 
@@ -51,11 +51,11 @@ def alone(place: Path) -> dict[str, list[File]]:
     return found
 
 
-def together(steps: Iterator[tuple[str, list[File]]]) -> dict[str, list[File]]:
+def together(steps: Iterator[Found]) -> dict[str, list[File]]:
     found: dict[str, list[File]] = {}
-    for folder, files in steps:
-        assert folder not in found, "each folder once"
-        found[folder] = sorted(files)
+    for step in steps:
+        assert step.folder not in found, "each folder once"
+        found[step.folder] = sorted(step.files)
     return found
 
 
@@ -74,10 +74,10 @@ def test_two_find_what_one_finds(big: Path) -> None:
     walk = Walk(str(big), Report())
     helped = 0
 
-    def steps() -> Iterator[tuple[str, list[File]]]:
+    def steps() -> Iterator[Found]:
         nonlocal helped
         for step in walk.folders():
-            helped = max(helped, len(helpers()) if len(step[1]) == 3 and not helped else 0)
+            helped = max(helped, len(helpers()) if len(step.names) == 3 and not helped else 0)
             yield step
 
     assert together(steps()) == alone(big)
@@ -91,7 +91,7 @@ def test_one_that_dies_is_not_missed(big: Path, monkeypatch: pytest.MonkeyPatch)
     walk = Walk(str(big), Report())
     killed = False
 
-    def steps() -> Iterator[tuple[str, list[File]]]:
+    def steps() -> Iterator[Found]:
         nonlocal killed
         for step in walk.folders():
             if not killed and (there := helpers()):
@@ -131,7 +131,7 @@ def test_what_vanishes_or_cannot_be_read_by_the_second(
         (place / f"{number:04}" / "file").write_text("")
     walk = Walk(str(place), Report())
     found = {}
-    for folder, files in walk.folders():
+    for folder, names, _ in walk.folders():
         if not folder:
             # They were seen as folders, and are something else when they are looked into.
             for number in range(0, 1200, 3):
@@ -139,7 +139,7 @@ def test_what_vanishes_or_cannot_be_read_by_the_second(
                 (place / f"{number:04}").rmdir()
                 if number % 2:
                     (place / f"{number:04}").write_text("")
-        found[folder] = files
+        found[folder] = names
     assert sum(map(len, found.values())) == 800
     assert {why for _, why in walk.unreadable} == {"Not a directory"}
     assert len(walk.unreadable) == 200

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.beside import WHOLE
 from torchkeeper.artifacts.entry import READ, UNREAD, Problem, measured
-from torchkeeper.artifacts.layout import JOURNAL, TRASH, among
+from torchkeeper.artifacts.layout import TRASH, among
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.triton import is_common
 from torchkeeper.stores import query
 from torchkeeper.stores.describe import Described
 from torchkeeper.stores.folders import owners
 from torchkeeper.stores.folders.index import Index
-from torchkeeper.stores.folders.walking import Proving, Root, Walk, file_at
+from torchkeeper.stores.folders.walk_process import scan
+from torchkeeper.stores.folders.walking import Proving, Root, Walk
 from torchkeeper.stores.items import (
+    Found,
     amount_of,
     files_in,
     group,
     in_order,
-    kernel_items,
     located,
     packed,
     taken_apart,
@@ -87,15 +88,15 @@ class Folder(Root, Store):
         rest: list[File] = []
         count = 0
         try:
-            for folder, files in walk.folders():
-                kernel = kernel_items(folder, files, proven)
+            for found in walk.folders():
+                kernel = found.kernel(proven)
                 if kernel is None:
-                    rest += files
+                    rest += found.files
                 else:
                     count += len(kernel)
                     # Of a name that others give folders, more than these files tells its kind.
                     if index and len(kernel) == 1 and not is_common(kernel[0].key):
-                        kernel[0].look = walk.look(folder, files)
+                        kernel[0].look = walk.look(found)
                     yield from kernel
         except FileNotFoundError as e:
             raise Problem("place-missing", place=self.place) from e
@@ -140,14 +141,11 @@ class Folder(Root, Store):
         """The files of one folder; none where it cannot be read, or a link leads there."""
         if folder and self._links(folder.split("/")):
             return []
-        prefix = f"{folder}/" if folder else ""
         try:
-            with os.scandir(os.path.join(self.root, folder)) as entries:
-                some = [e for e in entries if folder or not e.name.startswith(JOURNAL)]
-                files = [e for e in some if not e.is_dir(follow_symlinks=False)]
-                return [file_at(prefix + e.name, e.stat(follow_symlinks=False)) for e in files]
+            _, names, about, _ = scan(self.root, folder)
         except OSError:
             return []
+        return Found(folder, names, about).files
 
     @property
     def whole(self) -> bool:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 #: A file or folder whatever its path: device and inode.
 _Identity = tuple[int, int]
+Disk = Callable[[], OnDisk]
 #: Processes that are told of by name.
 _MAX_TOLD = 200
 _VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
@@ -50,8 +51,8 @@ _VARIABLES = (b"_CACHE_DIR=", b"VLLM_CACHE_ROOT=")
 class OtherMounts:
     """Looks into processes with other mounts, by device and inode, through ``/proc/<pid>/root``."""
 
-    def __init__(self, root: str, items: Sequence[Item]) -> None:
-        self._root, self._items = root, items
+    def __init__(self, root: str, items: Sequence[Item], disk: Disk) -> None:
+        self._root, self._items, self._disk = root, items, disk
         self._mine = mounts("self")
         self._foreign: dict[int, bool] = {}
         self._files = OnDisk()
@@ -63,7 +64,7 @@ class OtherMounts:
         if pid not in self._foreign:
             self._foreign[pid] = self._mine is not None and mounts(pid) != self._mine
             if self._foreign[pid] and not self._above:
-                self._files = OnDisk(self._items)
+                self._files = self._disk()
                 several = {item.names for item in self._items}
                 self._names = {os.fsencode(one[1:]) for names in several for one in names}
                 self._above = set(_line(self._root))
@@ -178,10 +179,10 @@ class InUse:
         }
 
 
-def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
+def users(root: str, report: Report, items: Sequence[Item] = (), disk: Disk | None = None) -> InUse:
     """The processes that use a folder; those that may need any entry first, then by number. root:
-    its real path. items: those that matter, to be known where a process has other mounts. Processes
-    that end meanwhile are left out.
+    its real path. items: those that matter, to be known where a process has other mounts; disk:
+    gives their files. Processes that end meanwhile are left out.
     """
     try:
         pids = processes.listed()
@@ -190,7 +191,7 @@ def users(root: str, report: Report, items: Sequence[Item] = ()) -> InUse:
         return InUse(sees="none")
     found, hidden = [], 0
     above = set(_ancestors())
-    look = _Look(os.path.realpath(root), items)
+    look = _Look(os.path.realpath(root), items, disk or (lambda: OnDisk(items)))
     for pid in pids:
         report.check()
         try:
@@ -220,9 +221,9 @@ def _ancestors() -> Iterator[int]:
 
 
 class _Look:
-    def __init__(self, root: str, items: Sequence[Item]) -> None:
+    def __init__(self, root: str, items: Sequence[Item], disk: Disk) -> None:
         self._root = root
-        self._others = OtherMounts(root, items)
+        self._others = OtherMounts(root, items, disk)
         self._below = os.fsencode(root.rstrip("/") + "/")
         self._real: dict[str, str] = {}
 

@@ -14,7 +14,8 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from torchkeeper.stores.folders.walk_process import FOLDER, looked_into
+
 #: Folders that are kept open: most paths are in the same one as the last.
 _OPEN = 32
 
@@ -41,7 +42,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self._handle = Handle(os.open(root, _FOLDER))
+        self._handle = Handle(os.open(root, FOLDER))
         self._open: dict[str, Handle] = {}
         self._lock = threading.Lock()
 
@@ -55,9 +56,10 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
 
     def mode(self, path: str) -> int:
         """What is there, as of stat: 0 for nothing, and where a link is on the way."""
-        with contextlib.suppress(OSError):
+        try:
             return self.stat(path).st_mode
-        return 0
+        except OSError:
+            return 0
 
     def there(self, path: str) -> bool:
         """Whether anything is there, a link that leads nowhere too, and no link is on the way."""
@@ -118,7 +120,7 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
     def looked_into(self, path: str) -> Handle:
         """A folder, open to be looked into wherever it is moved, of which nobody sees that."""
         folder, name = self._above(path)
-        return _looked_into(name, folder.number)
+        return Handle(looked_into(name, folder.number))
 
     def walk(self, path: str = "") -> Iterator[tuple[str, list[str], list[str], int]]:
         """Each folder below a path, what is deepest first: its path, the names of the folders and
@@ -157,19 +159,19 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
         above, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise ValueError(path)
+        if known := self._open.get(above):
+            return known, name
         with self._lock:
             return self._folder(above), name
 
     def _folder(self, path: str) -> Handle:
         if not path:
             return self._handle
-        if (known := self._open.get(path)) is not None:
-            return known
         handle = self._handle
         for part in path.split("/"):
             if part in ("", ".", ".."):
                 raise ValueError(path)
-            handle = Handle(os.open(part, _FOLDER, dir_fd=handle.number))
+            handle = Handle(os.open(part, FOLDER, dir_fd=handle.number))
         if len(self._open) >= _OPEN:
             del self._open[next(iter(self._open))]
         self._open[path] = handle
@@ -183,18 +185,11 @@ class Inside(contextlib.AbstractContextManager["Inside"]):
                     del self._open[known]
 
 
-def _looked_into(name: str, above: int) -> Handle:
-    """A folder, of which nobody sees that it is read; what is another user's cannot be so."""
-    with contextlib.suppress(PermissionError):
-        return Handle(os.open(name, _FOLDER | getattr(os, "O_NOATIME", 0), dir_fd=above))
-    return Handle(os.open(name, _FOLDER, dir_fd=above))
-
-
 def _walk(above: int, name: str, path: str) -> Iterator[tuple[str, list[str], list[str], int]]:
     folders: list[str] = []
     others: list[str] = []
     try:
-        handle = _looked_into(name, above)
+        handle = Handle(looked_into(name, above))
         with os.scandir(handle.number) as entries:
             for entry in entries:
                 (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)

@@ -261,7 +261,7 @@ def glance(place: str) -> list[Owned]:
         return []  # behind a link of /proc that is not for us to follow
     seen = Seen(root)
     with contextlib.suppress(OSError):  # not there, or not for us to read
-        for one in scan(root, "", lambda path, _: path)[2]:
+        for one in scan(root, "")[-1]:
             seen.note(*one)
     return findings(place, seen)
 

@@ -18,27 +18,30 @@ import secrets
 import stat
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts import aoti_eager, triton
 from torchkeeper.artifacts.entry import COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.layout import TRASH, among, eager_library, kernel_folder, locate
-from torchkeeper.artifacts.report import Report
+from torchkeeper.artifacts.report import Quiet, Report
 from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.folders import merging
 from torchkeeper.stores.folders.inside import Inside
 from torchkeeper.stores.folders.merging import Listed
-from torchkeeper.stores.folders.walking import Root, file_at
+from torchkeeper.stores.folders.walking import Root, Walk
 from torchkeeper.stores.items import (
     File,
     Item,
     OnDisk,
+    Packed,
     amount_of,
     files_in,
-    grouped,
+    in_order,
     is_group,
+    located,
+    packed,
     taken_apart,
 )
 
@@ -70,15 +73,15 @@ def at(root: str, name: object) -> str | None:
     return os.path.join(root, TRASH, str(name)) if named else None
 
 
-def make(root: str, name: str, paths: Iterable[str]) -> str:
-    """Make the receipt of a purge of files, before anything is moved; returns its folder. Raises
+def make(root: str, name: str, items: Iterable[Item]) -> str:
+    """Make the receipt of a purge of items, before anything is moved; returns its folder. Raises
     Problem("trash-not-folder" | "trash-foreign" | "trash-full" | "place-unwritable").
     """
-    own, above, folders, others = _look(root, ""), among(root), set[str](), list[str]()
-    for path in paths:
-        folders.add(path.rpartition("/")[0])
-        if not _known(path, above):
-            others.append(path)
+    own, above, folders, others = _look(root, ""), among(root), set[str](), dict[str, None]()
+    for item in items:
+        folders |= item.folders
+        if not isinstance(item, Packed):  # that is a kernel's, all of it
+            others |= {x[0]: None for x in item.files if not _known(x[0], above)}
     bin_ = os.path.join(root, TRASH, name)
     try:
         with Inside(root) as inside:
@@ -99,7 +102,7 @@ def make(root: str, name: str, paths: Iterable[str]) -> str:
                     if said := _look(root, folder):
                         out.write(f", {said}" if own else said)
                         own = said
-                out.write(f'}}, "others": {json.dumps(others)}}}')
+                out.write(f'}}, "others": {json.dumps([*others])}}}')
                 out.flush()
                 os.fsync(out.fileno())
     except OSError as e:
@@ -167,10 +170,10 @@ def root_of(bin_: str) -> str:
     return os.path.dirname(os.path.dirname(bin_))
 
 
-def lies(bin_: str) -> bool:
-    """Whether a receipt is there, with no link in place of it or on the way."""
+def lies(bin_: str, *part: str) -> bool:
+    """Whether a receipt, or a part, is there, with no link in place of it or on the way."""
     with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
-        return inside.is_folder(within(bin_))
+        return inside.is_folder("/".join([within(bin_), *part]))
     return False
 
 
@@ -244,39 +247,25 @@ def purged(bin_: str) -> Callable[[str], bool]:
     return brought
 
 
-def trashed(
-    bin_: str, report: Report | None = None, only: Callable[[str], bool] = lambda _: True
-) -> list[Item]:
+def trashed(bin_: str, report: Report | None = None) -> list[Item]:
     """What one receipt holds, as the entries that they were, by the paths they had. ``report``
-    hears how many files were looked at; ``only``: which count, by their paths below the place.
+    hears how many files were looked at.
     """
-    lying = _lying(bin_, report or Report(), only)
-    items, rest = grouped(lying, among(root_of(bin_)))
+    items, rest, place, looked = list[Item](), list[File](), os.path.join(bin_, FILES), 0
+    report = report or Report()
+    with contextlib.suppress(OSError):
+        for found in Walk(place, Quiet(report)).folders() if lies(bin_, FILES) else ():
+            looked += len(found.names)
+            report.progress(looked, None, "files")
+            kernel = found.kernel()
+            items += packed(kernel or ())
+            rest += found.files if kernel is None else ()
+    items = in_order([*items, *located(rest, among(root_of(bin_)))])
     try:
-        source = Root(os.path.join(bin_, FILES))
+        source = Root(place)
     except Problem:
         return items
     return taken_apart(items, files_in(rest), source)
-
-
-def _lying(
-    bin_: str, report: Report, only: Callable[[str], bool]
-) -> Iterator[tuple[str, list[File]]]:
-    """The folders of one receipt, and the files in each."""
-    base, number = f"{within(bin_)}/{FILES}", 0
-    with contextlib.suppress(OSError), Inside(root_of(bin_)) as inside:
-        for above, _, names, handle in inside.walk(base):
-            report.check()
-            report.progress(number, None, "files")
-            folder, files = above[len(base) + 1 :], list[File]()
-            for name in names:
-                if not only(f"{above}/{name}"):
-                    continue
-                with contextlib.suppress(OSError):
-                    at = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                    files.append(file_at(f"{folder}/{name}" if folder else name, at))
-            number += len(files)
-            yield folder, files
 
 
 def count(bin_: str) -> int:
@@ -349,7 +338,7 @@ class Folders:
             if path and (path.startswith("/") or {"", ".", ".."} & set(path.split("/"))):
                 continue
             numbers = isinstance(values, list) and len(values) == 3
-            if numbers and all(isinstance(v, int) and 0 <= v < 1 << 63 for v in values):
+            if numbers and all(isinstance(v, int) and 0 <= v < 1 << 64 for v in values):
                 kept[path] = values
         return cls(kept)
 
@@ -549,16 +538,17 @@ def restore(
     with Inside(root) as inside:
         whole = folders.move_back(inside, bin_, items, report)
         # Of entries that have not come whole with their folders: which of their files are back.
-        paths, rest, touched = set[str](), list[Item](), set[str]()
+        paths, rest, moved, touched = set[str](), list[Item](), list[Item](), set[str]()
         for item in items:
             if not item.about and item.folders <= whole:
-                back.add(item.files)
+                moved.append(item)
                 touched |= item.folders
                 continue
             came = [file for file in item.files if file[0].rpartition("/")[0] in whole]
             back.add(file for file in came if file[0] not in paths)
             paths.update([file[0] for file in came])
             rest.append(item)
+        back.count(moved)
         number = back.files
         # Lists last: PyTorch takes none of one of which a library is missing.
         for item in sorted(rest, key=lambda item: any(is_list(file.path) for file in item.files)):

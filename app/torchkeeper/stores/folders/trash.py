@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torchkeeper.artifacts.entry import Problem, tally
+from torchkeeper.artifacts.entry import Problem, measured, tally
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.stores.atomic import no_room, sync_folder
 from torchkeeper.stores.describe import Described
@@ -27,7 +28,7 @@ from torchkeeper.stores.folders.locks import holding
 from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Left, OnDisk, amount_of, files_of, is_group
+from torchkeeper.stores.items import File, Item, Left, OnDisk, is_group, stamp
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class Plan:
     root: str
     items: list[Item]
     insisted: bool = False
+
+    @functools.cached_property
+    def disk(self) -> OnDisk:
+        """How much that is."""
+        return OnDisk(self.items)
 
 
 def purge(plan: Plan, now: bool, report: Report, left: Left) -> Purged:
@@ -81,7 +87,8 @@ class FolderRemoval(Removal):
     def add(self, chosen: Sequence[Described], report: Report, left: Left) -> dict[int, Item]:
         root, insisted = self._plan.root, self._plan.insisted
         items = [one.item for one in chosen]
-        used = users(root, report, items)
+        every = Plan(root, items, insisted)
+        used = users(root, report, items, lambda: every.disk)
         using = used.told(items)
         if not insisted:
             # Where any entry may be needed, none goes, and nobody wants to hear that of each.
@@ -92,11 +99,13 @@ class FolderRemoval(Removal):
         stays = tally(one.item.kind for one in chosen if id(one.item) not in going)
         self._in_use = {**using, "left": len(chosen) - len(items), "stays": stays}
         numbers = [number for number, one in enumerate(chosen) if id(one.item) in going]
-        self._plan = Plan(root, receipts.parted(root, items), insisted)
+        items = receipts.parted(root, items)
+        self._plan = every if items == every.items else Plan(root, items, insisted)
         return dict(zip(numbers, self._plan.items, strict=True))
 
     def told(self) -> Amount:
-        return amount_of(self._plan.items)
+        disk, counts = self._plan.disk, tally(item.kind for item in self._plan.items)
+        return {**counts, "files": disk.files, **measured(disk.bytes, on_disk=True)}
 
     def in_use(self) -> Users:
         return self._in_use
@@ -105,13 +114,13 @@ class FolderRemoval(Removal):
         plan = self._plan
         if not plan.insisted:
             # A process may have come since the preview.
-            used = users(plan.root, report, plan.items)
+            used = users(plan.root, report, plan.items, lambda: plan.disk)
             if user := used.holder:
                 raise Problem("place-in-use", place=plan.root, pid=user.pid, name=user.name)
             items, taken = used.split(plan.items)
             for item, problem in taken:
                 left(item, problem)
-            plan = Plan(plan.root, items)
+            plan = Plan(plan.root, items) if taken else plan
         return purge(plan, now, report, left).to_json()
 
 
@@ -123,7 +132,8 @@ class _Purging:
         self._plan, self._root, self._now, self._left = plan, plan.root, now, left
         self._journal, self._bin = _begin(plan, name, now, report)
         self.done = Purged(receipt=name if self._bin and not now else None)
-        self._taken = OnDisk()
+        #: What has gone as a whole, and files of other entries.
+        self._whole, self._parts = list[Item](), list[File]()
         self._kinds: list[str] = []
         #: The folders in which something was that is no more there.
         self._gone: set[str] = set()
@@ -148,10 +158,11 @@ class _Purging:
                 if gone is None:
                     continue
                 self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
-                self._taken.add(gone)
                 if gone is files:
+                    self._whole.append(item)
                     self._gone.add(folder.rpartition("/")[0])
                 else:
+                    self._parts += gone
                     self._gone.update([file.path.rpartition("/")[0] for file in gone])
                 if item.about:
                     paths.update([file.path for file in gone])
@@ -159,7 +170,15 @@ class _Purging:
                 if len(gone) == len(files) or paths.issuperset([file.path for file in files]):
                     self._kinds.append(item.kind)
         self.done.counts = tally(self._kinds)
-        self.done.files, self.done.bytes = self._taken.files, self._taken.bytes
+        self.done.files, self.done.bytes = self._taken()
+
+    def _taken(self) -> tuple[int, int]:
+        """How many files have gone, and their bytes on the disk."""
+        found = self._plan.disk
+        if len(self._whole) < len(self._plan.items):
+            found = OnDisk(self._whole)
+            found.add(self._parts)
+        return found.files, found.bytes
 
     def _take(self, item: Item, files: list[File], folder: str) -> list[File] | None:
         """Take the files of an entry, all of them if they are what was planned, else none: None.
@@ -168,7 +187,8 @@ class _Purging:
         # The lock of a list that stays is taken when the item comes off it.
         alone = receipts.goes_alone(item)
         but = lock_of(os.path.join(self._root, item.list_path)) if alone else None
-        with holding(self._root, item.kind, item.key, item.path, but) as free:
+        held = holding(self._root, item.kind, item.key, item.path, but)
+        with contextlib.nullcontext(True) if item.kind == "triton" else held as free:
             # What is removed at once takes nothing along that came in while it moved.
             whole = free and folder and self._bin and not self._now
             if whole and self._take_whole(str(self._bin), folder, files):
@@ -194,8 +214,8 @@ class _Purging:
                 return False
             with os.scandir(handle.number) as entries:
                 for entry in entries:
-                    seen[entry.name], at = entry.inode(), entry.stat(follow_symlinks=False)
-                    looked[entry.name] = at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
+                    seen[entry.name] = entry.inode()
+                    looked[entry.name] = stamp(entry.stat(follow_symlinks=False))
             if looked != planned:
                 return False
             self._move(folder, there)
@@ -223,7 +243,8 @@ class _Purging:
         try:
             for file in files:
                 with contextlib.suppress(FileNotFoundError):
-                    if _changed(file, os.lstat(os.path.join(self._root, file.path))):
+                    at = stamp(os.lstat(os.path.join(self._root, file.path)))
+                    if (file.size, file.mtime_ns, file.inode) != at:
                         raise Problem("entry-changed")
                     there.append(file)  # or it may be that of a folder that was moved elsewhere
             # Before its library is gone: PyTorch takes none of a list of which one is missing.
@@ -276,7 +297,7 @@ class _Purging:
     def tell(self, report: Report) -> None:
         """Say how much is gone where it ends early."""
         of = tally(item.kind for item in self._plan.items)
-        about = {"of": of, "sure": True, "bytes": self._taken.bytes, "trash": not self._now}
+        about = {"of": of, "sure": True, "bytes": self._taken()[1], "trash": not self._now}
         report.finding(removed={**tally(self._kinds), **about})
 
     def put_back(self) -> None:
@@ -331,7 +352,7 @@ def _begin(plan: Plan, name: str, now: bool, report: Report) -> tuple[Journal | 
     try:
         if journal is None:
             raise Problem("trash-full", place=plan.root)
-        return journal, receipts.make(plan.root, name, (file[0] for file in files_of(plan.items)))
+        return journal, receipts.make(plan.root, name, plan.items)
     except BaseException as e:
         if journal:
             journal.close()
@@ -344,12 +365,6 @@ def _folder_of(item: Item) -> str:
     """The folder that all files of an entry are in; "" where there is none but the place."""
     folders = item.folders
     return folders.pop() if len(folders) == 1 and not item.about else ""
-
-
-def _changed(file: File, at: os.stat_result) -> bool:
-    return (file.size, file.mtime_ns, file.inode) != (
-        at.st_size, at.st_mtime_ns, (at.st_dev, at.st_ino)
-    )  # fmt: skip
 
 
 def undo(
@@ -419,7 +434,10 @@ def empty(place: str, report: Report, left: Left) -> Purged:
             for number, bin_ in enumerate(bins):
                 report.check()
                 report.progress(number, len(bins), "entries")
-                items += receipts.trashed(bin_, None, receipts.purged(bin_))
+                brought = receipts.purged(bin_)
+                for item in receipts.trashed(bin_):
+                    mine = all(brought(within(bin_, file.path)) for file in item.files)
+                    items += [item] if mine else []
                 if (why := receipts.discard(bin_)) is not None:
                     raise Problem("trash-unremovable", place=place, why=why)
             if (why := receipts.clear(root, others)) is not None:

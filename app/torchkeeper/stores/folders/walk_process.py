@@ -14,12 +14,15 @@ import os
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
 
-#: Size, mtime_ns, allocated bytes, device, inode, mode, whether it is a regular file.
-NUMBERS = struct.Struct("<qqqQQH?")
+#: Size, seconds and nanoseconds of mtime, which can be beyond 64 bits together, allocated bytes,
+#: device, inode, mode, whether it is a regular file.
+NUMBERS = struct.Struct("<qqIqQQH?")
+SECOND = 1_000_000_000
 LENGTH = struct.Struct(">I")
 
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNSEEN = FOLDER | getattr(os, "O_NOATIME", 0)
 _FORMAT, _REGULAR = 0o170000, 0o100000
 #: Modes with which others may write.
 _OTHERS = 0o022
@@ -28,56 +31,68 @@ _OTHERS = 0o022
 Odd = tuple[str, int, int, int]
 
 
+def looked_into(path: str, above: int | None = None) -> int:
+    """A handle of a folder, of which nobody sees that it is read; what is another user's cannot be
+    so. A link is not followed. Raises OSError.
+    """
+    try:
+        return os.open(path, _UNSEEN, dir_fd=above)
+    except PermissionError:
+        return os.open(path, FOLDER, dir_fd=above)
+
+
 def scan(
     root: str,
     folder: str,
-    make: Callable[[str, os.stat_result], Any],
     each: Callable[[], object] | None = None,
     hear: Callable[[str, os.stat_result], object] | None = None,
-) -> tuple[list[str], list[Any], list[Odd]]:
-    """(folders, files, what is odd) in one folder of a place; links are files, and what vanishes is
-    left out. make: makes a file of its path and lstat. each: called before each name is looked at.
-    hear: told of each folder and its lstat. Raises OSError where the folder cannot be read.
+) -> tuple[list[str], list[str], bytes, list[Odd]]:
+    """(folders, names of files, their NUMBERS, what is odd) in one folder of a place; links are
+    files, and what vanishes is left out. each: called before each name is looked at. hear: told of
+    each folder and its lstat. Raises OSError where the folder cannot be read.
     """
     prefix = f"{folder}/" if folder else ""
     folders: list[str] = []
-    files: list[Any] = []
+    names: list[str] = []
+    packed: list[bytes] = []
     found: list[Odd] = []
     me = os.geteuid()
-    with os.scandir(f"{root}/{folder}") as entries:
-        for entry in entries:
-            if each is not None:
-                each()
-            path = prefix + entry.name
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(path)
-                    status = entry.stat(follow_symlinks=False)
-                    if hear is not None:
-                        hear(path, status)
-                else:
-                    status = entry.stat(follow_symlinks=False)
-                    files.append(make(path, status))
-            except FileNotFoundError:
-                continue  # it vanished meanwhile
-            except OSError:
-                if folders[-1:] == [path]:
-                    continue  # whoever looks into it is told why
-                raise
-            uid = status.st_uid
-            if (uid != me and uid) or status.st_mode & _OTHERS:
-                found.append((path, uid, status.st_gid, status.st_mode))
-    return folders, files, found
+    handle = looked_into(f"{root}/{folder}")
+    try:
+        with os.scandir(handle) as entries:
+            for entry in entries:
+                if each is not None:
+                    each()
+                path = prefix + entry.name
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                        status = entry.stat(follow_symlinks=False)
+                        if hear is not None:
+                            hear(path, status)
+                    else:
+                        status = entry.stat(follow_symlinks=False)
+                        names.append(entry.name)
+                        packed.append(numbers(status))
+                except FileNotFoundError:
+                    continue  # it vanished meanwhile
+                except OSError:
+                    if folders[-1:] == [path]:
+                        continue  # whoever looks into it is told why
+                    raise
+                uid = status.st_uid
+                if (uid != me and uid) or status.st_mode & _OTHERS:
+                    found.append((path, uid, status.st_gid, status.st_mode))
+    finally:
+        os.close(handle)
+    return folders, names, b"".join(packed), found
 
 
-def numbers(status: os.stat_result) -> tuple[int, int, int, int, int, int, bool]:
-    """What NUMBERS are of a file."""
-    mode, sizes = status.st_mode, (status.st_size, status.st_mtime_ns, status.st_blocks * 512)
-    return *sizes, status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
-
-
-def _packed(path: str, status: os.stat_result) -> tuple[str, bytes]:
-    return path.rpartition("/")[2], NUMBERS.pack(*numbers(status))
+def numbers(status: os.stat_result) -> bytes:
+    """The NUMBERS of a file."""
+    mode, (seconds, more) = status.st_mode, divmod(status.st_mtime_ns, SECOND)
+    about = status.st_dev, status.st_ino, mode & 0o7777, mode & _FORMAT == _REGULAR
+    return NUMBERS.pack(status.st_size, seconds, more, status.st_blocks * 512, *about)
 
 
 def main() -> None:
@@ -88,13 +103,13 @@ def main() -> None:
         packed: list[bytes] = []
         for folder in json.loads(line):
             try:
-                folders, files, found = scan(root, folder, _packed)
+                folders, names, numbers_, found = scan(root, folder)
             except OSError as e:
                 why = None if isinstance(e, FileNotFoundError) else e.strerror or str(e)
                 said.append((folder, [], [], why, []))
             else:
-                said.append((folder, folders, [name for name, _ in files], None, found))
-                packed += [data for _, data in files]
+                said.append((folder, folders, names, None, found))
+                packed.append(numbers_)
         for piece in (json.dumps(said).encode(), b"".join(packed)):
             sys.stdout.buffer.write(LENGTH.pack(len(piece)) + piece)
         sys.stdout.buffer.flush()

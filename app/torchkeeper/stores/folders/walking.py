@@ -24,12 +24,12 @@ from typing import BinaryIO, cast
 
 from torchkeeper.artifacts import proofs
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.artifacts.layout import JOURNAL, TRASH
+from torchkeeper.artifacts.layout import TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores import processes
 from torchkeeper.stores.folders.locks import is_local
-from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, Odd, numbers, scan
-from torchkeeper.stores.items import File, file_of
+from torchkeeper.stores.folders.walk_process import LENGTH, NUMBERS, SECOND, Odd, numbers, scan
+from torchkeeper.stores.items import File, Found, file_of
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: The mode of a folder as mkdtemp makes it.
@@ -130,12 +130,12 @@ _GRACE = 1.0
 #: Nanoseconds after which every file system's clock has gone on: a change has another time then.
 _SETTLED = 3_000_000_000
 
-#: A folder, the folders in it, its files, why it could not be read, and what is odd in it.
-Scanned = tuple[str, list[str], list[File], str | None, list[Odd]]
+#: The folders in a folder, its files, why it could not be read, and what is odd in it.
+Scanned = tuple[list[str], Found, str | None, list[Odd]]
 
 
 def file_at(path: str, status: os.stat_result) -> File:
-    return file_of(path, numbers(status))
+    return file_of(path, NUMBERS.unpack(numbers(status)))
 
 
 class Root:
@@ -185,12 +185,12 @@ class Walk:
         self.unreadable: list[tuple[str, str]] = []
         self._root, self._report, self._note, self._known = root, report, note, known
         self._looks: dict[str, int] = {}
-        self._before = time.time_ns() - _SETTLED
+        self._before = divmod(time.time_ns() - _SETTLED, SECOND)
         self._local = functools.cache(is_local)
         self._pending = deque([""])
         self._looked, self._told = 0, time.monotonic()
 
-    def folders(self) -> Iterator[tuple[str, list[File]]]:
+    def folders(self) -> Iterator[Found]:
         """Each folder and its files, in no order. Raises OSError where the place itself cannot be
         read, and Cancelled.
         """
@@ -203,55 +203,53 @@ class Walk:
                 if helper:
                     helper.give(self._pending)
                     seconds = 0.0 if self._pending else 0.05
-                    for folder, folders, files, why, odd in helper.take(self._pending, seconds):
-                        self._looked += len(folders) + len(files)
+                    for folders, found, why, odd in helper.take(self._pending, seconds):
+                        self._looked += len(folders) + len(found.names)
                         self._tell()
                         if why is not None:
-                            self.unreadable.append((folder, why))
+                            self.unreadable.append((found.folder, why))
                         for path in folders if self._known else ():
                             with contextlib.suppress(OSError):
                                 self._hear(path, os.lstat(f"{self._root}/{path}"))
-                        self._take(folder, folders, odd)
-                        yield folder, files
+                        self._take(found.folder, folders, odd)
+                        yield found
                 if self._pending:
-                    folder = self._pending.pop()
-                    yield folder, self._scan(folder)
+                    yield self._scan(self._pending.pop())
         finally:
             if helper:
                 helper.close()
 
-    def _scan(self, folder: str) -> list[File]:
+    def _scan(self, folder: str) -> Found:
         try:
             hear = self._hear if self._known else None
-            folders, files, found = scan(self._root, folder, file_at, self._look, hear)
+            folders, names, about, odd = scan(self._root, folder, self._look, hear)
         except FileNotFoundError:
             if not folder:
                 raise
-            return []  # it vanished meanwhile
+            return Found(folder, [], b"")  # it vanished meanwhile
         except OSError as e:
             if not folder:
                 raise
             self.unreadable.append((folder, e.strerror or str(e)))
-            return []
-        self._take(folder, folders, found)
-        if not folder:
-            return [file for file in files if not file.path.startswith(JOURNAL)]
-        return files
+            return Found(folder, [], b"")
+        self._take(folder, folders, odd)
+        return Found(folder, names, about)
 
     def _hear(self, path: str, status: os.stat_result) -> None:
         times = status.st_mtime_ns, status.st_ctime_ns
         # What is on a server is told late, and has the time of another clock.
-        if max(times) < self._before and self._local(status.st_dev):
+        if divmod(max(times), SECOND) < self._before and self._local(status.st_dev):
             self._looks[path] = hash((status.st_dev, status.st_ino, *times, os.geteuid()))
 
-    def look(self, folder: str, files: list[File]) -> int:
+    def look(self, found: Found) -> int:
         """A number that changes whenever a file in this folder appears, goes or is replaced by
         another, as PyTorch and Triton write; to be asked once, with all its files. 0 where more can
         change: it has folders, or what others own or may write to, was changed a moment ago, or is
         not surely on this machine.
         """
-        look = self._looks.pop(folder, 0)
-        return look if all((file.mtime_ns or 0) < self._before for file in files) else 0
+        look = self._looks.pop(found.folder, 0)
+        times = (about[1:3] for about in NUMBERS.iter_unpack(found.numbers))
+        return look if all(time < self._before for time in times) else 0
 
     def _take(self, above: str, folders: list[str], odd: list[Odd]) -> None:
         if folders or odd:
@@ -338,11 +336,11 @@ class _Helper:
             pieces.append(bytes(self._rest[at - length : at]))
         del self._rest[:at]
         found: list[Scanned] = []
-        about = NUMBERS.iter_unpack(pieces[1])
+        start = 0
         for folder, folders, names, why, odd in json.loads(pieces[0]):
-            prefix = f"{folder}/" if folder else ""
-            files = [file_of(prefix + name, next(about)) for name in names]
-            found.append((folder, folders, files, why, odd))
+            end = start + len(names) * NUMBERS.size
+            found.append((folders, Found(folder, names, pieces[1][start:end]), why, odd))
+            start = end
         return found
 
     def _lost(self, pending: deque[str]) -> None:
