@@ -102,7 +102,7 @@ class JobDelegate(QStyledItemDelegate):
         took, below = shown.took(one), above.translated(0, line + 2)
         painter.drawText(below, RIGHT, took)
         words = below.adjusted(0, 0, -metrics.horizontalAdvance(took) - (12 if took else 0), 0)
-        painter.setPen(QColor(shades.error) if one.state == State.FAILED else quiet)
+        painter.setPen(QColor(shades.warning) if one.state == State.FAILED else quiet)
         said = metrics.elidedText(shown.words(one), elide, words.width())
         painter.drawText(words, _AT_LEFT, said)
         if isinstance(one, Job) and one.active:

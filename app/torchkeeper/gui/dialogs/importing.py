@@ -259,7 +259,7 @@ class ImportDialog(WorkDialog):
     def _paint(self) -> None:
         shades = theme.shades()
         for item, file in zip(self._tree.items(), self.files, strict=True):
-            mark = ("done", shades.good) if file.good else ("error", shades.error)
+            mark = ("done", shades.good) if file.good else ("error", shades.warning)
             item.setIcon(0, theme.icon(*(mark if file.ready else ("queued", shades.muted))))
 
     def _compare(self, soon: bool = True) -> None:

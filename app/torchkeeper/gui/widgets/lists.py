@@ -251,10 +251,10 @@ class NumberedEdit(QtWidgets.QPlainTextEdit):
                 number, top = block.blockNumber() + 1, round(box.top())
                 marked = number in self.marked
                 if marked:
-                    painter.setBrush(QColor(shades.error))
+                    painter.setBrush(QColor(shades.warning))
                     painter.setPen(Qt.PenStyle.NoPen)
                     painter.drawEllipse(6, top + height // 2 - 3, 7, 7)
-                painter.setPen(QColor(shades.error if marked else shades.muted))
+                painter.setPen(QColor(shades.warning if marked else shades.muted))
                 at = QRect(0, top, width - 10, height)
                 painter.drawText(at, Qt.AlignmentFlag.AlignRight, str(number))
             block = block.next()
