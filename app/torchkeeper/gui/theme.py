@@ -155,6 +155,7 @@ class Shades(NamedTuple):
             "usable": self.good,
             "conditional": self.accent,
             "unsafe": self.warning,
+            "stale": self.warning,
             "broken": self.warning,
         }.get(verdict, self.muted)
 
