@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     #: How many entries are selected, where those can be compared: two of one kind, or one.
     comparable: int = 0
     trash: bool = False
+    #: Whether anything is in the trash of all places; None where one place is asked about.
+    trash_of_all: bool | None = None
     #: Whether entries of the place were put off, since reading them would take long.
     put_off: bool = False
     job: bool = False
@@ -229,8 +231,9 @@ ACTIONS = (
          _n("Put back the entries that the last purge of this place moved to the trash"), "places",
          when=lambda s: s.can_change_trash, about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
-         _n("Delete the purged entries of this place for good"), "places",
-         when=lambda s: s.can_change_trash),
+         _n("Delete the purged entries of this place for good; on the overview, of all places"),
+         "places",
+         when=lambda s: s.can_change_trash if s.trash_of_all is None else s.trash_of_all),
     Spec("expiry", _n("Set &expiry…"), "queued", "", "cache", 1,
          _n("Set when the server deletes the selected entries"), "entries",
          when=lambda s: s.selected > 0 and s.scheme.keeps_times and not s.read_only),
@@ -401,6 +404,8 @@ class Actions(QObject):
         #: Why some are off where that can be helped, by their ids.
         self._held: dict[str, str] = {}
         self._choices: dict[str, QActionGroup] = {}
+        #: The context menu that is open; "" for none.
+        self.over = ""
         self.situation = Situation()
         theme.follow(self, self._paint)
 

@@ -520,8 +520,8 @@ class Flows(QObject):
 
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
-        shown = self._context.place if self._context.pages.current == ENTRIES else None
-        return self.clean_up_places((), shown)
+        alone = self._context.pages.current == ENTRIES or self._context.actions.over == "places"
+        return self.clean_up_places((), self._context.place if alone else None)
 
     def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
         """The same for some reasons, where any are given, with only that place ticked."""
@@ -549,9 +549,11 @@ class Flows(QObject):
             self._context.operations.undo(self._context.place)
 
     def empty_trash(self) -> None:
-        """Ask, then delete for good what was purged from the place that is shown."""
+        """Ask, then delete for good what was purged from the place that is shown, or from all."""
         place, trash = self._context.place, self._context.listing.trash
-        if place is not None and trash is not None:
+        if (every := self._context.trashes) is not None:
+            self.empty_trashes(every)
+        elif place is not None and trash is not None:
             self.empty_trashes({place: trash})
 
     def empty_trashes(self, of: Mapping[str, Sized]) -> None:

@@ -12,6 +12,7 @@ from torchkeeper.gui import taborder
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.gui.sidebar.lists import Offer
     from torchkeeper.gui.table.mimedata import Carried
 
@@ -49,6 +50,11 @@ class Page(QFrame):
     def warning(self) -> str:
         """What the sidebar warns of beside its name, in a few words; empty for nothing."""
         return ""
+
+    @property
+    def trashes(self) -> dict[str, Sized] | None:
+        """What is in the trash of each place that it shows; None on one that shows no places."""
+        return None
 
     def leave(self, then: Callable[[], object]) -> None:
         """Call ``then`` once nothing on it can be lost: where it asks before, perhaps never."""
