@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings, QStringListModel, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QSplitter, QWidget
+from PySide6.QtWidgets import QApplication, QListWidget, QSplitter, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
@@ -20,6 +20,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.table.rows import Row
+from torchkeeper.gui.widgets import lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.window import Window
 
@@ -246,6 +247,37 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     box.setSizes([560, 300])
     settle(qtbot)
     assert state.picture.isVisible()
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(
+    ("first", "row"),
+    [(Qt.Key.Key_Down, 0), (Qt.Key.Key_Up, 0), (Qt.Key.Key_Home, 0), (Qt.Key.Key_End, -1)],
+    ids=["down", "up", "home", "end"],
+)
+def test_the_first_key_selects_a_row_of_any_list(
+    qtbot: QtBot, rows: int, first: Qt.Key, row: int
+) -> None:
+    some = [str(number) for number in range(rows)]
+    plain, tree, table = QListWidget(), lists.Table("Rows", ["Row"]), QTableView()
+    plain.addItems(some)
+    tree.addTopLevelItems([lists.line([text]) for text in some])
+    table.setModel(QStringListModel(some, table))
+    for view in (plain, tree, table):
+        qtbot.addWidget(view)
+        if view is table and first is Qt.Key.Key_End:
+            continue  # of a table it is the last column, as everywhere
+        view.show()
+        view.activateWindow()
+        view.setFocus()
+        goes_to(qtbot, view)
+        assert not view.selectionModel().hasSelection()
+        press(first)
+        (chosen,) = view.selectionModel().selectedRows()
+        assert chosen.row() == row % rows
+        press(Qt.Key.Key_Down)
+        assert view.currentIndex().row() == min(rows - 1, row % rows + 1), "the next goes on"
+        view.hide()
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)

@@ -16,7 +16,15 @@ from PySide6.QtCore import (
     Qt,
 )
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QLineEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
@@ -266,6 +274,44 @@ class EditingDelegate(QtWidgets.QStyledItemDelegate):
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
         if not (isinstance(editor, QLineEdit) and editor.isModified()):
             super().setEditorData(editor, index)
+
+
+_MOVING = frozenset({
+    Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp,
+    Qt.Key.Key_PageDown,
+})  # fmt: skip
+
+
+class FirstKey(QObject):
+    """The first arrow key selects a row, in whichever list: Qt makes the first row the current one
+    unseen, and goes on from there; where there is no other it does nothing.
+    """
+
+    def __init__(self, application: QApplication) -> None:
+        super().__init__(application)
+        application.focusChanged.connect(self._attend)
+
+    def _attend(self, *_: object) -> None:
+        # Not what the signal hands over: see forms.Scrolled.
+        now = QApplication.focusWidget()
+        if isinstance(now, QAbstractItemView):
+            now.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not (isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress):
+            return False
+        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if not (plain and event.key() in _MOVING and isinstance(watched, QAbstractItemView)):
+            return False
+        selection, at = watched.selectionModel(), watched.currentIndex()
+        able = at.isValid() and Qt.ItemFlag.ItemIsSelectable in at.flags()
+        if not able or selection.hasSelection():
+            return False
+        if event.key() not in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            watched.event(event)
+        if not selection.hasSelection():
+            watched.setCurrentIndex(watched.currentIndex())
+        return True
 
 
 class CopyKey(QObject):
