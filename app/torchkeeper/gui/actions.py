@@ -377,6 +377,7 @@ _OF_BUNDLES = ("sign",)
 BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
 HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+_FILTERED = _n("The filter is not valid. Correct it, or press Esc in it to clear it")
 _ON_SERVER = _n("Verify runs PyTorch on a copy of a folder. Copy this server’s entries to a folder "
                 "with “Copy to…”, and verify that folder")  # fmt: skip
 
@@ -448,6 +449,8 @@ class Actions(QObject):
             held = HELD if self.situation.read_only else ""
         elif spec.id == "verify" and self.situation.scheme.remote_cache:
             held = _ON_SERVER
+        elif here and spec.when(self.situation._replace(filter_valid=True)):
+            held = "" if action.isEnabled() else _FILTERED
         if held != self._held.get(spec.id, ""):
             self._hint(spec, action, held)
         if spec.about is not None:
