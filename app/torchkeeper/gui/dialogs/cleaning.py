@@ -248,7 +248,7 @@ class CleanDialog(Dialog):
         self.found.close(self._going)
 
     def _make_limits(self) -> None:
-        self.days = Number(1, 3650, self.tr("Days without a use"))
+        self.days = Number(0, 3650, self.tr("Days without a use"))
         one, some = self.tr(" day"), self.tr(" days")
         self.budget = Number(0, 999_999, self.tr("Size that each place may keep"))
         self.unit = Choice()

@@ -534,6 +534,12 @@ class Number(QtWidgets.QSpinBox):
         # A style sheet's padding does not reach the field in it.
         self.lineEdit().setTextMargins(6, 0, 0, 0)
 
+    def validate(self, text: str, at: int, /) -> object:
+        # A zero that may not be is not taken: Qt would, and put the old number back later, unseen.
+        if self.minimum() > 0 and {sign for sign in text if sign.isdigit()} == {"0"}:
+            return QtGui.QValidator.State.Invalid, text, at
+        return super().validate(text, at)
+
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         event.ignore()
 
