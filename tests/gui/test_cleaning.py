@@ -410,7 +410,7 @@ def test_a_server_is_ticked_by_itself_and_asks_once_more(
         tick(qtbot, dialog, "stale", server.url)
         assert counts(dialog)["stale"] == "29 entries"
         assert "Others may use this server" in dialog.about.text()
-        assert dialog.go.text() == "Move to trash…"
+        assert dialog.go.text() == "&Move to trash…"
         click(qtbot, dialog.go)
         (question,) = dialog.findChildren(ConfirmDialog)
         assert question.question.text() == "Remove 11 entries for good?"

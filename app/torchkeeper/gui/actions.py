@@ -344,7 +344,7 @@ ACTIONS = (
     Spec("compare", _n("&Compare…"), "compare", "", "go", 0,
          _n("The differences between two selected entries; without two, earlier comparisons")),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,
-         _n("Open or close the drawer of jobs: progress, results and history"),
+         _n("Go to the drawer of jobs, with progress, results and history; in it, close it"),
          on=lambda s: s.drawer),
     Spec("palette", _n("Co&mmand palette…"), "keyboard", "Ctrl+K", "go", 1,
          _n("Find an action, page, place, environment, recipe or setting by its name")),

@@ -331,7 +331,7 @@ class Flows(QObject):
 
     def compare_keys(self, place: str, *keys: str) -> None:
         """Show what differs between two entries of a place, by their keys."""
-        self.results.with_keys(place, keys, self.comparing.compare_entries)
+        self.results.with_keys(place, keys, self.comparing.compare_entries, stay=True)
 
     def prepare(self, python: str = "") -> PrepareDialog:
         """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""
@@ -568,7 +568,7 @@ class Flows(QObject):
             self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
                 say.on_disk(whole["bytes"]), names
             ),
-            self.tr("Empty trash"),
+            self.tr("&Empty trash"),
             lambda: [self._context.operations.empty_trash(place) for place in of],
         )
 
@@ -597,10 +597,10 @@ class Flows(QObject):
                 "it” removes only the record, and leaves the files as they are, maybe half done. "
                 "You cannot undo either."
             ).format(become_of(told)),
-            self.tr("Carry it out"),
+            self.tr("&Carry it out"),
         )
         dialog.accepted.connect(lambda: operations.recover(place, "believe"))
-        forget = forms.button(self.tr("Forget it"), dialog.reject, danger=True)
+        forget = forms.button(self.tr("&Forget it"), dialog.reject, danger=True)
         forget.clicked.connect(lambda: operations.recover(place, "forget"))
         dialog.add_way(forget)
         dialog.open()

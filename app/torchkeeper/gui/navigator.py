@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QTabBar, QWidget
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtWidgets import QTabBar
 
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui import taborder
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
 _SAID_MS = 15_000
+#: Pixels of what the keyboard is at that no drawer covers.
+_SEEN = 120
 
 
 class Navigator:
@@ -31,16 +33,24 @@ class Navigator:
         self._window, self._update_soon = window, update_soon
 
     def go_to_page(self, ident: str) -> None:
-        """Go to a page and to the first of its controls; of the entries', to the table."""
+        """Go to a page and to its list; of the entries', to the table. A drawer over it closes."""
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
         page = window.pages.go(ident)
-        first: QWidget | None = window.table if ident == ENTRIES else None
+        if there:
+            return
         if isinstance(page, Page):
-            first = page.first or next(taborder.stops(page), None)
-        if not there:
             # What is on it may still be on its way.
-            (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
+            first = page.first or next(taborder.stops(page), page)
+            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        else:
+            first = window.stack
+            window.focus_page()
+        if (drawer := window.following.open) is not None:
+            # What the keyboard is at is to be seen, and a few lines of it.
+            seen = first.mapTo(window, QPoint(0, min(first.height(), _SEEN)))
+            if seen.y() > drawer.y():
+                drawer.shut()
 
     def go_to_next_part(self) -> None:
         window = self._window

@@ -83,6 +83,9 @@ class JobDelegate(QStyledItemDelegate):
         box: QRect = option.rect
         if chosen := bool(option.state & QStyle.StateFlag.State_Selected):
             painter.fillRect(box, QColor(shades.selected))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QColor(shades.accent))
+            painter.drawRect(box.adjusted(0, 0, -1, -2))
         name, colour = shown.mark(one)
         scale = option.widget.devicePixelRatioF()
         picture = theme.pixmap(name, _ICON, getattr(shades, colour), scale)
@@ -274,8 +277,8 @@ class Drawer(QFrame):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or _HIGH)
-        high = int(kept) if kept.isdecimal() else _HIGH
+        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or "")
+        high = int(kept) if kept.isdecimal() else min(_HIGH, room.height() * 9 // 20)
         high = max(_LOWEST, min(high, room.height() - _ABOVE))
         self.setGeometry(room.left(), room.bottom() + 1 - high, room.width(), high)
 
@@ -522,7 +525,7 @@ class Drawer(QFrame):
             self._jobs.clear_ended()
             self._ask(None)
 
-        return confirm(self, title, sure, text, self.tr("Forget"), clear)
+        return confirm(self, title, sure, text, self.tr("&Forget"), clear)
 
 
 def _of_another(job: Running) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from torchkeeper.gui import taborder
 from torchkeeper.gui.widgets import forms
@@ -72,8 +72,12 @@ class Page(QFrame):
 
     @property
     def first(self) -> QWidget | None:
-        """Where the keyboard goes first: below its name; None while nothing there can take it."""
-        return next(taborder.within(self.body), None)
+        """Where the keyboard goes first: to its list, or else to what is below its name; None while
+        nothing there can take it.
+        """
+        stops = list(taborder.within(self.body))
+        lists = (stop for stop in stops if isinstance(stop, QAbstractItemView))
+        return next(lists, stops[0] if stops else None)
 
     def search(self) -> bool:
         """Go to its search field; False where it has none."""

@@ -210,15 +210,15 @@ class RunsPage(Page):
         self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
         self.blank.asked.connect(lambda _: self.running.emit(""))
-        self.start = forms.button(self.tr("Run a program…"), lambda: self.running.emit(""))
+        self.start = forms.button(self.tr("Run a &program…"), lambda: self.running.emit(""))
         self.save = forms.button(self.tr("&Save as recipe…"), lambda: self.saving.emit(self._ended))
         self.warm = forms.button(self.tr("War&m this…"), lambda: self.warming.emit(self._ended))
-        self.rerun = forms.button(self.tr("Run again…"), self._again)
-        self.cancel = forms.button(self.tr("Cancel"), self._cancel)
+        self.rerun = forms.button(self.tr("Run ag&ain…"), self._again)
+        self.cancel = forms.button(self.tr("Cance&l"), self._cancel)
         hint = self.tr("Show the differences from the entry most similar to this graph")
         self.nearest = forms.button(self.tr("Compare with &nearest"), self._compare, hint)
         self.entry = forms.button(self.tr("Show ent&ry"), self._go, self.tr("Or double-click it"))
-        self.forget = forms.button(self.tr("Forget…"), self._forget, danger=True)
+        self.forget = forms.button(self.tr("Forge&t…"), self._forget, danger=True)
         self.again = forms.button(self.tr("Refresh"), self.refresh)
         self._lay_out()
         self.list.itemSelectionChanged.connect(self._chosen)
@@ -457,7 +457,7 @@ class RunsPage(Page):
         text = self.tr("This changes only the list; caches stay as they are.")
         title, sure = self.tr("Forget runs"), self.tr("Forget {}?").format(runs)
         ids = [run.id for run in chosen]
-        return confirm(self, title, sure, text, self.tr("Forget"), lambda: self._ask(ids))
+        return confirm(self, title, sure, text, self.tr("&Forget"), lambda: self._ask(ids))
 
     def _ask(self, forget: Sequence[str]) -> None:
         self._engines.forget(self._ticket)

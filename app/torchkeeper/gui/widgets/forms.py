@@ -124,9 +124,22 @@ def reached(control: QWidget) -> QWidget:
     return control
 
 
-def name_of(control: QWidget, text: str) -> QLabel:
+def lettered(text: str, letter: str) -> str:
+    """A text by one of whose letters, held with Alt, something is gone to."""
+    return text.replace(letter, f"&{letter}", 1)
+
+
+def with_free_letter(text: str, top: QWidget) -> str:
+    """The same by the first of its letters that nothing in a dialog has."""
+    texts = [one.text() for kind in (QLabel, QtWidgets.QAbstractButton)
+             for one in top.findChildren(kind) if not one.isHidden()]  # fmt: skip
+    taken = {QKeySequence.mnemonic(one).toString()[-1:] for one in texts}
+    return lettered(text, next((x for x in text if x.isalpha() and x.upper() not in taken), text))
+
+
+def name_of(control: QWidget, text: str, role: str = "heading") -> QLabel:
     """The label of a control, which is its buddy and its accessible name."""
-    name = label(text, "heading")
+    name = label(text, role)
     name.setBuddy(reached(control))
     control.setAccessibleName(text.replace("&", ""))
     return name
@@ -182,7 +195,8 @@ class Button(QPushButton):
             font = QtGui.QFont(self.font())
             font.setWeight(font.Weight.DemiBold)  # as the one that goes on has it
             metrics = QtGui.QFontMetrics(font)
-            wide = max(metrics.horizontalAdvance(one) for one in (*self._held, self.text()))
+            texts = (one.replace("&", "") for one in (*self._held, self.text()))
+            wide = max(map(metrics.horizontalAdvance, texts))
             size.setWidth(max(size.width(), wide + _BESIDE))
         return size
 
