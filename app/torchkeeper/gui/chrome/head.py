@@ -117,7 +117,8 @@ class Head(QWidget):
         if self._beside is None:
             self._beside = made = BesideLine()
             # Under both, for it is long and has the whole width.
-            self._whole.addWidget(made, 0, Qt.AlignmentFlag.AlignLeft)
+            # Its mark, and not its ring, is below what is above.
+            self._whole.addLayout(forms.row(made, forms.REST, margin=(-6, 0, 0, 0)))
             made.fit(self._width)
         return self._beside
 
