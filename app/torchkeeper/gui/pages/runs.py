@@ -371,14 +371,18 @@ class RunsPage(Page):
         now = (run.id, list(run.graphs)) if run is not None else ("", [])
         if now == self._shown:
             return
-        row = self._current_row() if now[0] == self._shown[0] else 0
-        self._shown = now
-        self.graphs.clear()
-        self.graphs.addTopLevelItems([ran.graph_item(graph) for graph in now[1]])
+        before, self._shown = self._shown, now
+        row, there = (self._current_row(), len(before[1])) if now[0] == before[0] else (0, 0)
+        if now[1][:there] != before[1]:
+            there = 0
+            self.graphs.clear()
+        # Of a run that goes on, most are there.
+        made = [ran.graph_item(graph) for graph in now[1][there:]]
+        self.graphs.addTopLevelItems(made)
         self.graphs.fit()
-        self._paint()
+        self._paint(made)
         # What was compiled is what there is to ask about.
-        if first := self.graphs.topLevelItem(row):
+        if not there and (first := self.graphs.topLevelItem(row)):
             self.graphs.setCurrentItem(first)
         self._explain()
 
@@ -429,8 +433,8 @@ class RunsPage(Page):
         self.entry.setEnabled(there)
         self.nearest.setEnabled(there and bool(ran.nearest(self._graph)))
 
-    def _paint(self) -> None:
-        for item in lists.items(self.graphs):
+    def _paint(self, some: Sequence[QTreeWidgetItem] | None = None) -> None:
+        for item in lists.items(self.graphs) if some is None else some:
             outcome = str(item.data(OUTCOME, Qt.ItemDataRole.UserRole))
             shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
             item.setForeground(OUTCOME, QColor(shade))
