@@ -131,14 +131,15 @@ def test_there_is_one_list_and_it_can_be_read_again(
 def test_a_graph_more_is_added_to_those_that_are_there(
     qtbot: QtBot, open_window: OpenWindow, recorded: Path
 ) -> None:
-    (graph,) = keep(recorded, "shape", 60).graphs
+    graph: Any = keep(recorded, "shape", 60).graphs[0]
     window = open_window()
     page = opened(qtbot, window, 1)
     job = window.jobs.add("Run", RUN, str(recorded / "cache"))
     job.asked["command"] = ["python", "train.py"]
 
     def heard(*numbers: int) -> None:
-        job.graphs.update({(1, f"{n}/0", f"k{n}"): {**graph, "id": f"{n}/0"} for n in numbers})
+        more: Any = {(1, f"{n}/0", f"k{n}"): {**graph, "id": f"{n}/0"} for n in numbers}
+        job.graphs.update(more)
         window.jobs.touch(job)
         said = [f"{n}/0" for n in range(len(job.graphs))]
         qtbot.waitUntil(lambda: [row[1] for row in cells(page.graphs)] == said, timeout=PATIENCE)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QTabBar
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui import taborder
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.pages.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,19 +35,14 @@ class Navigator:
         """Go to a page and to its list; of the entries', to the table. A drawer over it closes."""
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
-        page = window.pages.go(ident)
+        window.pages.go(ident)
         if there:
             return
-        if isinstance(page, Page):
-            # What is on it may still be on its way.
-            first = page.first or next(taborder.stops(page), page)
-            first.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        else:
-            first = window.stack
-            window.focus_page()
-        if (drawer := window.following.open) is not None:
-            # What the keyboard is at is to be seen, and a few lines of it.
-            seen = first.mapTo(window, QPoint(0, min(first.height(), _SEEN)))
+        window.focus_page()
+        drawer, at = window.following.open, window.focusWidget()
+        # What the keyboard is at is to be seen, and a few lines of it.
+        if drawer is not None and at is not None:
+            seen = at.mapTo(window, QPoint(0, min(at.height(), _SEEN)))
             if seen.y() > drawer.y():
                 drawer.shut()
 

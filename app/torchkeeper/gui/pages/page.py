@@ -28,6 +28,8 @@ class Page(QFrame):
 
     #: What the sidebar says beside its name may be another now.
     marked = Signal()
+    #: What is in the trash of each place that it shows; None where it shows no places.
+    trashes: dict[str, Sized] | None = None
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,11 +52,6 @@ class Page(QFrame):
     def warning(self) -> str:
         """What the sidebar warns of beside its name, in a few words; empty for nothing."""
         return ""
-
-    @property
-    def trashes(self) -> dict[str, Sized] | None:
-        """What is in the trash of each place that it shows; None on one that shows no places."""
-        return None
 
     def leave(self, then: Callable[[], object]) -> None:
         """Call ``then`` once nothing on it can be lost: where it asks before, perhaps never."""

@@ -371,12 +371,12 @@ class RunsPage(Page):
         now = (run.id, list(run.graphs)) if run is not None else ("", [])
         if now == self._shown:
             return
-        before, self._shown = self._shown, now
-        row, there = (self._current_row(), len(before[1])) if now[0] == before[0] else (0, 0)
-        if now[1][:there] != before[1]:
-            there = 0
-            self.graphs.clear()
+        (before, old), self._shown = self._shown, now
+        row = max(0, self.graphs.currentIndex().row()) if now[0] == before else 0
         # Of a run that goes on, most are there.
+        there = len(old) if (now[0], now[1][: len(old)]) == (before, old) else 0
+        if not there:
+            self.graphs.clear()
         made = [ran.graph_item(graph) for graph in now[1][there:]]
         self.graphs.addTopLevelItems(made)
         self.graphs.fit()
@@ -385,10 +385,6 @@ class RunsPage(Page):
         if not there and (first := self.graphs.topLevelItem(row)):
             self.graphs.setCurrentItem(first)
         self._explain()
-
-    def _current_row(self) -> int:
-        item = self.graphs.currentItem()
-        return self.graphs.indexOfTopLevelItem(item) if item is not None else 0
 
     def _job_of(self, run: Run) -> Job | None:
         every = (job for job in self._jobs.jobs if job.kind == RUN)

@@ -131,9 +131,10 @@ def lettered(text: str, letter: str) -> str:
 
 def with_free_letter(text: str, top: QWidget) -> str:
     """The same by the first of its letters that nothing in a dialog has."""
-    texts = [one.text() for kind in (QLabel, QtWidgets.QAbstractButton)
-             for one in top.findChildren(kind) if not one.isHidden()]  # fmt: skip
-    taken = {QKeySequence.mnemonic(one).toString()[-1:] for one in texts}
+    some = [one.text() for one in top.findChildren(QLabel) if not one.isHidden()]
+    buttons = top.findChildren(QtWidgets.QAbstractButton)
+    some += [one.text() for one in buttons if not one.isHidden()]
+    taken = {QKeySequence.mnemonic(said).toString()[-1:] for said in some}
     return lettered(text, next((x for x in text if x.isalpha() and x.upper() not in taken), text))
 
 
@@ -548,7 +549,7 @@ class Number(QtWidgets.QSpinBox):
         # A style sheet's padding does not reach the field in it.
         self.lineEdit().setTextMargins(6, 0, 0, 0)
 
-    def validate(self, text: str, at: int, /) -> object:
+    def validate(self, text: str, at: int, /) -> tuple[QtGui.QValidator.State, str, int]:
         # A zero that may not be is not taken: Qt would, and put the old number back later, unseen.
         if self.minimum() > 0 and {sign for sign in text if sign.isdigit()} == {"0"}:
             return QtGui.QValidator.State.Invalid, text, at

@@ -16,15 +16,7 @@ from PySide6.QtCore import (
     Qt,
 )
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QHeaderView,
-    QLineEdit,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
@@ -276,10 +268,8 @@ class EditingDelegate(QtWidgets.QStyledItemDelegate):
             super().setEditorData(editor, index)
 
 
-_MOVING = frozenset({
-    Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp,
-    Qt.Key.Key_PageDown,
-})  # fmt: skip
+_KEYPAD, _ARROWS = Qt.KeyboardModifier.KeypadModifier, (Qt.Key.Key_Up, Qt.Key.Key_Down)
+_MOVING = *_ARROWS, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 
 
 class FirstKey(QObject):
@@ -287,27 +277,26 @@ class FirstKey(QObject):
     unseen, and goes on from there; where there is no other it does nothing.
     """
 
-    def __init__(self, application: QApplication) -> None:
+    def __init__(self, application: QtWidgets.QApplication) -> None:
         super().__init__(application)
         application.focusChanged.connect(self._attend)
 
     def _attend(self, *_: object) -> None:
         # Not what the signal hands over: see forms.Scrolled.
-        now = QApplication.focusWidget()
-        if isinstance(now, QAbstractItemView):
+        now = QtWidgets.QApplication.focusWidget()
+        if isinstance(now, QtWidgets.QAbstractItemView):
             now.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if not (isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress):
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
             return False
-        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-        if not (plain and event.key() in _MOVING and isinstance(watched, QAbstractItemView)):
+        if event.key() not in _MOVING or event.modifiers() & ~_KEYPAD:
             return False
+        assert isinstance(watched, QtWidgets.QAbstractItemView)
         selection, at = watched.selectionModel(), watched.currentIndex()
-        able = at.isValid() and Qt.ItemFlag.ItemIsSelectable in at.flags()
-        if not able or selection.hasSelection():
+        if not Qt.ItemFlag.ItemIsSelectable & at.flags() or selection.hasSelection():
             return False
-        if event.key() not in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+        if event.key() not in _ARROWS:
             watched.event(event)
         if not selection.hasSelection():
             watched.setCurrentIndex(watched.currentIndex())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QMenu, QSplitter
@@ -26,9 +25,6 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice, Scrolled
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import caption, tip
-
-if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Sized
 
 
 class Figure(QFrame):
@@ -161,10 +157,6 @@ class OverviewPage(Page):
         # A small window with an error, or the guide, has no room for all of it.
         self.stack = forms.stack(self.empty, Scrolled(page))
         forms.add(self.body, self.said, self.bar, self.notice, (self.stack, 1))
-
-    @property
-    def trashes(self) -> dict[str, Sized]:
-        return self.reclaiming.trashes
 
     def entered(self) -> None:
         self._look_if_seen()
@@ -322,6 +314,7 @@ class OverviewPage(Page):
         nothing = found is None or not (found.places or looking.running)
         self._say_empty(found)
         self.stack.setCurrentIndex(0 if nothing else 1)
+        self.trashes = {}
         self.by.setEnabled(not nothing)
         if found is None or nothing:
             return
@@ -331,6 +324,7 @@ class OverviewPage(Page):
         if not looking.running:
             waiting = self.tr("Not known yet: Clean up asks all environments.")
         self.reclaiming.show_found(found, self.within.get("place"), waiting)
+        self.trashes = self.reclaiming.trashes
         self._context.update_soon()
         failed = [one for one in found.places.values() if one.failed]
         what = (one.problem.what for one in failed[:3] if one.problem is not None)
