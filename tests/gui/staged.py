@@ -128,8 +128,9 @@ def unseen_focus(dialog: QDialog) -> list[str]:
     if not glossary.said_of(at) and not isinstance(dialog, AboutDialog):
         return [f"Shift+F1 says nothing of {_called(at)}"]
     default = next((one for one in dialog.findChildren(QPushButton) if one.isDefault()), None)
-    if isinstance(at, QPushButton) and default not in (at, None):
-        return [f"Enter presses {_called(at)} and not {_called(default)}"]
+    able = default is not None and default.isEnabled() and default is not at
+    if able and isinstance(at, QPushButton) and not at.property("danger"):
+        return [f"Enter presses {_called(at)} and not the default"]
     box = QRect(at.mapTo(dialog, QPoint(0, 0)), at.size()).adjusted(-4, -4, 4, 4)
     box = box.intersected(dialog.rect())
     with_it = dialog.grab(box).toImage()

@@ -277,8 +277,8 @@ class Drawer(QFrame):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or "")
-        high = int(kept) if kept.isdecimal() else min(_HIGH, room.height() * 9 // 20)
+        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or _HIGH)
+        high = int(kept) if kept.isdecimal() else _HIGH
         high = max(_LOWEST, min(high, room.height() - _ABOVE))
         self.setGeometry(room.left(), room.bottom() + 1 - high, room.width(), high)
 
