@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
 _SAID_MS = 15_000
-#: Pixels of what the keyboard is at that no drawer covers.
-_SEEN = 120
+#: Pixels of a page at least that no drawer covers.
+_SEEN = 300
 
 
 class Navigator:
@@ -32,19 +32,16 @@ class Navigator:
         self._window, self._update_soon = window, update_soon
 
     def go_to_page(self, ident: str) -> None:
-        """Go to a page and to its list; of the entries', to the table. A drawer over it closes."""
+        """Go to a page and to its list; a drawer that would leave little of it in sight closes."""
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
         window.pages.go(ident)
         if there:
             return
+        top = window.pages.mapTo(window, QPoint(0, 0)).y()
+        if (drawer := window.following.open) is not None and drawer.y() - top < _SEEN:
+            drawer.shut()
         window.focus_page()
-        drawer, at = window.following.open, window.focusWidget()
-        # What the keyboard is at is to be seen, and a few lines of it.
-        if drawer is not None and at is not None:
-            seen = at.mapTo(window, QPoint(0, min(at.height(), _SEEN)))
-            if seen.y() > drawer.y():
-                drawer.shut()
 
     def go_to_next_part(self) -> None:
         window = self._window
