@@ -331,7 +331,8 @@ class Flows(QObject):
 
     def compare_keys(self, place: str, *keys: str) -> None:
         """Show what differs between two entries of a place, by their keys."""
-        self.results.with_keys(place, keys, self.comparing.compare_entries, stay=True)
+        back = self._context.place or ""
+        self.results.with_keys(place, keys, self.comparing.compare_entries, back)
 
     def prepare(self, python: str = "") -> PrepareDialog:
         """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""

@@ -138,22 +138,21 @@ class Results(QObject):
 
     def with_keys(
         self, place: str, keys: Sequence[str], then: Callable[[list[Entry]], object],
-        stay: bool = False,
+        back: str = "",
     ) -> None:  # fmt: skip
-        """Show a place, and hand on the entries of keys once it is read; says where none is. stay:
-        the place from which one comes is shown again then.
+        """Show a place, and hand on the entries of keys once it is read; says where none is. back:
+        the place that is shown again then.
         """
-        before = (self._context.place or "") if stay else ""
         if place != self._context.place:
             self._context.places.add(place)
             self._context.places_pane.choose(place)
-        self._keyed = place, keys, then, before
+        self._keyed = place, keys, then, back
         self._select_soon()
 
     def _hand_on(self) -> None:
         if self._keyed is None:
             return
-        (place, keys, then, before), self._keyed = self._keyed, None
+        (place, keys, then, back), self._keyed = self._keyed, None
         if place != self._context.place:
             return
         wanted = [(kind, key) for key in keys for kind in ("fxgraph", "aotautograd")]
@@ -162,8 +161,8 @@ class Results(QObject):
         whole = len(entries) == len(keys)
         if whole:
             then(entries)
-        if before:
-            self._context.places_pane.choose(before)
+        if back:
+            self._context.places_pane.choose(back)
         if not whole:
             gone = self.tr("The entry is no longer in {}.").format(printable(place))
             self._context.tell(UserError(gone, self.tr("It was removed since."), code="missing"))

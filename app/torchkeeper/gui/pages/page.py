@@ -69,9 +69,7 @@ class Page(QFrame):
 
     @property
     def first(self) -> QWidget | None:
-        """Where the keyboard goes first: to its list, or else to what is below its name; None while
-        nothing there can take it.
-        """
+        """Where the keyboard goes first: to its list, else below its name; None while nothing can."""
         stops = list(taborder.within(self.body))
         lists = (stop for stop in stops if isinstance(stop, QAbstractItemView))
         return next(lists, stops[0] if stops else None)

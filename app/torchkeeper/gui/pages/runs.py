@@ -367,7 +367,8 @@ class RunsPage(Page):
             forms.allow(button, "" if noted else why)
         if run is not None:
             about = ran.about(job) if job is not None and run.id in self._live else ""
-            self.head.setText(" · ".join(filter(None, (ran.head(run), about))))
+            parts = ran.head(run), about, job.note if job is not None else ""
+            self.head.setText(" · ".join(filter(None, parts)))
         now = (run.id, list(run.graphs)) if run is not None else ("", [])
         if now == self._shown:
             return
