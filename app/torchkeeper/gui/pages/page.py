@@ -69,7 +69,7 @@ class Page(QFrame):
 
     @property
     def first(self) -> QWidget | None:
-        """Where the keyboard goes first: to its list, else below its name; None while nothing can."""
+        """Where the keyboard goes first: to its list, else below its name; None for nowhere yet."""
         stops = list(taborder.within(self.body))
         lists = (stop for stop in stops if isinstance(stop, QAbstractItemView))
         return next(lists, stops[0] if stops else None)
