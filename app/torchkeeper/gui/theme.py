@@ -387,7 +387,7 @@ QStatusBar QLabel {{ padding: 4px 8px; }}
 QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
 QToolButton#count:checked, QToolButton#chip:checked {{ background: {s.selected}; }}
 QToolButton#environment {{ padding-right: 24px; }}
-QToolButton#beside {{ padding: 1px 6px 1px 2px; border-radius: 4px;
+QToolButton#beside {{ padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
 QToolButton#beside:hover, QToolButton#beside:checked {{ color: {s.text}; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
