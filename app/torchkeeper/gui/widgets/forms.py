@@ -130,7 +130,9 @@ def lettered(text: str, letter: str) -> str:
 
 
 def with_free_letter(text: str, top: QWidget) -> str:
-    """The same by the first of its letters that nothing in a dialog has."""
+    """The same by the first of its letters that nothing in a dialog has; elsewhere without any."""
+    if "&" in text or not isinstance(top, QtWidgets.QDialog):
+        return text
     some = [one.text() for one in top.findChildren(QLabel) if not one.isHidden()]
     buttons = top.findChildren(QtWidgets.QAbstractButton)
     some += [one.text() for one in buttons if not one.isHidden()]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QPainter, QPaintEvent
-from PySide6.QtWidgets import QDialog, QFrame, QLabel, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QWidget
 
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.widgets import forms
@@ -69,9 +69,7 @@ class RemedyButtons(QWidget):
         self.buttons = []
         host = host_above(self)
         for remedy in () if host is None or error is None else host.remedies(error, self, but):
-            text = remedy.text
-            if isinstance(top := self.window(), QDialog):
-                text = forms.with_free_letter(text, top)
+            text = forms.with_free_letter(remedy.text, self.window())
             button = forms.button(text, enter=False)
             button.setToolTip(remedy.action.toolTip())
             button.clicked.connect(lambda _=False, do=remedy.do: do())
@@ -104,9 +102,9 @@ class Notice(QFrame):
         self.setObjectName("hint" if mild else "problem")
         self.error: UserError | None = None
         self.what, self.why, self.remedy = self._labels = error_labels()
-        self.button = forms.button(self.tr("Tr&y again"))
+        self.button = forms.button(self.tr("Try again"))
         self.button.clicked.connect(self.again)
-        self.shows_log = forms.button(self.tr("Show lo&g"))
+        self.shows_log = forms.button(self.tr("Show log"))
         self.shows_log.clicked.connect(self.log)
         self.remedies = RemedyButtons()
         ways = forms.row(self.button, self.shows_log, self.remedies, forms.REST)
@@ -124,8 +122,9 @@ class Notice(QFrame):
             self.remedies.offer(None)
             return
         tell_error(self._labels, error)
-        self.button.setVisible(again)
-        self.shows_log.setVisible(log)
+        for button, on in ((self.button, again), (self.shows_log, log)):
+            button.setText(forms.with_free_letter(button.text(), self.window()))
+            button.setVisible(on)
         self.remedies.offer(error, "refresh" if again else "")
         self.setAccessibleName(str(error))
         self.show()
