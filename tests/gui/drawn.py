@@ -7,12 +7,14 @@ of delegates, headings, tabs and menus are known as well as those of labels, and
 from __future__ import annotations
 
 import functools
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import (
+    QColor,
     QFontInfo,
     QFontMetricsF,
     QImage,
@@ -25,6 +27,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
+from torchkeeper.gui import theme
 from torchkeeper.gui.activity.drawer import Drawer
 from torchkeeper.gui.desktop.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
@@ -179,13 +182,13 @@ class Pixels:
     def __init__(self, root: QWidget) -> None:
         grabbed = root.grab().toImage()
         self._image = grabbed.convertToFormat(QImage.Format.Format_RGB32)
-        self._scale = self._image.devicePixelRatio()
+        self.scale = self._image.devicePixelRatio()
         self._words = memoryview(self._image.constBits()).cast("B").cast("I")
         self._line = self._image.bytesPerLine() // 4
 
     def lines(self, box: QRectF) -> list[bytes]:
         """The lines of a part of the window, four bytes for a pixel."""
-        scale = self._scale
+        scale = self.scale
         area = QRectF(box.topLeft() * scale, box.size() * scale).toRect()
         area = area.intersected(self._image.rect())
         begins = (y * self._line + area.left() for y in range(area.top(), area.bottom() + 1))
@@ -237,6 +240,30 @@ def pale(root: QWidget, texts: list[Text], known: set[object] | None = None) -> 
         else:
             found.append(f"pale: “{text.text}” {best:.1f} on {ground}")
     return found
+
+
+def red(root: QWidget) -> list[str]:
+    """What has the theme's red and is no button that cannot be undone, and no code of strangers."""
+    pixels, found = Pixels(root), dict[str, None]()
+    colour = QColor(theme.shades().danger).rgb().to_bytes(4, sys.byteorder)
+    for y, line in enumerate(pixels.lines(QRectF(root.rect()))):
+        at = line.find(colour)
+        while at >= 0:
+            point = QPointF(at // 4, y) / pixels.scale
+            if not _may_be_red(widget := root.childAt(point.toPoint())):
+                found[f"red: {type(widget).__name__} “{widget and widget.accessibleName()}”"] = None
+            at = line.find(colour, at + 4)
+    return list(found)
+
+
+def _may_be_red(widget: QWidget | None) -> bool:
+    while widget is not None:
+        if widget.property("danger") or widget.property("role") == "danger":
+            return True
+        if widget.objectName() == "notice":
+            return True
+        widget = widget.parentWidget()
+    return False
 
 
 def small(texts: list[Text]) -> list[str]:

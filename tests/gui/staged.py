@@ -20,8 +20,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
+    QCheckBox,
     QDialog,
     QLabel,
+    QPushButton,
+    QRadioButton,
     QTabBar,
     QWidget,
 )
@@ -67,6 +70,26 @@ def _mnemonics(dialog: QDialog) -> Iterator[tuple[str, QWidget]]:
                 yield keys, widget
 
 
+#: What Escape presses, or Enter wherever it may: it needs no letter.
+_WAYS = frozenset({"Cancel", "Close", "OK"})
+
+
+def unlettered(dialog: QDialog) -> list[str]:
+    """Buttons with a text, and fields with a label, that no key with Alt leads to."""
+    lettered = {widget for _, widget in _mnemonics(dialog)}
+    found = []
+    for widget in dialog.findChildren(QWidget):
+        if not widget.isVisible() or widget.window() is not dialog or widget in lettered:
+            continue
+        if isinstance(widget, (QPushButton, QCheckBox, QRadioButton)):
+            wanted = bool(widget.text()) and widget.text() not in _WAYS
+        else:
+            wanted = isinstance(widget, QLabel) and widget.buddy() is not None
+        if wanted:
+            found.append(f"no letter: {_called(widget)}")
+    return found
+
+
 def _within(widget: QWidget, at: QWidget | None) -> bool:
     return at is not None and (at is widget or widget.isAncestorOf(at))
 
@@ -104,6 +127,10 @@ def unseen_focus(dialog: QDialog) -> list[str]:
         return ["nothing has the keyboard"]
     if not glossary.said_of(at) and not isinstance(dialog, AboutDialog):
         return [f"Shift+F1 says nothing of {_called(at)}"]
+    default = next((one for one in dialog.findChildren(QPushButton) if one.isDefault()), None)
+    able = default is not None and default.isEnabled() and default is not at
+    if able and isinstance(at, QPushButton) and not at.property("danger"):
+        return [f"Enter presses {_called(at)} and not the default"]
     box = QRect(at.mapTo(dialog, QPoint(0, 0)), at.size()).adjusted(-4, -4, 4, 4)
     box = box.intersected(dialog.rect())
     with_it = dialog.grab(box).toImage()
@@ -135,8 +162,8 @@ class Looking(Stage):
             self.kinds.add(type(widget).__name__)
             self.seen[name] = [
                 *self._watch.moved(widget), *too_large(widget), *unseen_focus(widget),
-                *mute(widget), *out_of_order(widget), *self._watch.unsettled(widget),
-                *unseen_warnings(widget),
+                *mute(widget), *unlettered(widget), *out_of_order(widget),
+                *self._watch.unsettled(widget), *unseen_warnings(widget),
             ]  # fmt: skip
 
 

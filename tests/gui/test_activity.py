@@ -371,8 +371,11 @@ def test_the_drawer_is_pulled_up_over_any_page_and_gone_with_a_key(
     click(qtbot, window.status.activity)
     assert drawer.isVisible() and window.status.activity.isChecked()
     window.focus_page()
+    row = drawer.list.visualRect(drawer.list.currentIndex())
+    without = drawer.list.viewport().grab(row).toImage()
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
     assert drawer.holds_focus
+    assert drawer.list.viewport().grab(row).toImage() != without, "the keyboard is seen there"
     window.focus_page()
     for _ in range(9):
         window.actions_["next-part"].trigger()

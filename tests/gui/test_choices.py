@@ -10,6 +10,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from pytestqt.qtbot import QtBot
 
+from tests.gui.conftest import type_in
 from torchkeeper import gui
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.forms import Choice, Number
@@ -36,6 +37,21 @@ def test_the_wheel_leaves_what_is_chosen_and_goes_on_to_the_form(qtbot: QtBot) -
         control.event(turn)
         assert not turn.isAccepted()
     assert (choice.currentIndex(), number.value()) == (0, 7)
+
+
+def test_a_number_that_may_not_be_is_refused_while_it_is_typed(qtbot: QtBot) -> None:
+    for least, typed, shown in ((1, "0", "30 days"), (1, "100", "100 days"), (0, "0", "0 days")):
+        number = Number(least, 3650)
+        number.setSuffix(" days")
+        number.setValue(30)
+        qtbot.addWidget(number)
+        number.show()
+        number.setFocus()
+        number.selectAll()
+        type_in(qtbot, number, typed)
+        assert number.text() == shown
+        number.clearFocus()
+        assert number.text() == shown, "and stays so"
 
 
 @pytest.mark.qt_log_ignore("raise\\(\\)", "grabbing the", "SizeHints", extend=True)

@@ -13,7 +13,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QMenu, QStyle, QStyleOptionViewItem, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, key, listed, settle
 from tests.redis_server import dump, serving
 from tests.snapshots import snapshot
 from torchkeeper.client.engines import probes
@@ -190,6 +190,29 @@ def test_all_places_are_cleaned_with_three_clicks_and_come_back(
     (asking,) = (x for x in window.findChildren(ConfirmDialog) if x.isVisible())
     assert asking.question.text() == "Delete 47 entries for good?"
     asking.reject()
+    # And so by the menu and the palette, whichever place the sidebar has.
+    window.places_pane.choose(str(two[0]))
+    listed(qtbot, window, two[0])
+    qtbot.waitUntil(window.actions_["empty-trash"].isEnabled)
+    window.actions_["empty-trash"].trigger()
+    (asking,) = (x for x in window.findChildren(ConfirmDialog) if x.isVisible())
+    assert asking.question.text() == "Delete 47 entries for good?"
+    asking.reject()
+    # The menu of a place is about that one.
+    for action, asked in (("empty-trash", ConfirmDialog), ("clean-up", CleanDialog)):
+        view = window.places_pane.list
+        view.customContextMenuRequested.emit(QPoint(2, 2))
+        shown = QApplication.activePopupWidget()
+        assert isinstance(shown, QMenu)
+        shown.setActiveAction(window.actions_[action])
+        key(qtbot, shown, Qt.Key.Key_Return)
+        (of_one,) = (x for x in window.findChildren(asked) if x.isVisible())
+        if isinstance(of_one, ConfirmDialog):
+            assert of_one.question.text() == "Delete 40 entries for good?"
+        elif isinstance(of_one, CleanDialog):
+            assert [place for place, ticks in of_one.found.ticks.items() if ticks] == [str(two[0])]
+        of_one.reject()
+        settle(qtbot)
     # The key does what the bar shows: of all places.
     window.flows.undo()
     idle(qtbot, window)
@@ -387,7 +410,7 @@ def test_a_server_is_ticked_by_itself_and_asks_once_more(
         tick(qtbot, dialog, "stale", server.url)
         assert counts(dialog)["stale"] == "29 entries"
         assert "Others may use this server" in dialog.about.text()
-        assert dialog.go.text() == "Move to trash…"
+        assert dialog.go.text() == "&Move to trash…"
         click(qtbot, dialog.go)
         (question,) = dialog.findChildren(ConfirmDialog)
         assert question.question.text() == "Remove 11 entries for good?"

@@ -60,6 +60,27 @@ def headings(page: ComparePage) -> list[QTreeWidgetItem]:
     return [item for item in found if item is not None]
 
 
+def test_a_comparison_from_a_run_leaves_the_chosen_place_as_it_is(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window, other = open_window(fixture_cache), tmp_path / "other"
+    one, two = (e.key for e in graphs(window, "gelu") if "backward" not in (e.name or ""))
+    other.mkdir()
+    window.open_paths([str(other)])
+    listed(qtbot, window, other)
+    window.show_page("runs")
+    window.flows.compare_keys(str(fixture_cache), one, two)
+    qtbot.waitUntil(lambda: window.pages.current == "compare", timeout=PATIENCE)
+    (page,) = window.findChildren(ComparePage)
+    answered(qtbot, page)
+    assert page.found is not None and page.b.key.text() == two
+    assert window.place == str(other)
+    window.show_page("runs")
+    window.flows.compare_keys(str(fixture_cache), one, "no such key")
+    qtbot.waitUntil(window.error_bar.isVisible, timeout=PATIENCE)
+    assert (window.place, window.pages.current) == (str(other), "runs")
+
+
 def test_two_selected_entries_are_compared(
     qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
 ) -> None:

@@ -70,7 +70,7 @@ def test_to_another_folder(
     assert dialog.news.text().startswith("7 new (")
     assert dialog.room.text().startswith("The folder will be created. ")
     assert not dialog.trust.isVisible()
-    assert dialog.go.text() == "Copy 7 entries"
+    assert dialog.go.text() == "&Copy 7 entries"
     assert dialog.go.isDefault()
     assert not target.parent.exists(), "nothing is written before Copy is pressed"
     click(qtbot, dialog.go)
@@ -104,7 +104,7 @@ def test_only_what_is_new_is_copied_and_what_is_there_is_said(
     assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
     assert table(dialog)["AOTAutograd"][2:] == ["4", "–", "–"]
     assert "7 there already" in dialog.news.text()
-    assert dialog.go.text() == "Copy 4 entries"
+    assert dialog.go.text() == "&Copy 4 entries"
     # Enter goes on.
     QTest.keyClick(dialog, Qt.Key.Key_Return)
     idle(qtbot, window)
@@ -329,7 +329,7 @@ def test_dropped_on_a_place_before_the_bundle_is_ready(
     # It counts as the export does: with what the four need.
     count = int(dialog.title.text().split()[1])
     assert count > 4 and f"With {count - 4} entries that they need" in dialog.needed.text()
-    assert dialog.go.text() == f"Copy {count} entries"
+    assert dialog.go.text() == f"&Copy {count} entries"
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert len(payloads(target, "aotautograd")) == 4

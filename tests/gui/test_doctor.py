@@ -173,7 +173,7 @@ def test_all_that_can_be_fixed_at_once(
     click(qtbot, page.all)
     preview = previewed(qtbot, page)
     assert len(preview.rows) == len(page.fixable)
-    assert preview.go.text() == "Fix"
+    assert preview.go.text() == "&Fix"
     click(qtbot, preview.go)
     assert not page.all.isEnabled()
     over(qtbot, page)

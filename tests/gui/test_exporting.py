@@ -115,7 +115,7 @@ def test_it_foretells_the_bundle(
     assert "27 locks stay: no other place can use them." in dialog.out.text()
     assert "3 × It is broken" in dialog.out.text()
     assert "free" in dialog.check.text()
-    assert dialog.go.text() == f"Export {dialog.plan['entries']} entries"
+    assert dialog.go.text() == f"E&xport {dialog.plan['entries']} entries"
     assert list(tmp_path.glob("o*")) == []
     cut_off = tmp_path / ".torchkeeper-0a1b2c3d.tmp"
     cut_off.write_bytes(bytes(1_200_000))

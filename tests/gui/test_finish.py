@@ -192,7 +192,7 @@ def test_the_marks_of_files_follow_the_theme(qtbot: QtBot, window: Window) -> No
     for which in (Theme.DARK, Theme.LIGHT):
         theme.look().choose(which)
         shades = theme.shades()
-        for row, colour in enumerate((shades.good, shades.error)):
+        for row, colour in enumerate((shades.good, shades.warning)):
             item = tree.topLevelItem(row)
             assert item is not None
             image: QImage = item.icon(0).pixmap(16, 16).toImage()

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QPoint, QSettings, QStringListModel, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QSplitter, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QListWidget,
+    QSplitter,
+    QTableView,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from tests.gui import walking
-from tests.gui.conftest import PATIENCE, OpenWindow, idle, settle
+from tests.gui.conftest import PATIENCE, OpenWindow, idle, listed, settle
 from tests.gui.test_flows import open_dialog
 from tests.shots.stage import turn
 from torchkeeper.gui import navigator, theme
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.pages import ENTRIES
+from torchkeeper.gui.pages import ENTRIES, PAGES
 from torchkeeper.gui.table.delegate import ROW_HEIGHT
 from torchkeeper.gui.table.rows import Row
+from torchkeeper.gui.widgets import lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.window import Window
 
@@ -195,6 +204,52 @@ def test_the_keyboard_goes_from_the_table_into_the_inspector_and_back(
     window.deleteLater()
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_who_goes_to_a_page_is_in_its_list_and_sees_it(qtbot: QtBot, settings: QSettings) -> None:
+    window = walking.opened(settings)
+    window.resize(1366, 740)
+    window.activateWindow()
+    tool = window.tools.widgetForAction(window.actions_["warm"])
+    for number, page in enumerate(PAGES, 1):
+        window.following.show(None)
+        drawer = window.following.drawer
+        tool.setFocus()
+        press(Qt.Key(Qt.Key.Key_0.value + number), Qt.KeyboardModifier.ControlModifier)
+        qtbot.waitUntil(lambda page=page: window.pages.current == page, timeout=PATIENCE)  # type: ignore[misc]
+        settle(qtbot)
+        assert window.pages.isAncestorOf(at()), page
+        if page in ("entries", "runs", "recipes"):
+            assert isinstance(at(), QAbstractItemView), page
+        top = at().mapTo(window, QPoint(0, min(100, at().height()))).y()
+        assert not drawer.isVisible() or top <= drawer.y(), page
+    window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running, timeout=PATIENCE)
+    window.deleteLater()
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_who_goes_to_a_place_by_the_palette_is_in_its_table(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    other = Path(shutil.copytree(fixture_cache, tmp_path / "another one"))
+    window = open_window(other)
+    window.open_paths([str(fixture_cache)])
+    listed(qtbot, window, fixture_cache)
+    window.activateWindow()
+    for page in (ENTRIES, "runs"):
+        window.show_page(page)
+        window.places_pane.choose(str(fixture_cache))
+        listed(qtbot, window, fixture_cache)
+        # From the toolbar: while the place is read, there is no table yet.
+        window.tools.widgetForAction(window.actions_["warm"]).setFocus()
+        press(Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        QTest.keyClicks(at(), "another one")
+        press(Qt.Key.Key_Return)
+        listed(qtbot, window, other)
+        assert window.pages.current == ENTRIES
+        goes_to(qtbot, window.table)
+
+
 def test_down_from_the_filter_goes_to_the_first_that_it_leaves(
     qtbot: QtBot, settings: QSettings
 ) -> None:
@@ -246,6 +301,37 @@ def test_where_there_is_little_room_an_empty_state_keeps_its_words(qtbot: QtBot)
     box.setSizes([560, 300])
     settle(qtbot)
     assert state.picture.isVisible()
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize(
+    ("first", "row"),
+    [(Qt.Key.Key_Down, 0), (Qt.Key.Key_Up, 0), (Qt.Key.Key_Home, 0), (Qt.Key.Key_End, -1)],
+    ids=["down", "up", "home", "end"],
+)
+def test_the_first_key_selects_a_row_of_any_list(
+    qtbot: QtBot, rows: int, first: Qt.Key, row: int
+) -> None:
+    some = [str(number) for number in range(rows)]
+    plain, tree, table = QListWidget(), lists.Table("Rows", ["Row"]), QTableView()
+    plain.addItems(some)
+    tree.addTopLevelItems([lists.line([text]) for text in some])
+    table.setModel(QStringListModel(some, table))
+    for view in (plain, tree, table):
+        qtbot.addWidget(view)
+        if view is table and first is Qt.Key.Key_End:
+            continue  # of a table it is the last column, as everywhere
+        view.show()
+        view.activateWindow()
+        view.setFocus()
+        goes_to(qtbot, view)
+        assert not view.selectionModel().hasSelection()
+        press(first)
+        (chosen,) = view.selectionModel().selectedRows()
+        assert chosen.row() == row % rows
+        press(Qt.Key.Key_Down)
+        assert view.currentIndex().row() == min(rows - 1, row % rows + 1), "the next goes on"
+        view.hide()
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)

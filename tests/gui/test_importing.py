@@ -42,6 +42,9 @@ def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def look(qtbot: QtBot, window: Window, into: Path, *files: Path) -> ImportDialog:
     """The dialog over files, once it knows what of them is new."""
     dialog = window.flows.open_import([str(file) for file in files])
+    why = dialog.choice.why
+    assert not dialog.go.isEnabled() and why.isVisible(), "it says why, and not only in a tip"
+    assert why.text() == dialog.go.toolTip() == "Torchkeeper is still reading the files."
     dialog.target.combo.setEditText(str(into))
     qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
     return dialog
@@ -71,7 +74,7 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     assert " of content)" in dialog.news.text()
     assert "1 differs and stays as it is" in dialog.news.text()
     assert "are free there" in dialog.room.text()
-    assert dialog.go.text() == "Import 4 entries"
+    assert dialog.go.text() == "I&mport 4 entries"
     # Enter imports nothing by itself; it goes to what does.
     qtbot.keyClick(dialog.target.combo, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
     assert dialog.focusWidget() is dialog.go and not window.jobs.jobs

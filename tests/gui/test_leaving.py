@@ -103,7 +103,7 @@ def test_all_that_runs_is_stopped(
     qtbot.waitUntil(lambda: not started(), timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("answer", ["Close without saving", "&Save"])
+@pytest.mark.parametrize("answer", ["&Close without saving", "&Save"])
 def test_an_answer_about_what_is_unsaved_is_enough(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path, answer: str
 ) -> None:

@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow, click
 from tests.shots import run as shots
-from torchkeeper.artifacts.entry import KINDS
+from torchkeeper.artifacts.entry import KINDS, VERDICTS
 from torchkeeper.gui import shots as pictures
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import Bugs
@@ -48,19 +48,40 @@ def test_text_can_be_read(shades: Shades) -> None:
     grounds = (shades.window, shades.base, shades.raised, shades.hover)
     pairs = [(text, ground) for ground in grounds for text in (shades.text, shades.muted)]
     pairs += [(shades.text, ground) for ground in (shades.selected, shades.selected_quiet)]
-    pairs += [(shades.text, shades.error_ground), (shades.text, shades.good_ground)]
-    pairs += [(shades.error, ground) for ground in (*grounds, shades.error_ground)]
+    pairs += [(shades.text, shades.danger_ground), (shades.text, shades.good_ground)]
+    pairs += [(shades.text, shades.warning_ground)]
+    pairs += [(shades.danger, ground) for ground in (*grounds, shades.danger_ground)]
+    pairs += [(shades.warning, ground) for ground in grounds]
     pairs += [
         (shades.good, shades.window),
         (shades.warning, shades.window),
         (shades.on_accent, shades.accent),
     ]
-    beside = (shades.muted, shades.warning, shades.error)
+    beside = (shades.muted, shades.warning, shades.danger)
     pairs += [(text, shades.selected) for text in beside]
     for text, ground in pairs:
         assert contrast(text, ground) >= 4.5, (text, ground)
     for kind in KINDS:
         assert contrast(shades.kinds[kind], shades.base) >= 3.0, kind
+
+
+@pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])
+def test_nothing_is_red_but_what_cannot_be_undone_and_code_of_strangers(shades: Shades) -> None:
+    colours = {name: value for name, value in shades._asdict().items() if isinstance(value, str)}
+    colours |= {f"verdict {one}": shades.verdict(one) for one in VERDICTS}
+    for group in ("kinds", "syntax", "phases"):
+        colours |= {f"{group} {name}": value for name, value in getattr(shades, group).items()}
+    red = {name for name, value in colours.items() if _is_red(value)}
+    assert red == {"danger", "danger_ground"}
+    gui, by_name = Path(theme.__file__).parent, r"shades?(\(\))?\.danger|\"danger(_ground)?\""
+    named = {path.name for path in gui.rglob("*.py") if re.search(by_name, path.read_text())}
+    # The theme; buttons; and what is said and marked of code of strangers.
+    assert named == {"theme.py", "forms.py", "importing.py", "pages.py"}
+
+
+def _is_red(colour: str) -> bool:
+    drawn = QColor(colour)
+    return drawn.hslSaturationF() > 0.3 and not 14 < drawn.hslHue() < 346
 
 
 @pytest.mark.parametrize("shades", [LIGHT, DARK], ids=["light", "dark"])

@@ -145,6 +145,19 @@ def test_a_choice_in_the_window_is_for_all_again(qtbot: QtBot, window: Window) -
 
 
 @menus
+def test_enter_begins_what_a_dialog_asks_for(qtbot: QtBot, window: Window) -> None:
+    for ask in (window.flows.warm, window.flows.verify, window.flows.prepare):
+        dialog = ask()
+        assert dialog is not None
+        qtbot.waitUntil(dialog.go.isEnabled)
+        settle(qtbot)
+        at = dialog.focusWidget()
+        assert at is not None
+        key(qtbot, at, Qt.Key.Key_Return)
+        assert dialog.job is not None, type(dialog).__name__
+
+
+@menus
 def test_the_recipe_comes_first_and_only_an_error_has_its_colour(
     qtbot: QtBot, window: Window
 ) -> None:

@@ -134,7 +134,7 @@ def test_a_profile_is_made_mended_and_kept(qtbot: QtBot, open_window: OpenWindow
     assert "remote-autograd-alone" in codes(page)
     field = tab.form.field(AOT)
     assert field is not None
-    assert field.mark.role == "error"
+    assert field.mark.role == "warning"
     assert "error" in tab.checked.state.text()
     [card] = [x for x in tab.checked.list.cards if x.finding.code == "remote-autograd-alone"]
     assert card.mend is not None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import signal
 import sys
 import tomllib
 from pathlib import Path
@@ -126,6 +128,25 @@ def test_a_program_ends_with_the_window(
     window.close_surely()
     there = Path("/proc", told.read_text(), "cwd")
     qtbot.waitUntil(lambda: not there.exists(), timeout=PATIENCE)
+
+
+def test_what_a_program_leaves_at_work_is_named(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    told = tmp_path / "pid"
+    source = (
+        "import subprocess, sys; go = dict(start_new_session=True, stdout=subprocess.DEVNULL)\n"
+        "child = subprocess.Popen(['sleep', '600'], **go)\n"
+        "open(sys.argv[1], 'w').write(str(child.pid))"
+    )
+    window = open_window()
+    page = started(qtbot, window, line(tmp_path / "none", source, told))
+    idle(qtbot, window)
+    try:
+        assert window.jobs.jobs[0].result["alive"] == 1
+        qtbot.waitUntil(lambda: "1 process that it started still ran" in page.head.text())
+    finally:
+        os.kill(int(told.read_text()), signal.SIGKILL)
 
 
 def test_a_double_click_on_a_graph_shows_its_entry(

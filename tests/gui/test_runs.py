@@ -19,11 +19,13 @@ from tests.gui.conftest import PATIENCE, OpenWindow, click, settle
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.kept import runs
 from torchkeeper.client.words import causes, say
+from torchkeeper.engine.protocol import RUN
 from torchkeeper.engine.running import held
 from torchkeeper.engine.session import Session
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.programs import ProgramDialog
+from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages.runs import MOST, History, RunsPage
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.window import Window
@@ -124,6 +126,34 @@ def test_there_is_one_list_and_it_can_be_read_again(
     keep(recorded, "dtype", 10)
     assert opened(qtbot, window, 2) is dialog
     assert [run.command[2] for run in dialog.selected()] == ["same"], "the choice stays"
+
+
+def test_a_graph_more_is_added_to_those_that_are_there(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path
+) -> None:
+    graph: Any = keep(recorded, "shape", 60).graphs[0]
+    window = open_window()
+    page = opened(qtbot, window, 1)
+    job = window.jobs.add("Run", RUN, str(recorded / "cache"))
+    job.asked["command"] = ["python", "train.py"]
+
+    def heard(*numbers: int) -> None:
+        more: Any = {(1, f"{n}/0", f"k{n}"): {**graph, "id": f"{n}/0"} for n in numbers}
+        job.graphs.update(more)
+        window.jobs.touch(job)
+        said = [f"{n}/0" for n in range(len(job.graphs))]
+        qtbot.waitUntil(lambda: [row[1] for row in cells(page.graphs)] == said, timeout=PATIENCE)
+
+    heard(0, 1, 2)
+    second = page.graphs.topLevelItem(1)
+    assert second is not None
+    page.graphs.setCurrentItem(second)
+    heard(3, 4)
+    assert page.graphs.topLevelItem(1) is second and page.graphs.currentItem() is second
+    assert page.graphs.topLevelItem(4).foreground(0) == second.foreground(0)  # type: ignore[union-attr]
+    job.graphs.clear()
+    heard(0)
+    window.jobs.end(job, State.DONE)
 
 
 def test_commands_and_reasons_have_room_in_a_narrow_window(

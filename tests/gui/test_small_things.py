@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow, settle
+from tests.gui.conftest import OpenWindow, key, settle, type_in
 from tests.shots import sample_doctor, samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.client.diagnosing import Told
@@ -52,6 +53,28 @@ def test_the_entries_of_an_age_begin_with_the_newest(
     settle(qtbot)
     times = [row.entry.mtime or 0 for row in window.entries.groups[0].rows]
     assert len(times) > 3 and times == sorted(times, reverse=True)
+
+
+def test_a_place_that_was_filled_can_be_exported_and_a_wrong_filter_says_why_not(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "empty"
+    place.mkdir()
+    window = open_window(place)
+    export = window.actions_["export"]
+    assert not export.isEnabled()
+    type_in(qtbot, window.head.box, "kind:nothing")
+    shutil.copytree(fixture_cache, place, dirs_exist_ok=True)
+    key(qtbot, window, Qt.Key.Key_F5)
+    qtbot.waitUntil(lambda: window.entries.total > 0)
+    settle(qtbot)
+    assert not export.isEnabled() and "filter" in export.toolTip()
+    assert "filter" in window.actions_["copy-to"].toolTip()
+    window.head.box.setFocus()
+    key(qtbot, window.head.box, Qt.Key.Key_Escape)
+    settle(qtbot)
+    assert window.table.selected() == []
+    assert export.isEnabled() and "filter is not valid" not in export.toolTip()
 
 
 def test_a_difference_goes_from_a_to_b() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
+from torchkeeper.gui import theme
+from torchkeeper.gui.chrome.head import Head
 from torchkeeper.gui.chrome.statusline import Counts, StatusBar, VerdictBar
 
 COUNTS = Counts(
@@ -49,6 +53,25 @@ def test_what_has_no_room_is_cut_and_said_in_full(qtbot: QtBot) -> None:
     bar.resize(900, 30)
     QApplication.processEvents()
     assert bar.totals.toolTip() == ""
+
+
+def test_a_ring_is_around_all_of_what_has_the_keyboard(qtbot: QtBot) -> None:
+    theme.look().dress()
+    bar, head = StatusBar(), Head()
+    qtbot.addWidget(bar)
+    qtbot.addWidget(head)
+    head.beside.setText("Verified just now")
+    head.beside.show()
+    for top, button in ((bar, bar.activity), (head, head.beside)):
+        top.resize(700, 60)
+        top.show()
+        top.activateWindow()
+        button.setFocus()
+        qtbot.waitUntil(button.hasFocus)
+        image = top.grab(QRect(button.mapTo(top, QPoint()), button.size())).toImage()
+        accent, middle = QColor(theme.shades().accent), image.height() // 2
+        edges = image.pixelColor(0, middle), image.pixelColor(image.width() - 1, middle)
+        assert edges == (accent, accent)
 
 
 def test_numbers_of_verdicts_keep_their_room(qtbot: QtBot) -> None:

@@ -322,7 +322,7 @@ def test_what_is_not_known_to_be_ours_is_dealt_with_only_by_who_says_how(
     [dialog] = window.findChildren(ConfirmDialog)
     assert dialog.cancel.isDefault()
     red = [one.text() for one in dialog.findChildren(QPushButton) if one.property("danger")]
-    assert sorted(red) == ["Carry it out", "Forget it"]
+    assert sorted(red) == ["&Carry it out", "&Forget it"]
     dialog.cancel.click()
     assert len(list(brought.glob(".torchkeeper-journal*"))) == 1
     window.flows.tell_cut_off(
@@ -331,6 +331,6 @@ def test_what_is_not_known_to_be_ours_is_dealt_with_only_by_who_says_how(
     )  # fmt: skip
     window.note_bar.button.click()
     dialog = window.findChildren(ConfirmDialog)[-1]
-    [forget] = [one for one in dialog.findChildren(QPushButton) if one.text() == "Forget it"]
+    [forget] = [one for one in dialog.findChildren(QPushButton) if one.text() == "&Forget it"]
     forget.click()
     qtbot.waitUntil(lambda: not list(brought.glob(".torchkeeper-journal*")))

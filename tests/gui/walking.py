@@ -121,6 +121,7 @@ class Walk(Stage):
         if veil is None or not veil.isVisible():
             # What lies under a drop is dimmed, for what the frame says is read then.
             found += drawn.pale(root, texts, self._seen)
+            found += drawn.red(root)
         if not isinstance(root, QMenu):
             found += self._by_tab(root)
         for button in faults.shown(root):

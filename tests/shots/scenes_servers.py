@@ -34,7 +34,7 @@ def _many(window: Window) -> ConfirmDialog:
         window, "Remove at once", "Remove 112,400 entries for good?",
         f"124,080 keys (19.3 GB) on {samples.SERVER} are deleted, for everybody who uses it. "
         "This cannot be undone.",
-        "Remove for good", lambda: None, typed=112_400,
+        "&Remove for good", lambda: None, typed=112_400,
     )  # fmt: skip
 
 

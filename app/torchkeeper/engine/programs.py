@@ -113,7 +113,9 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
     for text in following.untold(state):
         say(text)
     result = trace.tell()
-    return {**result, "code": 128 - code if code < 0 else code, "began": began, "seconds": seconds}
+    alive = len(processes.family(process.pid, process.mark))
+    code = 128 - code if code < 0 else code
+    return {**result, "code": code, "began": began, "seconds": seconds, "alive": alive}
 
 
 def _started(params: msg.RunParams) -> processes.Job:

@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     #: How many entries are selected, where those can be compared: two of one kind, or one.
     comparable: int = 0
     trash: bool = False
+    #: Whether anything is in the trash of all places; None where one place is asked about.
+    trash_of_all: bool | None = None
     #: Whether entries of the place were put off, since reading them would take long.
     put_off: bool = False
     job: bool = False
@@ -229,8 +231,9 @@ ACTIONS = (
          _n("Put back the entries that the last purge of this place moved to the trash"), "places",
          when=lambda s: s.can_change_trash, about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
-         _n("Delete the purged entries of this place for good"), "places",
-         when=lambda s: s.can_change_trash),
+         _n("Delete the purged entries of this place for good; on the overview, of all places"),
+         "places",
+         when=lambda s: s.can_change_trash if s.trash_of_all is None else s.trash_of_all),
     Spec("expiry", _n("Set &expiry…"), "queued", "", "cache", 1,
          _n("Set when the server deletes the selected entries"), "entries",
          when=lambda s: s.selected > 0 and s.scheme.keeps_times and not s.read_only),
@@ -341,7 +344,7 @@ ACTIONS = (
     Spec("compare", _n("&Compare…"), "compare", "", "go", 0,
          _n("The differences between two selected entries; without two, earlier comparisons")),
     Spec("activity", _n("&Activity"), "activity", "Ctrl+J", "go", 0,
-         _n("Open or close the drawer of jobs: progress, results and history"),
+         _n("Go to the drawer of jobs, with progress, results and history; in it, close it"),
          on=lambda s: s.drawer),
     Spec("palette", _n("Co&mmand palette…"), "keyboard", "Ctrl+K", "go", 1,
          _n("Find an action, page, place, environment, recipe or setting by its name")),
@@ -374,6 +377,7 @@ _OF_BUNDLES = ("sign",)
 BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
 HELD = _n("This place is read-only. To change it, take File > Read-only off first")
+_FILTERED = _n("The filter is not valid. Correct it, or press Esc in it to clear it")
 _ON_SERVER = _n("Verify runs PyTorch on a copy of a folder. Copy this server’s entries to a folder "
                 "with “Copy to…”, and verify that folder")  # fmt: skip
 
@@ -401,6 +405,8 @@ class Actions(QObject):
         #: Why some are off where that can be helped, by their ids.
         self._held: dict[str, str] = {}
         self._choices: dict[str, QActionGroup] = {}
+        #: The context menu that is open; "" for none.
+        self.over = ""
         self.situation = Situation()
         theme.follow(self, self._paint)
 
@@ -443,6 +449,8 @@ class Actions(QObject):
             held = HELD if self.situation.read_only else ""
         elif spec.id == "verify" and self.situation.scheme.remote_cache:
             held = _ON_SERVER
+        elif here and spec.when(self.situation._replace(filter_valid=True)):
+            held = "" if action.isEnabled() else _FILTERED
         if held != self._held.get(spec.id, ""):
             self._hint(spec, action, held)
         if spec.about is not None:

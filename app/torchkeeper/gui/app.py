@@ -30,6 +30,7 @@ from torchkeeper.client.words import say, tongue
 from torchkeeper.gui import NAME, theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.theme import Look, Theme
+from torchkeeper.gui.widgets.lists import FirstKey
 from torchkeeper.gui.window import Window
 from torchkeeper.stores.names import scheme_of
 
@@ -106,6 +107,7 @@ def application(*, dressed: bool = True) -> QApplication:
         if dressed:
             app.setWindowIcon(theme.app_icon())
         Look(app, _kept_theme(), dressed=dressed)
+        FirstKey(app)
     return app
 
 

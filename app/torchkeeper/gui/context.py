@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from PySide6.QtCore import QSettings
     from PySide6.QtWidgets import QWidget
 
+    from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.client.words.problems import UserError
     from torchkeeper.gui.actions import Actions
     from torchkeeper.gui.background.engines import Engines
@@ -72,6 +73,14 @@ class Context(NamedTuple):
     def place(self) -> str | None:
         """The path of the place that is shown."""
         return self.listing.place
+
+    @property
+    def trashes(self) -> dict[str, Sized] | None:
+        """What is in the trash of each place, on a page of all; None where one is asked about."""
+        page = self.pages.page if self.actions.over != "places" else None
+        if page is None or page.trashes is None:
+            return None
+        return {x: of for x, of in page.trashes.items() if not self.places.read_only(x)}
 
     @property
     def operations(self) -> Operations:

@@ -331,7 +331,8 @@ class Flows(QObject):
 
     def compare_keys(self, place: str, *keys: str) -> None:
         """Show what differs between two entries of a place, by their keys."""
-        self.results.with_keys(place, keys, self.comparing.compare_entries)
+        back = self._context.place or ""
+        self.results.with_keys(place, keys, self.comparing.compare_entries, back)
 
     def prepare(self, python: str = "") -> PrepareDialog:
         """Ask where headers are to be built, then do; ``python``: for whom, to begin with."""
@@ -520,8 +521,8 @@ class Flows(QObject):
 
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
-        shown = self._context.place if self._context.pages.current == ENTRIES else None
-        return self.clean_up_places((), shown)
+        alone = self._context.pages.current == ENTRIES or self._context.actions.over == "places"
+        return self.clean_up_places((), self._context.place if alone else None)
 
     def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
         """The same for some reasons, where any are given, with only that place ticked."""
@@ -549,9 +550,11 @@ class Flows(QObject):
             self._context.operations.undo(self._context.place)
 
     def empty_trash(self) -> None:
-        """Ask, then delete for good what was purged from the place that is shown."""
+        """Ask, then delete for good what was purged from the place that is shown, or from all."""
         place, trash = self._context.place, self._context.listing.trash
-        if place is not None and trash is not None:
+        if (every := self._context.trashes) is not None:
+            self.empty_trashes(every)
+        elif place is not None and trash is not None:
             self.empty_trashes({place: trash})
 
     def empty_trashes(self, of: Mapping[str, Sized]) -> None:
@@ -566,7 +569,7 @@ class Flows(QObject):
             self.tr("{} in the trash of {} are deleted. This cannot be undone.").format(
                 say.on_disk(whole["bytes"]), names
             ),
-            self.tr("Empty trash"),
+            self.tr("&Empty trash"),
             lambda: [self._context.operations.empty_trash(place) for place in of],
         )
 
@@ -595,10 +598,10 @@ class Flows(QObject):
                 "it” removes only the record, and leaves the files as they are, maybe half done. "
                 "You cannot undo either."
             ).format(become_of(told)),
-            self.tr("Carry it out"),
+            self.tr("&Carry it out"),
         )
         dialog.accepted.connect(lambda: operations.recover(place, "believe"))
-        forget = forms.button(self.tr("Forget it"), dialog.reject, danger=True)
+        forget = forms.button(self.tr("&Forget it"), dialog.reject, danger=True)
         forget.clicked.connect(lambda: operations.recover(place, "forget"))
         dialog.add_way(forget)
         dialog.open()

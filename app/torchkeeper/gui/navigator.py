@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtWidgets import QTabBar, QWidget
+from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtWidgets import QTabBar
 
 from torchkeeper.artifacts.entry import COUNTED_APART
 from torchkeeper.gui import taborder
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.pages.page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
 _SAID_MS = 15_000
+#: Pixels of a page at least that no drawer covers.
+_SEEN = 300
 
 
 class Navigator:
@@ -31,16 +32,16 @@ class Navigator:
         self._window, self._update_soon = window, update_soon
 
     def go_to_page(self, ident: str) -> None:
-        """Go to a page and to the first of its controls; of the entries', to the table."""
+        """Go to a page and to its list; a drawer that would leave little of it in sight closes."""
         window = self._window
         there = window.pages.current == ident and window.pages.isAncestorOf(window.focusWidget())
-        page = window.pages.go(ident)
-        first: QWidget | None = window.table if ident == ENTRIES else None
-        if isinstance(page, Page):
-            first = page.first or next(taborder.stops(page), None)
-        if not there:
-            # What is on it may still be on its way.
-            (first or page).setFocus(Qt.FocusReason.ShortcutFocusReason)
+        window.pages.go(ident)
+        if there:
+            return
+        top = window.pages.mapTo(window, QPoint(0, 0)).y()
+        if (drawer := window.following.open) is not None and drawer.y() - top < _SEEN:
+            drawer.shut()
+        window.focus_page()
 
     def go_to_next_part(self) -> None:
         window = self._window

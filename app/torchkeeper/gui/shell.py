@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QSettings, Qt, Signal
+from PySide6.QtCore import QPoint, QSettings, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QToolBar, QWidget
 
@@ -287,6 +287,10 @@ class Shell(QMainWindow):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setToolTipsVisible(True)
+        # Until the one that is chosen is done, which is after the menu has gone.
+        self.actions_.over = name
+        menu.aboutToHide.connect(lambda: QTimer.singleShot(0, self, self._menu_over))
+        self.update_now()
         self.actions_.fill(menu, self.actions_.context(name))
         if name in actions.INNER:
             inner, words = actions.INNER[name]
@@ -294,6 +298,10 @@ class Shell(QMainWindow):
             specs = self.actions_.menu(inner) or self.actions_.context(inner)
             self.actions_.fill(menu.addMenu(actions.tr(words)), specs)
         menu.popup(over.mapToGlobal(at))
+
+    def _menu_over(self) -> None:
+        self.actions_.over = ""
+        self.update_soon()
 
     @cached_property
     def operations(self) -> Operations:
@@ -404,6 +412,8 @@ class Shell(QMainWindow):
         def show_title(self, path: str) -> None: ...
 
         def update_soon(self, *_: object) -> None: ...
+
+        def update_now(self) -> None: ...
 
 
 def _tick(action: QAction, which: Theme) -> None:

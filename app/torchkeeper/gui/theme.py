@@ -139,9 +139,10 @@ class Shades(NamedTuple):
     selected: str
     selected_quiet: str
     hover: str
-    error: str
-    error_ground: str
+    danger: str
+    danger_ground: str
     warning: str
+    warning_ground: str
     good: str
     good_ground: str
     kinds: dict[str, str]
@@ -153,9 +154,9 @@ class Shades(NamedTuple):
         return {
             "usable": self.good,
             "conditional": self.accent,
-            "unsafe": self.error,
+            "unsafe": self.warning,
             "stale": self.warning,
-            "broken": self.error,
+            "broken": self.warning,
         }.get(verdict, self.muted)
 
 
@@ -172,9 +173,11 @@ _COLOURS = {
     "selected": ("#dbe3ff", "#2a386b"),
     "selected_quiet": ("#e6e9f0", "#2b313c"),
     "hover": ("#eceff6", "#282d37"),
-    "error": ("#b3261e", "#ff9c94"),
-    "error_ground": ("#fdeceb", "#3a1f20"),
+    # What cannot be undone, and code of strangers; nothing else is red.
+    "danger": ("#b3261e", "#ff9c94"),
+    "danger_ground": ("#fdeceb", "#3a1f20"),
     "warning": ("#8a5300", "#f2bd62"),
+    "warning_ground": ("#fbf0dc", "#36290f"),
     "good": ("#1b6e3c", "#86d9a3"),
     "good_ground": ("#e6f4ea", "#1b3326"),
 }
@@ -190,7 +193,7 @@ _KINDS = {
     "ondisk": ("#4d7a1f", "#a9d46f"),
     "header": ("#5f6b7a", "#9aa6b6"),
     "lock": ("#7a808a", "#8b929d"),
-    "unknown": ("#b3261e", "#ff8a80"),
+    "unknown": ("#75602a", "#d3bd84"),
 }
 _SYNTAX = {
     "comment": ("#5d6673", "#a3abb8"),
@@ -205,7 +208,7 @@ _PHASES = {
     "pre_grad": ("#c98500", "#ffd166"),
     "joint": ("#6a2f96", "#a45fd6"),
     "partition": ("#1f9c8c", "#86efdc"),
-    "post_grad": ("#8f1d33", "#d9485f"),
+    "post_grad": ("#7a4a1e", "#bd7f45"),
     "codegen": ("#4a90e2", "#a6d3ff"),
     "build": ("#1e5b3a", "#2f9e62"),
     "other": ("#868e9a", "#c6ccd6"),
@@ -233,7 +236,7 @@ def palette(shades: Shades) -> QPalette:
         (shades.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
         (shades.text, (role.HighlightedText,)),
         (shades.muted, (role.PlaceholderText,)),
-        (shades.error, (role.BrightText,)),
+        (shades.warning, (role.BrightText,)),
         (shades.selected, (role.Highlight,)),
         (shades.accent, (role.Link, role.LinkVisited, role.Accent)),
         (shades.line, (role.Midlight, role.Mid, role.Dark, role.Shadow)),
@@ -253,7 +256,6 @@ def _faded(shades: Shades) -> QColor:
     return made
 
 
-# Red is what cannot be undone, and code of strangers; what is wrong has the colour of warnings.
 def _style_sheet(s: Shades) -> str:
     tone = "dark" if s.dark else "light"
     chevron = address(f"chevron-{tone}")
@@ -300,8 +302,8 @@ QPushButton[link="true"] {{ background: transparent; border: 1px solid transpare
 QPushButton#crumb[link="true"] {{ padding: 2px 3px; }}
 QPushButton[link="true"]:hover {{ background: {s.hover}; }}
 QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
-QPushButton[danger="true"]:enabled {{ color: {s.error}; border-color: {s.error}; }}
-QPushButton[danger="true"]:enabled:focus {{ border: 2px solid {s.error}; padding: 5px 15px; }}
+QPushButton[danger="true"]:enabled {{ color: {s.danger}; border-color: {s.danger}; }}
+QPushButton[danger="true"]:enabled:focus {{ border: 2px solid {s.danger}; padding: 5px 15px; }}
 QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.line};
     border-radius: 6px; padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
     selection-color: {s.on_accent}; }}
@@ -385,7 +387,7 @@ QStatusBar QLabel {{ padding: 4px 8px; }}
 QToolButton#count {{ padding: 2px 0 2px 6px; border-radius: 4px; }}
 QToolButton#count:checked, QToolButton#chip:checked {{ background: {s.selected}; }}
 QToolButton#environment {{ padding-right: 24px; }}
-QToolButton#beside {{ margin-left: -4px; padding: 1px 6px 1px 0; border-radius: 4px;
+QToolButton#beside {{ padding: 1px 6px 1px 0; border-radius: 4px;
     color: {s.muted}; }}
 QToolButton#beside:hover, QToolButton#beside:checked {{ color: {s.text}; }}
 QToolButton::menu-indicator {{ image: url({chevron}); width: 12px; height: 12px;
@@ -401,7 +403,7 @@ QFrame#errorBar, QFrame#ownersBar {{ background: {s.raised}; border: none;
 QFrame#noteBar {{ background: {s.raised}; border: none; border-bottom: 1px solid {s.line}; }}
 QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px solid {s.accent}; }}
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
-QFrame#notice {{ background: {s.error_ground}; border: 1px solid {s.error}; border-radius: 6px; }}
+QFrame#notice {{ background: {s.danger_ground}; border: 1px solid {s.danger}; border-radius: 6px; }}
 QFrame#problem {{ background: {s.raised}; border: 1px solid {s.warning}; border-radius: 6px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
@@ -410,7 +412,7 @@ QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}
 QLabel[role="heading"] {{ font-weight: 600; }}
 QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
 QLabel[role="muted"] {{ color: {s.muted}; }}
-QLabel[role="danger"] {{ color: {s.error}; }}
+QLabel[role="danger"] {{ color: {s.danger}; }}
 QLabel[role="error"], QLabel[role="warning"] {{ color: {s.warning}; }}
 QLabel[role="good"] {{ color: {s.good}; }}
 """

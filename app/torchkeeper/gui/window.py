@@ -375,6 +375,7 @@ class Window(Shell):
             filter_valid=self.head.fault is None, grouping=self.entries.wanted_grouping,
             selected=len(selected), comparable=summary.comparable(selected),
             undoable=listing.undoable, trash=bool(listing.trash and listing.trash["receipts"]),
+            trash_of_all=None if (every := self.context.trashes) is None else bool(every),
             put_off=bool(listing.result and listing.result["unread"]),
             job=job is not None, job_active=job is not None and job.active,
             job_fruit=job is not None and job.fruit is not None,

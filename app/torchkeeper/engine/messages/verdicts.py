@@ -145,8 +145,11 @@ class RunParams(OfPlace):
 
 
 class RunResult(ExplainTraceResult):
-    """code: its exit status, or 128 + the signal. began: seconds since the epoch."""
+    """code: its exit status, or 128 + the signal. began: seconds since the epoch. alive: processes
+    that it started, and that go on.
+    """
 
+    alive: int
     code: int
     began: float
     seconds: float

@@ -132,7 +132,7 @@ class LapTable(_Table):
                 item.setFont(column, font)
             for column in (4, 5):
                 bad = own and item.text(column) not in ("0", "–")
-                item.setForeground(column, QColor(shades.error if bad else shades.text))
+                item.setForeground(column, QColor(shades.warning if bad else shades.text))
 
 
 class VerifiedCells(_Table):
@@ -180,8 +180,8 @@ class VerifiedCells(_Table):
 
     def _paint(self) -> None:
         shades = theme.shades()
-        good, bad = theme.icon("done", shades.good), theme.icon("error", shades.error)
-        colours = QColor(shades.text), QColor(shades.error)
+        good, bad = theme.icon("done", shades.good), theme.icon("error", shades.warning)
+        colours = QColor(shades.text), QColor(shades.warning)
         for item in self.items():
             if (mark := item.data(0, _MARK)) is not None:
                 item.setIcon(0, good if mark else bad)

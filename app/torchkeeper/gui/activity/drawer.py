@@ -83,6 +83,9 @@ class JobDelegate(QStyledItemDelegate):
         box: QRect = option.rect
         if chosen := bool(option.state & QStyle.StateFlag.State_Selected):
             painter.fillRect(box, QColor(shades.selected))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QColor(shades.accent))
+            painter.drawRect(box.adjusted(0, 0, -1, -2))
         name, colour = shown.mark(one)
         scale = option.widget.devicePixelRatioF()
         picture = theme.pixmap(name, _ICON, getattr(shades, colour), scale)
@@ -102,7 +105,7 @@ class JobDelegate(QStyledItemDelegate):
         took, below = shown.took(one), above.translated(0, line + 2)
         painter.drawText(below, RIGHT, took)
         words = below.adjusted(0, 0, -metrics.horizontalAdvance(took) - (12 if took else 0), 0)
-        painter.setPen(QColor(shades.error) if one.state == State.FAILED else quiet)
+        painter.setPen(QColor(shades.warning) if one.state == State.FAILED else quiet)
         said = metrics.elidedText(shown.words(one), elide, words.width())
         painter.drawText(words, _AT_LEFT, said)
         if isinstance(one, Job) and one.active:
@@ -522,7 +525,7 @@ class Drawer(QFrame):
             self._jobs.clear_ended()
             self._ask(None)
 
-        return confirm(self, title, sure, text, self.tr("Forget"), clear)
+        return confirm(self, title, sure, text, self.tr("&Forget"), clear)
 
 
 def _of_another(job: Running) -> str:

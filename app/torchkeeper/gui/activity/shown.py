@@ -35,7 +35,7 @@ _ICONS = {
     State.RUNNING: ("running", "accent"),
     State.CANCELLING: ("running", "warning"),
     State.DONE: ("done", "good"),
-    State.FAILED: ("error", "error"),
+    State.FAILED: ("error", "warning"),
     State.CANCELLED: ("cancel", "muted"),
 }
 
@@ -425,7 +425,7 @@ class _Words(QToolButton):
                 painter.setPen(QColor(shades.accent))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(self.rect().adjusted(0, 0, -1, -1), 4, 4)
-            painter.setPen(QColor(shades.error if self._error else shades.text))
+            painter.setPen(QColor(shades.warning if self._error else shades.text))
             align = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
             room, cut = self.rect().adjusted(4, 0, -8, 0), Qt.TextElideMode.ElideRight
             painter.drawText(

@@ -88,12 +88,13 @@ class Head(QWidget):
         self.box.textChanged.connect(lambda *_: self._timer.start())
         self.box.editingFinished.connect(self.use_now)
         self._beside: BesideLine | None = None
-        names = forms.column(self.title, self.path, forms.REST, gap=2)
+        # They are above the mark of what is below, not above its ring.
+        names = forms.column(self.title, self.path, forms.REST, gap=2, margin=(4, 0, 0, 0))
         line = forms.row((names, 1), (self.box, forms.TOP), gap=16)
         right = Qt.AlignmentFlag.AlignRight
         # In a row of its own it is as high as it is at its width, and not at that of all.
         parts = line, (self.below, right), forms.row(forms.REST, self.wrong)
-        self._whole = forms.column(*parts, gap=2, margin=(16, 12, 16, 8))
+        self._whole = forms.column(*parts, gap=2, margin=(12, 12, 16, 8))
         self.setLayout(self._whole)
 
     def _suggest(self) -> None:

@@ -65,7 +65,7 @@ _WHY = {
     "place_up place_down": _n("Not available for the place in the sidebar"),
     "environment environment_has_torch": _n("Select an environment with torch in the sidebar"),
     "environment_added environment_used": _n("Not available for the selected environment"),
-    "trash": _n("The trash of this place is empty"),
+    "trash trash_of_all": _n("The trash is empty"),
     "put_off": _n("All entries are read"),
     "job job_active job_fruit": _n("Not available for the chosen job"),
     "grouping": _n("The entries are not grouped"),

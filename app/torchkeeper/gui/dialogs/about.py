@@ -90,7 +90,7 @@ class BugDialog(Dialog):
         view.setFont(theme.monospace())
         view.setMinimumHeight(220)
         self.body.addWidget(view)
-        copy = forms.button(self.tr("Copy"), lambda: QGuiApplication.clipboard().setText(text))
+        copy = forms.button(self.tr("&Copy"), lambda: QGuiApplication.clipboard().setText(text))
         close = forms.button(self.tr("Close"), self.accept)
         close.setDefault(True)
         self.buttons(close, copy)

@@ -198,7 +198,7 @@ class PlaceChoice(Compound):
         if current is not None and current not in others:
             self.choose(current)
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
-        self.other = forms.button(self.tr("Other folder…"), self._other, enter=False)
+        self.other = forms.button(self.tr("Ot&her folder…"), self._other, enter=False)
         self.line = forms.row((self.combo, 1), self.other)
         self.setLayout(self.line)
         self.setFocusProxy(self.combo)
@@ -301,7 +301,7 @@ def ask(parent: QWidget, names: str, without: Then, save: Then) -> ConfirmDialog
     title, question = _tr("Unsaved changes"), _tr("Close without saving {}?").format(names)
     lost = _tr("You lose the changes since you last saved it.")
     way = _tr("&Save"), save
-    return confirm(parent, title, question, lost, _tr("Close without saving"), without, way=way)
+    return confirm(parent, title, question, lost, _tr("&Close without saving"), without, way=way)
 
 
 class UnsavedDialog(Dialog):

@@ -201,32 +201,33 @@ class CleanDialog(Dialog):
         for place in self.found.ticks.keys() & set(ticked):
             self.found.ticks[place].update(reasons)
         self.sick = Notice(mild=True)
-        self.sick.button.setText(self.tr("Count without it"))
+        self.sick.button.setText(self.tr("Count &without it"))
         self.sick.again.connect(self._count_without)
         self.total = forms.label("", "title", wrap=True)
         self.about = forms.label("", "muted", wrap=True)
         # A tick that brings another sentence moves nothing.
         self.about.setAlignment(Qt.AlignmentFlag.AlignTop)
         forms.keep_room(self.about, _LINES)
-        self.in_use = QCheckBox(self.tr("Include entries in use"))
+        self.in_use = QCheckBox(self.tr("&Include entries in use"))
         what_then = self.tr("A running process may have to compile them again.")
         self.in_use.setAccessibleDescription(what_then)
-        self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
+        self.at_once = QCheckBox(self.tr("Remove &at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
         glossary.explain(self.at_once, "trash")
-        self.shows = forms.button(self.tr("Show entries…"), self._preview, enter=False)
+        self.shows = forms.button(self.tr("&Show entries…"), self._preview, enter=False)
         self.shows.setToolTip(tip(self.tr("Show the entries of the chosen line")))
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
-        self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Move to trash"), self._go, primary=True)
         boxes = forms.row(self.in_use, self.at_once, forms.REST, gap=24)
         limits = forms.row(
-            forms.label(self.tr("Unused for"), "muted"), self.days, 24,
-            forms.label(self.tr("Budget of each place"), "muted"), self.budget, self.unit,
+            forms.name_of(self.days, self.tr("&Unused for"), "muted"), self.days, 24,
+            forms.name_of(self.budget, self.tr("&Budget of each place"), "muted"), self.budget,
+            self.unit,
             forms.REST,
         )  # fmt: skip
         forms.add(self.body, self.said, self.bar, (self.lines, 1), limits, self.sick)
         self.body.addLayout(boxes)
-        self.go.hold(self.tr("Move to trash…"), self.tr("Remove at once…"))
+        self.go.hold(self.tr("&Move to trash…"), self.tr("&Remove at once…"))
         self.buttons(self.cancel, self.go, before=(self.shows,), pinned=(self.total, self.about))
         self.lines.itemChanged.connect(self._ticked)
         self.lines.currentItemChanged.connect(lambda *_: self._say())
@@ -248,9 +249,9 @@ class CleanDialog(Dialog):
         self.found.close(self._going)
 
     def _make_limits(self) -> None:
-        self.days = Number(1, 3650, self.tr("Days without a use"))
+        self.days = Number(0, 3650)
         one, some = self.tr(" day"), self.tr(" days")
-        self.budget = Number(0, 999_999, self.tr("Size that each place may keep"))
+        self.budget = Number(0, 999_999)
         self.unit = Choice()
         self.unit.addItems([name for name, _ in _UNITS])
         self.unit.setAccessibleName(self.tr("Unit"))
@@ -398,9 +399,9 @@ class CleanDialog(Dialog):
         asks = len(self._for_good(some))
         whole = bool(some) and asks == len(some)
         forms.weigh(self.go, danger=whole)
-        verb = self.tr("Move to trash…") if asks else self.tr("Move to trash")
-        self.go.setText(self.tr("Remove at once…") if whole else verb)
-        self.go.setAccessibleName(self.go.text().rstrip("…"))
+        verb = self.tr("&Move to trash…") if asks else self.tr("&Move to trash")
+        self.go.setText(self.tr("&Remove at once…") if whole else verb)
+        self.go.setAccessibleName(self.go.text().replace("&", "").rstrip("…"))
         (self.cancel if whole else self.go).setDefault(True)
         self.go.setEnabled(bool(some) and not waiting)
 

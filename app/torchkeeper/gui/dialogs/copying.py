@@ -64,7 +64,7 @@ class TargetChoice(PlaceChoice):
         if current is not None:
             self.choose(current)
         self._bundle = bundle
-        self.new = forms.button(self.tr("New bundle…"), self._new, enter=False)
+        self.new = forms.button(self.tr("New &bundle…"), self._new, enter=False)
         self.line.addWidget(self.new)
 
     def _new(self) -> None:
@@ -126,7 +126,7 @@ class CopyDialog(WorkDialog):
             self.tr("Torchkeeper runs none of it, but a program that uses the target will. "
                     "Copy only from bundles of people you trust."),
         )  # fmt: skip
-        self.go = forms.button(self.tr("Copy"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Copy"), self._go, primary=True)
         body = forms.column(self.title, forms.label(source, "muted", wrap=True), 4)
         forms.field(body, self.tr("Copy &to"), self.target)
         forms.add(body, self.needed, 4, (self.table, 1), self.news, self.room, self.out)
@@ -221,10 +221,10 @@ class CopyDialog(WorkDialog):
             self.go.setAutoDefault(not self._chosen.bundle)
         forms.tell(self._page.why, why if plan is not None else "")
         going = plan["entries"] if plan else 0
-        self.go.setText(self._counted(going) if going else self.tr("Copy"))
+        self.go.setText(self._counted(going) if going else self.tr("&Copy"))
 
     def _counted(self, count: int) -> str:
-        return self.tr("Copy {}").format(say.count(count, "entry", "entries"))
+        return self.tr("&Copy {}").format(say.count(count, "entry", "entries"))
 
     def _say_how_many(self) -> None:
         chosen = self._chosen

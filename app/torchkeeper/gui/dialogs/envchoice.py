@@ -41,7 +41,7 @@ class EnvironmentChoice(Compound):
         self.beside = forms.label("", "muted", wrap=True)
         both = forms.page(forms.column(self.about, self.beside, forms.REST, gap=0))
         forms.keep_room(both, 2 if dialog else 1)
-        self.change = forms.button(self.tr("Change for this…"), self._ask_which, enter=False)
+        self.change = forms.button(self.tr("Cha&nge for this…"), self._ask_which, enter=False)
         self.change.setVisible(bool(dialog))
         self.about.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         said = forms.column(self.which, both, forms.REST, gap=4)
@@ -136,7 +136,8 @@ class EnvironmentChoice(Compound):
         forms.tell(self.about, said)
         forms.tell(self.beside, self._beside())
         self.which.setAccessibleName(f"{self.accessibleName()}: {self.which.text()}")
-        self.change.setAccessibleName(f"{self.which.accessibleName()}: {self.change.text()}")
+        verb = self.change.text().replace("&", "")
+        self.change.setAccessibleName(f"{self.which.accessibleName()}: {verb}")
         texts = filter(None, (said, self.beside.text()))
         self.change.setAccessibleDescription("\n".join(texts))
 

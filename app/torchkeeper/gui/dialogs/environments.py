@@ -256,7 +256,7 @@ def _mark(one: Environment) -> QIcon:
     shades = theme.shades()
     name, colour = {
         State.KNOWN: ("done", shades.good),
-        State.FAILED: ("error", shades.error),
+        State.FAILED: ("error", shades.warning),
         State.ASKING: ("running", shades.muted),
         State.UNASKED: ("queued", shades.muted),
         State.FOUND: ("info", shades.muted),

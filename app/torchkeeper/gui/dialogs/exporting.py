@@ -106,7 +106,7 @@ class ExportDialog(WorkDialog):
         self.replace = QCheckBox()
         self.replace.hide()
         self.replace.toggled.connect(self._say)
-        self.go = forms.button(self.tr("Export"), self._go, primary=True)
+        self.go = forms.button(self.tr("E&xport"), self._go, primary=True)
         layout = forms.column(self.title, self.source, self.whole, self.needed, self.lacking, 4)
         forms.add(layout, (self.table, 1), self.origin, self.objects, self.out, 4)
         forms.add(layout, name, line, self.check, 4)
@@ -223,13 +223,13 @@ class ExportDialog(WorkDialog):
         forms.tell(self.out, "\n".join(out))
         self._say_target()
         left = count - self.secrets.left_out if not self.error else 0
-        self.go.setText(self._counted(left) if left > 0 else self.tr("Export"))
+        self.go.setText(self._counted(left) if left > 0 else self.tr("E&xport"))
         forms.allow(self.go, self._why_not())
         # What is written over is gone.
         forms.weigh(self.go, danger=self.replace.isVisibleTo(self) and self.replace.isChecked())
 
     def _counted(self, count: int) -> str:
-        return self.tr("Export {}").format(say.count(count, "entry", "entries"))
+        return self.tr("E&xport {}").format(say.count(count, "entry", "entries"))
 
     def _lacking(self) -> str:
         count = self.plan["lacking"] if self.plan else 0

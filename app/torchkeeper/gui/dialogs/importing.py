@@ -134,10 +134,10 @@ class ImportDialog(WorkDialog):
         self.notice = TrustNotice(self.tr("You import code that PyTorch will run."))
         self.trust = self.notice.advice
         self.strange = forms.label("", "danger", wrap=True)
-        self.anyway = QCheckBox(self.tr("I know what this is: import it anyway"))
+        self.anyway = QCheckBox(self.tr("I know what this is: import it an&yway"))
         self.anyway.toggled.connect(self._allow)
         # Never the default: to import is to be pressed on purpose.
-        self.go = forms.button(self.tr("Import"), self._go, primary=True, enter=False)
+        self.go = forms.button(self.tr("I&mport"), self._go, primary=True, enter=False)
         self.go.hold(self._counted(99_999))
         self._page = self.add_choice(body, self.go, enter=False)
         self._page.pin(self.warning, self.notice, self.strange, self.anyway)
@@ -259,7 +259,7 @@ class ImportDialog(WorkDialog):
     def _paint(self) -> None:
         shades = theme.shades()
         for item, file in zip(self._tree.items(), self.files, strict=True):
-            mark = ("done", shades.good) if file.good else ("error", shades.error)
+            mark = ("done", shades.good) if file.good else ("error", shades.warning)
             item.setIcon(0, theme.icon(*(mark if file.ready else ("queued", shades.muted))))
 
     def _compare(self, soon: bool = True) -> None:
@@ -374,13 +374,11 @@ class ImportDialog(WorkDialog):
         self._say_news()
         why = self._why_not()
         forms.allow(self.go, why)
-        # While it is being looked at there is no telling.
-        waits = not self.ready or bool(self.chosen and self.target.path and not self.known)
-        forms.tell(self._page.why, "" if waits else why)
-        self.go.setText(self._counted(count) if count else self.tr("Import"))
+        forms.tell(self._page.why, why)
+        self.go.setText(self._counted(count) if count else self.tr("I&mport"))
 
     def _counted(self, count: int) -> str:
-        return self.tr("Import {}").format(say.count(count, "entry", "entries"))
+        return self.tr("I&mport {}").format(say.count(count, "entry", "entries"))
 
     def _why_not(self) -> str:
         if not self.ready:

@@ -54,7 +54,7 @@ class TrustNotice(QFrame):
         super().__init__()
         self.advice = forms.label(advice, wrap=True)
         texts = forms.column(forms.label(what, "heading"), self.advice, gap=2)
-        self._marks = [forms.picture("shield", 28, colour) for colour in ("error", "muted")]
+        self._marks = [forms.picture("shield", 28, colour) for colour in ("danger", "muted")]
         marks = forms.row(*self._marks), (texts, 1)
         self.setLayout(forms.row(*marks, gap=12, margin=(12, 10, 12, 10)))
         self.weigh(mild)

@@ -50,7 +50,7 @@ class PrepareDialog(WorkDialog):
         self.folder.textChanged.connect(lambda *_: self._say())
         self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
         self.wrong = forms.label("", "error", wrap=True)
-        self.go = forms.button(self.tr("Prepare"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Prepare"), self._go, primary=True)
         self.environment.changed.connect(self._say)
         intro = forms.label(
             self.tr("On a CPU, the first compile in each temporary folder precompiles the C++ "
@@ -68,6 +68,7 @@ class PrepareDialog(WorkDialog):
         line = forms.row((self.folder, 1), self.browse)
         forms.add(body, name, line, self.wrong, helped, forms.REST)
         self.add_choice(body, self.go)
+        self.folder.setFocus()
         self._say()
 
     @property

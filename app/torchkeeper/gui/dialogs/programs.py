@@ -45,7 +45,7 @@ class ProgramDialog(Dialog):
         self.profile = ProfileChoice(engines, str(settings.value(_PROFILE) or ""))
         self.said = forms.label("", "muted", wrap=True)
         self.said.setAccessibleName(self.tr("What runs"))
-        self.go = forms.button(self.tr("Run"), self._run, primary=True)
+        self.go = forms.button(self.tr("&Run"), self._run, primary=True)
         self._lay_out()
         for field in (self.line, self.folder):
             field.textChanged.connect(self._say)
@@ -55,7 +55,7 @@ class ProgramDialog(Dialog):
         self._say()
 
     def _lay_out(self) -> None:
-        browse = forms.button(self.tr("Other folder…"), self._browse, enter=False)
+        browse = forms.button(self.tr("Ot&her folder…"), self._browse, enter=False)
         where = forms.row((self.folder, 1), browse)
         forms.field(self.body, self.tr("&Command"), self.line, self.tr(
             "Type it as in a shell. No shell runs it: “|”, “>” and shell variables have "

@@ -95,17 +95,17 @@ class PurgeDialog(Dialog):
         self.strange.also.toggled.connect(self._ask)
         self.unseen = forms.label("", "muted", wrap=True)
         self.unseen.hide()
-        self.at_once = QCheckBox(self.tr("Remove at once, without the trash"))
+        self.at_once = QCheckBox(self.tr("Remove &at once, without the trash"))
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
         explain(self.at_once, "trash")
         self.at_once.toggled.connect(self._say)
         self.hint = forms.label("", "muted", wrap=True)
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
-        self.go = forms.button(self.tr("Move to trash"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Move to trash"), self._go, primary=True)
         self.go.setEnabled(False)
         forms.add(self.body, self.title, self.text, self.users, self.strange, (self.table, 1))
         forms.add(self.body, self.at_once, self.hint, self.unseen)
-        self.go.hold(self.tr("Remove at once…"))
+        self.go.hold(self.tr("&Remove at once…"))
         self.buttons(self.cancel, self.go)
         if not self._has_trash:
             self.table.setColumnHidden(MTIME, True)
@@ -213,7 +213,7 @@ class PurgeDialog(Dialog):
         at_once = self.at_once.isChecked()
         forms.weigh(self.go, danger=at_once)
         self._way_out_or_on()
-        self.go.setText(self.tr("Remove at once…") if at_once else self.tr("Move to trash"))
+        self.go.setText(self.tr("&Remove at once…") if at_once else self.tr("&Move to trash"))
         hint = self.tr("You can undo this. The space is free again when the trash is emptied.")
         if not self._has_trash:
             hint = self.tr(
@@ -264,7 +264,7 @@ def confirm_for_good(
         _tr("Remove at once"),
         _tr("Remove {} for good?").format(say.held(added([dead.going(x) for _, x in plans]))),
         "\n".join([*lines, _tr("This cannot be undone.")]),
-        _tr("Remove for good"),
+        _tr("&Remove for good"),
         then,
         # Of what others use, so much is not removed by two clicks.
         typed=shared if shared >= _MANY else 0,
@@ -329,7 +329,7 @@ class _Users(_Hint):
 
     def __init__(self) -> None:
         super().__init__()
-        self.also.setText(self.tr("Include entries in use"))
+        self.also.setText(self.tr("&Include entries in use"))
         what_then = self.tr("A running process may have to compile them again.")
         self.also.setAccessibleDescription(what_then)
 
@@ -389,7 +389,7 @@ class MendDialog(Dialog):
         self.body.addStretch(0)
         self.cancel = forms.button(self.tr("Cancel") if doing else self.tr("Close"), self.reject)
         all_go = all(plan.trashes for plan in doing)
-        self.go = forms.button(self.tr("Move to trash") if all_go else self.tr("Fix"), self._go)
+        self.go = forms.button(self.tr("&Move to trash") if all_go else self.tr("&Fix"), self._go)
         forms.weigh(self.go, danger=not all_go)
         self.go.setVisible(bool(doing))
         self.buttons(self.cancel, self.go)

@@ -354,8 +354,10 @@ class RecipeForm(UnsavedDialog):
         if edit := self.device.lineEdit():
             edit.setPlaceholderText(self.tr("The best one available"))
         every = [forming.form_of(data, at) for at in range(len(names))] if data else []
-        self.dtypes, dtypes = _boxes([*_DTYPES, *(x for one in every for x in one.dtypes)], 3)
-        self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2)
+        self.dtypes, dtypes = _boxes(
+            [*_DTYPES, *(x for one in every for x in one.dtypes)], 3, "lbt"
+        )
+        self.modes, modes = _boxes([*MODES, *(x for one in every for x in one.modes)], 2, "ermc")
         self.dynamic = Choice()
         usual, fixed = self.tr("As PyTorch decides"), self.tr("For these sizes only")
         self.dynamic.addItems([usual, fixed, self.tr("For any size")])
@@ -368,10 +370,10 @@ class RecipeForm(UnsavedDialog):
         self.fullgraph = QCheckBox(self.tr("As one &graph (fullgraph)"))
         self.wrong = forms.label("", "error", wrap=True)
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
-        self.go = forms.button(self.tr("Write recipe"), self._go, primary=True)
+        self.go = forms.button(self.tr("Write reci&pe"), self._go, primary=True)
         self._lay_out(dtypes, modes)
         if data is not None:
-            self.go.setText(self.tr("Change recipe"))
+            self.go.setText(self.tr("Change reci&pe"))
             self._fill(every[0])
         self.which.currentIndexChanged.connect(self._turn_to)
         self.go.setDefault(True)
@@ -546,12 +548,17 @@ def why_not(code: str) -> str:
     }.get(code, _tr("The form cannot change this and keep the rest: change it in the text."))
 
 
-def _boxes(names: Sequence[str], wide: int) -> tuple[dict[str, QCheckBox], QGridLayout]:
+def _boxes(
+    names: Sequence[str], wide: int, letters: str
+) -> tuple[dict[str, QCheckBox], QGridLayout]:
+    """letters: by which the first of them are gone to."""
     grid = QGridLayout()
     grid.setHorizontalSpacing(24)
     grid.setVerticalSpacing(4)
     grid.setColumnStretch(wide, 1)
     made = {name: QCheckBox(caption(name, 60)) for name in dict.fromkeys(names)}
+    for box, letter in zip(made.values(), letters, strict=False):
+        box.setText(forms.lettered(box.text(), letter))
     for number, box in enumerate(made.values()):
         grid.addWidget(box, number // wide, number % wide)
     return made, grid

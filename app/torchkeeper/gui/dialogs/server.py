@@ -175,10 +175,10 @@ _AT_FAULT = (
 class FileField(forms.Compound):
     """The path of a file, typed or chosen."""
 
-    def __init__(self, title: str, hint: str) -> None:
+    def __init__(self, title: str, hint: str, letter: str) -> None:
         super().__init__()
         self.edit = forms.line_edit(hint)
-        self.browse = forms.button(self.tr("Choose…"), enter=False)
+        self.browse = forms.button(forms.lettered(self.tr("Choose…"), letter), enter=False)
         self.browse.clicked.connect(lambda: choose_file(self, title, "", "", self.edit.setText))
         self.setLayout(forms.row((self.edit, 1), self.browse))
         self.setFocusProxy(self.edit)
@@ -218,16 +218,16 @@ class ServerDialog(Dialog):
         forget = self.tr("For&get password")
         self.forget = forms.button(forget, self._forget, danger=True, enter=False)
         self.forget.setVisible(place is not None)
-        self.ca = FileField(self.tr("CA certificates"), self.tr("Those of the system"))
+        self.ca = FileField(self.tr("CA certificates"), self.tr("Those of the system"), "o")
         asked = self.tr("Only if the server asks for one")
-        self.certificate = FileField(self.tr("Client certificate"), asked)
+        self.certificate = FileField(self.tr("Client certificate"), asked, "h")
         apart = self.tr("If it is not in the same file")
-        self.key = FileField(self.tr("Key of the certificate"), apart)
+        self.key = FileField(self.tr("Key of the certificate"), apart, "s")
         self.read_only = QCheckBox(self.tr("&Read-only"))
         self.trial = Trial(engines)
         self.test = forms.button(self.tr("&Test"), self._test, enter=False)
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
-        verb = self.tr("Add") if place is None else self.tr("Save")
+        verb = self.tr("A&dd") if place is None else self.tr("Sa&ve")
         self.go = forms.button(verb, self._go, primary=True)
         self.go.setDefault(True)
         self._lay_out()
@@ -290,7 +290,7 @@ class ServerDialog(Dialog):
         forms.add(asked, forms.GAP, self.read_only, forms.label(hint, "muted", wrap=True))
         asked.addStretch(1)
         self.body.addLayout(asked)
-        self.forget.hold(self.tr("Forgotten"))
+        self.forget.hold(self.tr("For&gotten"))
         self.buttons(self.cancel, self.go, before=(self.test,), pinned=(self.trial,))
         # What a server says has its room from the start.
         self.resize_within(620, 600)
@@ -372,7 +372,7 @@ class ServerDialog(Dialog):
         self.password.clear()
         self.password.setPlaceholderText("")
         self.forget.setEnabled(False)
-        self.forget.setText(self.tr("Forgotten"))
+        self.forget.setText(self.tr("For&gotten"))
         self._engines.forget_password(self.old.path if self.old else self.place)
 
     def _test(self) -> None:

@@ -68,7 +68,7 @@ class TrustDialog(Dialog):
         self.wrong.hide()
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         # Never the default: to trust is to be pressed on purpose.
-        self.go = forms.button(self.tr("Trust"), self._go, primary=True, enter=False)
+        self.go = forms.button(self.tr("&Trust"), self._go, primary=True, enter=False)
         forms.field(self.body, self.tr("Public &key"), self.key)
         forms.add(self.body, forms.row(self.file, forms.REST), self.fingerprint, 4)
         forms.field(
@@ -338,7 +338,7 @@ class SignersDialog(Dialog):
             self.tr("Trust {} no longer?").format(printable(one.name, 80)),
             self.tr("{} Torchkeeper then asks before it imports what this key signed. Imported "
                     "entries stay.").format(one.fingerprint + "."),
-            self.tr("Remove"),
+            self.tr("&Remove"),
             lambda: self._ask(lambda: signers.forget(one)),
         )  # fmt: skip
 
@@ -369,7 +369,7 @@ class SignDialog(WorkDialog):
         self.key = KeyChoice(engines, settings, needed=True)
         self.finished.connect(self.key.stop)
         self.key.changed.connect(self._say)
-        self.go = forms.button(self.tr("Sign"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Sign"), self._go, primary=True)
         layout = forms.column(self.title, self.where, self.said, forms.GAP)
         forms.field(layout, self.tr("S&ign with"), self.key)
         layout.addStretch(1)

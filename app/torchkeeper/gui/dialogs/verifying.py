@@ -91,7 +91,8 @@ class VerifyDialog(WorkDialog):
         forms.field(left, self.tr("&Recipe"), self.recipe)
         forms.add(left, forms.GAP, self.options, forms.REST)
         forms.add(right, forms.label(self.tr("Runs to compare"), "heading"), 2)
-        for name, box in self.runs.items():
+        for (name, box), letter in zip(self.runs.items(), "CmAP", strict=True):
+            box.setText(forms.lettered(box.text(), letter))
             box.setChecked(True)
             box.setAccessibleDescription(about(name))
             what = forms.label(about(name)[:1].upper() + about(name)[1:], "muted", wrap=True)
@@ -113,7 +114,7 @@ class VerifyDialog(WorkDialog):
         )  # fmt: skip
         forms.add(body, 4, forms.row((left, 1), (right, 1), gap=24), forms.REST)
         # The default for what is the user's own: what comes from others is run on purpose only.
-        self.go = forms.button(self.tr("Verify"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Verify"), self._go, primary=True)
         self.go.setAutoDefault(own)
         page = self.add_choice(body, self.go, enter=own)
         page.pin(self.notice)

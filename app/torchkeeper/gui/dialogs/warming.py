@@ -363,7 +363,7 @@ class WarmDialog(WorkDialog):
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
-        self.go = forms.button(self.tr("Start"), self._go, primary=True)
+        self.go = forms.button(self.tr("&Start"), self._go, primary=True)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()
         for choice in (self.target, self.choice_of, self.recipe, self.profile, self.then):

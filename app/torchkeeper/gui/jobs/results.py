@@ -38,7 +38,8 @@ class Results(QObject):
         self._dialogs: dict[Job, WorkDialog] = {}
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
         #: Keys of a place that is being read, and who takes their entries.
-        self._keyed: tuple[str, Sequence[str], Callable[[list[Entry]], object]] | None = None
+        #: And the place that is shown again then, if any.
+        self._keyed: tuple[str, Sequence[str], Callable[[list[Entry]], object], str] | None = None
         #: What was put back into the place that is shown.
         self._back: tuple[str, set[tuple[str, str]]] | None = None
         context.listing.over.connect(lambda *_: self._select_soon())
@@ -136,27 +137,33 @@ class Results(QObject):
         self.with_keys(place, [key], show)
 
     def with_keys(
-        self, place: str, keys: Sequence[str], then: Callable[[list[Entry]], object]
-    ) -> None:
-        """Show a place, and hand on the entries of keys once it is read; says where none is."""
+        self, place: str, keys: Sequence[str], then: Callable[[list[Entry]], object],
+        back: str = "",
+    ) -> None:  # fmt: skip
+        """Show a place, and hand on the entries of keys once it is read; says where none is. back:
+        the place that is shown again then.
+        """
         if place != self._context.place:
             self._context.places.add(place)
             self._context.places_pane.choose(place)
-        self._keyed = place, keys, then
+        self._keyed = place, keys, then, back
         self._select_soon()
 
     def _hand_on(self) -> None:
         if self._keyed is None:
             return
-        (place, keys, then), self._keyed = self._keyed, None
+        (place, keys, then, back), self._keyed = self._keyed, None
         if place != self._context.place:
             return
         wanted = [(kind, key) for key in keys for kind in ("fxgraph", "aotautograd")]
         found = self._context.entries.of_keys(set(wanted))
         entries = [one for which in wanted for one in found.get(which, [])[:1]]
-        if len(entries) == len(keys):
+        whole = len(entries) == len(keys)
+        if whole:
             then(entries)
-        else:
+        if back:
+            self._context.places_pane.choose(back)
+        if not whole:
             gone = self.tr("The entry is no longer in {}.").format(printable(place))
             self._context.tell(UserError(gone, self.tr("It was removed since."), code="missing"))
 

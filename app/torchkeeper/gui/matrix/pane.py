@@ -29,7 +29,7 @@ _MARKS = {
     "starting": ("running", "muted"),
     "compiling": ("running", "accent"),
     "done": ("done", "good"),
-    "failed": ("error", "error"),
+    "failed": ("error", "warning"),
     "cancelled": ("cancel", "muted"),
 }
 

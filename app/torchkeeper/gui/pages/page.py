@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QFrame, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QLineEdit, QVBoxLayout, QWidget
 
 from torchkeeper.gui import taborder
 from torchkeeper.gui.widgets import forms
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Sized
     from torchkeeper.gui.sidebar.lists import Offer
     from torchkeeper.gui.table.mimedata import Carried
 
@@ -27,6 +28,8 @@ class Page(QFrame):
 
     #: What the sidebar says beside its name may be another now.
     marked = Signal()
+    #: What is in the trash of each place that it shows; None where it shows no places.
+    trashes: dict[str, Sized] | None = None
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,8 +69,10 @@ class Page(QFrame):
 
     @property
     def first(self) -> QWidget | None:
-        """Where the keyboard goes first: below its name; None while nothing there can take it."""
-        return next(taborder.within(self.body), None)
+        """Where the keyboard goes first: to its list, else below its name; None for nowhere yet."""
+        stops = list(taborder.within(self.body))
+        lists = (stop for stop in stops if isinstance(stop, QAbstractItemView))
+        return next(lists, stops[0] if stops else None)
 
     def search(self) -> bool:
         """Go to its search field; False where it has none."""

@@ -6,9 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6 import QtGui
 from PySide6.QtCore import QCoreApplication, Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTreeWidgetItem
 
 from torchkeeper.client.kept.runs import TOTALS, Kept, Run
@@ -17,7 +16,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.jobs.model import Job, State, state_text
 from torchkeeper.gui.matrix.cells import outcome_words
 from torchkeeper.gui.widgets import lists
-from torchkeeper.gui.widgets.lists import Fitted
+from torchkeeper.gui.widgets.lists import CopyKey, Fitted
 from torchkeeper.gui.widgets.plain import tip
 
 _tr = partial(QCoreApplication.translate, "RunsPage")
@@ -55,27 +54,23 @@ def about(job: Job) -> str:
     return job.run.nothing if job.run is not None else state_text(job)
 
 
-class _Rows(Fitted):
-    """Rows that are copied whole: a line each, with tabs between their cells."""
-
-    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
-        if not event.matches(QKeySequence.StandardKey.Copy):
-            super().keyPressEvent(event)
-            return
-        rows = sorted(self.selectedItems(), key=self.indexOfTopLevelItem)
-        lines = ["\t".join(item.text(n) for n in range(self.columnCount())) for item in rows]
-        QGuiApplication.clipboard().setText("\n".join(lines))
+def _copy(rows: Fitted) -> None:
+    """Copy the selected rows whole: a line each, with tabs between their cells."""
+    some = sorted(rows.selectedItems(), key=rows.indexOfTopLevelItem)
+    lines = ["\t".join(item.text(n) for n in range(rows.columnCount())) for item in some]
+    QGuiApplication.clipboard().setText("\n".join(lines))
 
 
 def tree(
     name: str, columns: list[str], wide: int, right: frozenset[int], leaves: Sequence[int]
 ) -> Fitted:
-    made = _Rows(wide, leaves)
+    made = Fitted(wide, leaves)
     made.setAccessibleName(name)
     made.setRootIsDecorated(False)
     made.setUniformRowHeights(True)
     made.setAllColumnsShowFocus(True)
     made.head(columns, right, ())
+    CopyKey(made, partial(_copy, made))
     return made
 
 

@@ -210,15 +210,15 @@ class RunsPage(Page):
         self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
         self.blank.asked.connect(lambda _: self.running.emit(""))
-        self.start = forms.button(self.tr("Run a program…"), lambda: self.running.emit(""))
+        self.start = forms.button(self.tr("Run a &program…"), lambda: self.running.emit(""))
         self.save = forms.button(self.tr("&Save as recipe…"), lambda: self.saving.emit(self._ended))
         self.warm = forms.button(self.tr("War&m this…"), lambda: self.warming.emit(self._ended))
-        self.rerun = forms.button(self.tr("Run again…"), self._again)
-        self.cancel = forms.button(self.tr("Cancel"), self._cancel)
+        self.rerun = forms.button(self.tr("Run ag&ain…"), self._again)
+        self.cancel = forms.button(self.tr("Cance&l"), self._cancel)
         hint = self.tr("Show the differences from the entry most similar to this graph")
         self.nearest = forms.button(self.tr("Compare with &nearest"), self._compare, hint)
         self.entry = forms.button(self.tr("Show ent&ry"), self._go, self.tr("Or double-click it"))
-        self.forget = forms.button(self.tr("Forget…"), self._forget, danger=True)
+        self.forget = forms.button(self.tr("Forge&t…"), self._forget, danger=True)
         self.again = forms.button(self.tr("Refresh"), self.refresh)
         self._lay_out()
         self.list.itemSelectionChanged.connect(self._chosen)
@@ -367,24 +367,25 @@ class RunsPage(Page):
             forms.allow(button, "" if noted else why)
         if run is not None:
             about = ran.about(job) if job is not None and run.id in self._live else ""
-            self.head.setText(" · ".join(filter(None, (ran.head(run), about))))
+            parts = ran.head(run), about, job.note if job is not None else ""
+            self.head.setText(" · ".join(filter(None, parts)))
         now = (run.id, list(run.graphs)) if run is not None else ("", [])
         if now == self._shown:
             return
-        row = self._current_row() if now[0] == self._shown[0] else 0
-        self._shown = now
-        self.graphs.clear()
-        self.graphs.addTopLevelItems([ran.graph_item(graph) for graph in now[1]])
+        (before, old), self._shown = self._shown, now
+        row = max(0, self.graphs.currentIndex().row()) if now[0] == before else 0
+        # Of a run that goes on, most are there.
+        there = len(old) if (now[0], now[1][: len(old)]) == (before, old) else 0
+        if not there:
+            self.graphs.clear()
+        made = [ran.graph_item(graph) for graph in now[1][there:]]
+        self.graphs.addTopLevelItems(made)
         self.graphs.fit()
-        self._paint()
+        self._paint(made)
         # What was compiled is what there is to ask about.
-        if first := self.graphs.topLevelItem(row):
+        if not there and (first := self.graphs.topLevelItem(row)):
             self.graphs.setCurrentItem(first)
         self._explain()
-
-    def _current_row(self) -> int:
-        item = self.graphs.currentItem()
-        return self.graphs.indexOfTopLevelItem(item) if item is not None else 0
 
     def _job_of(self, run: Run) -> Job | None:
         every = (job for job in self._jobs.jobs if job.kind == RUN)
@@ -429,8 +430,8 @@ class RunsPage(Page):
         self.entry.setEnabled(there)
         self.nearest.setEnabled(there and bool(ran.nearest(self._graph)))
 
-    def _paint(self) -> None:
-        for item in lists.items(self.graphs):
+    def _paint(self, some: Sequence[QTreeWidgetItem] | None = None) -> None:
+        for item in lists.items(self.graphs) if some is None else some:
             outcome = str(item.data(OUTCOME, Qt.ItemDataRole.UserRole))
             shade = getattr(theme.shades(), _SHADES.get(outcome, "text"))
             item.setForeground(OUTCOME, QColor(shade))
@@ -457,7 +458,7 @@ class RunsPage(Page):
         text = self.tr("This changes only the list; caches stay as they are.")
         title, sure = self.tr("Forget runs"), self.tr("Forget {}?").format(runs)
         ids = [run.id for run in chosen]
-        return confirm(self, title, sure, text, self.tr("Forget"), lambda: self._ask(ids))
+        return confirm(self, title, sure, text, self.tr("&Forget"), lambda: self._ask(ids))
 
     def _ask(self, forget: Sequence[str]) -> None:
         self._engines.forget(self._ticket)

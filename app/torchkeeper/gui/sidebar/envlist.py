@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _tr = partial(QCoreApplication.translate, "EnvironmentList")
 _MARKS = {
     State.KNOWN: ("machine", "text"),
-    State.FAILED: ("error", "error"),
+    State.FAILED: ("error", "warning"),
     State.ASKING: ("running", "muted"),
     State.UNASKED: ("queued", "muted"),
     State.FOUND: ("info", "muted"),
@@ -139,7 +139,7 @@ class EnvironmentDelegate(QStyledItemDelegate):
         if chosen:
             first = drawing.mark_at_right(painter, self._view, first, "done", "accent")
         failed = one.state is State.FAILED
-        colour = shades.error if failed else shades.text if one.torch else shades.muted
+        colour = shades.warning if failed else shades.text if one.torch else shades.muted
         font = painter.font()
         font.setWeight(font.Weight.DemiBold if chosen else font.Weight.Normal)
         painter.setFont(font)

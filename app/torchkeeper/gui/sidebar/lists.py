@@ -186,9 +186,6 @@ class SideList(QListView):
 
     def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
-        if not self.currentIndex().isValid() and self.model() and self.model().rowCount():
-            chosen = self.selectionModel()
-            chosen.setCurrentIndex(self.model().index(0, 0), chosen.SelectionFlag.NoUpdate)
         if event.reason() not in _RETURNING:
             self.ring = event.reason() != Qt.FocusReason.MouseFocusReason
         self.scrollTo(self.currentIndex())

@@ -101,9 +101,7 @@ class PlaceDelegate(EditingDelegate):
                 beside = self.tr("unreachable")
             if standing.filling is not None:
                 colour = shades.text
-            elif standing.trouble or standing.silent:
-                colour = shades.error
-            elif standing.low:
+            elif standing.trouble or standing.silent or standing.low:
                 colour = shades.warning
         line = drawing.at_right(painter, line, beside, colour)
         drawing.words(painter, line, place.about, shades.muted, Qt.TextElideMode.ElideMiddle)

@@ -107,7 +107,7 @@ class EntryDelegate(QStyledItemDelegate):
             drawn = theme.dot(shades.kinds.get(kind, shades.muted), scale)
             painter.drawPixmap(box.left() + 10, box.center().y() - 4, drawn)
         else:
-            drawn = theme.pixmap("warning", 16, shades.error, scale)
+            drawn = theme.pixmap("warning", 16, shades.warning, scale)
             painter.drawPixmap(box.left() + 6, box.center().y() - 7, drawn)
 
     def _verdict(self, painter: QPainter, box: QRect, verdict: str) -> None:

@@ -471,12 +471,4 @@ class EntryTable(QTableView):
         if rows and plain and event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
             self.go_to_row(0 if event.key() == Qt.Key.Key_Home else rows - 1)
             return
-        arrow = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
-        if rows and plain and arrow and not self.selectionModel().hasSelection():
-            # Qt makes the first row the current one unseen; the first arrow selects it, not the
-            # second. From a heading it goes on.
-            at = max(0, self.currentIndex().row())
-            if self._group_at(self.entries.index(at, 0)) is None:
-                self.go_to_row(at)
-                return
         super().keyPressEvent(event)

@@ -44,7 +44,7 @@ class Beside(NamedTuple):
     @property
     def role(self) -> str:
         """The colour of its mark."""
-        return "muted" if self.changed else "good" if self.good else "error"
+        return "muted" if self.changed else "good" if self.good else "warning"
 
     @property
     def line(self) -> str:

@@ -124,9 +124,25 @@ def reached(control: QWidget) -> QWidget:
     return control
 
 
-def name_of(control: QWidget, text: str) -> QLabel:
+def lettered(text: str, letter: str) -> str:
+    """A text by one of whose letters, held with Alt, something is gone to."""
+    return text.replace(letter, f"&{letter}", 1)
+
+
+def with_free_letter(text: str, top: QWidget) -> str:
+    """The same by the first of its letters that nothing in a dialog has; elsewhere without any."""
+    if "&" in text or not isinstance(top, QtWidgets.QDialog):
+        return text
+    some = [one.text() for one in top.findChildren(QLabel) if not one.isHidden()]
+    buttons = top.findChildren(QtWidgets.QAbstractButton)
+    some += [one.text() for one in buttons if not one.isHidden()]
+    taken = {QKeySequence.mnemonic(said).toString()[-1:] for said in some}
+    return lettered(text, next((x for x in text if x.isalpha() and x.upper() not in taken), text))
+
+
+def name_of(control: QWidget, text: str, role: str = "heading") -> QLabel:
     """The label of a control, which is its buddy and its accessible name."""
-    name = label(text, "heading")
+    name = label(text, role)
     name.setBuddy(reached(control))
     control.setAccessibleName(text.replace("&", ""))
     return name
@@ -182,7 +198,8 @@ class Button(QPushButton):
             font = QtGui.QFont(self.font())
             font.setWeight(font.Weight.DemiBold)  # as the one that goes on has it
             metrics = QtGui.QFontMetrics(font)
-            wide = max(metrics.horizontalAdvance(one) for one in (*self._held, self.text()))
+            texts = (one.replace("&", "") for one in (*self._held, self.text()))
+            wide = max(map(metrics.horizontalAdvance, texts))
             size.setWidth(max(size.width(), wide + _BESIDE))
         return size
 
@@ -533,6 +550,12 @@ class Number(QtWidgets.QSpinBox):
         self.setAccessibleName(name)
         # A style sheet's padding does not reach the field in it.
         self.lineEdit().setTextMargins(6, 0, 0, 0)
+
+    def validate(self, text: str, at: int, /) -> tuple[QtGui.QValidator.State, str, int]:
+        # A zero that may not be is not taken: Qt would, and put the old number back later, unseen.
+        if self.minimum() > 0 and {sign for sign in text if sign.isdigit()} == {"0"}:
+            return QtGui.QValidator.State.Invalid, text, at
+        return super().validate(text, at)
 
     def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         event.ignore()

@@ -251,10 +251,10 @@ class NumberedEdit(QtWidgets.QPlainTextEdit):
                 number, top = block.blockNumber() + 1, round(box.top())
                 marked = number in self.marked
                 if marked:
-                    painter.setBrush(QColor(shades.error))
+                    painter.setBrush(QColor(shades.warning))
                     painter.setPen(Qt.PenStyle.NoPen)
                     painter.drawEllipse(6, top + height // 2 - 3, 7, 7)
-                painter.setPen(QColor(shades.error if marked else shades.muted))
+                painter.setPen(QColor(shades.warning if marked else shades.muted))
                 at = QRect(0, top, width - 10, height)
                 painter.drawText(at, Qt.AlignmentFlag.AlignRight, str(number))
             block = block.next()
@@ -266,6 +266,41 @@ class EditingDelegate(QtWidgets.QStyledItemDelegate):
     def setEditorData(self, editor: QWidget, index: QModelIndex | QPersistentModelIndex) -> None:
         if not (isinstance(editor, QLineEdit) and editor.isModified()):
             super().setEditorData(editor, index)
+
+
+_KEYPAD, _ARROWS = Qt.KeyboardModifier.KeypadModifier, (Qt.Key.Key_Up, Qt.Key.Key_Down)
+_MOVING = *_ARROWS, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
+
+
+class FirstKey(QObject):
+    """The first arrow key selects a row, in whichever list: Qt makes the first row the current one
+    unseen, and goes on from there; where there is no other it does nothing.
+    """
+
+    def __init__(self, application: QtWidgets.QApplication) -> None:
+        super().__init__(application)
+        application.focusChanged.connect(self._attend)
+
+    def _attend(self, *_: object) -> None:
+        # Not what the signal hands over: see forms.Scrolled.
+        now = QtWidgets.QApplication.focusWidget()
+        if isinstance(now, QtWidgets.QAbstractItemView):
+            now.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return False
+        if event.key() not in _MOVING or event.modifiers() & ~_KEYPAD:
+            return False
+        assert isinstance(watched, QtWidgets.QAbstractItemView)
+        selection, at = watched.selectionModel(), watched.currentIndex()
+        if not Qt.ItemFlag.ItemIsSelectable & at.flags() or selection.hasSelection():
+            return False
+        if event.key() not in _ARROWS:
+            watched.event(event)
+        if not selection.hasSelection():
+            watched.setCurrentIndex(watched.currentIndex())
+        return True
 
 
 class CopyKey(QObject):

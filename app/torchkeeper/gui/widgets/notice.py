@@ -69,7 +69,8 @@ class RemedyButtons(QWidget):
         self.buttons = []
         host = host_above(self)
         for remedy in () if host is None or error is None else host.remedies(error, self, but):
-            button = forms.button(remedy.text, enter=False)
+            text = forms.with_free_letter(remedy.text, self.window())
+            button = forms.button(text, enter=False)
             button.setToolTip(remedy.action.toolTip())
             button.clicked.connect(lambda _=False, do=remedy.do: do())
             self._line.insertWidget(len(self.buttons), button)
@@ -121,8 +122,9 @@ class Notice(QFrame):
             self.remedies.offer(None)
             return
         tell_error(self._labels, error)
-        self.button.setVisible(again)
-        self.shows_log.setVisible(log)
+        for button, on in ((self.button, again), (self.shows_log, log)):
+            button.setText(forms.with_free_letter(button.text(), self.window()))
+            button.setVisible(on)
         self.remedies.offer(error, "refresh" if again else "")
         self.setAccessibleName(str(error))
         self.show()

@@ -242,7 +242,8 @@ class DifferenceView(QtWidgets.QPlainTextEdit):
         for at, added in self._marked:
             mark = QtWidgets.QTextEdit.ExtraSelection()
             mark.cursor = QTextCursor(self.document().findBlockByNumber(at))
-            mark.format.setBackground(QColor(shades.good_ground if added else shades.error_ground))
+            ground = shades.good_ground if added else shades.warning_ground
+            mark.format.setBackground(QColor(ground))
             mark.format.setProperty(int(_FULL_WIDTH.value), True)
             marks.append(mark)
         self.setExtraSelections(marks)

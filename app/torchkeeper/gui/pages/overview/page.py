@@ -314,6 +314,7 @@ class OverviewPage(Page):
         nothing = found is None or not (found.places or looking.running)
         self._say_empty(found)
         self.stack.setCurrentIndex(0 if nothing else 1)
+        self.trashes = {}
         self.by.setEnabled(not nothing)
         if found is None or nothing:
             return
@@ -323,6 +324,8 @@ class OverviewPage(Page):
         if not looking.running:
             waiting = self.tr("Not known yet: Clean up asks all environments.")
         self.reclaiming.show_found(found, self.within.get("place"), waiting)
+        self.trashes = self.reclaiming.trashes
+        self._context.update_soon()
         failed = [one for one in found.places.values() if one.failed]
         what = (one.problem.what for one in failed[:3] if one.problem is not None)
         self.problems.setText("\n".join(what))

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6 import QtWidgets
@@ -396,6 +397,11 @@ class Reclaiming(QWidget):
             text = self.tr("Together {}, with what only they need.").format(held)
         forms.tell(self.together, text)
 
+    @property
+    def trashes(self) -> dict[str, Sized]:
+        """What is in the trash of each place, the most first."""
+        return {name: found.told for name, found in self._places("trash")}
+
     def _places(self, reason: str) -> list[tuple[str, Reclaim]]:
         """Where something could go for a reason, the most first."""
         every = self._found.places if self._found is not None else {}
@@ -410,23 +416,22 @@ class Reclaiming(QWidget):
             reasons = list(self.cards)
             self._clean(reasons[: reasons.index(card.reason) + 1], self._within)
             return
-        places = self._places(card.reason)
-        if len(places) == 1:
-            self._empty({places[0][0]: places[0][1].told})
+        every = self.trashes
+        if len(every) == 1:
+            self._empty(every)
             return
         menu = QMenu(card)
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
-        every = {name: found.told for name, found in places}
         whole = say.measured(added(list(every.values())))
         text = self.tr("All places: {}").format(whole)
         menu.addAction(theme.icon("clean"), text, lambda: self._empty(every))
         menu.addSeparator()
-        for name, found in places[:20]:
-            text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(found.told)))
+        for name, told in islice(every.items(), 20):
+            text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(told)))
             action = menu.addAction(theme.icon("clean"), text)
             action.setToolTip(tip(printable(name, 400)))
-            action.triggered.connect(lambda _=False, x=name, of=found.told: self._empty({x: of}))
+            action.triggered.connect(lambda _=False, x=name, of=told: self._empty({x: of}))
         menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
 
 

@@ -174,7 +174,7 @@ class DraftList(QListWidget):
     def _icon(self, draft: Draft) -> QIcon:
         shades = theme.shades()
         if draft.error is not None:
-            return theme.icon("error", shades.error)
+            return theme.icon("error", shades.warning)
         severity = worst(list(self._graded(draft)))
         graded = severity in ("error", "warning")
         name, colour = MARKS[str(severity)] if graded else ("done", "good")

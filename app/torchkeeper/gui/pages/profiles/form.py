@@ -143,7 +143,7 @@ class Field(QWidget):
         self.own.setVisible(differs or self._absent)
         forms.set_role(self.name, "heading" if is_set else "")
         worst = min((SEVERITIES.index(one.severity) for one in self._found), default=2)
-        self.mark.show_role(("error", "warning", "accent" if is_set else "")[worst])
+        self.mark.show_role(("warning", "warning", "accent" if is_set else "")[worst])
         state = self.tr("Set in this profile.") if is_set else self.tr("Left to PyTorch.")
         told = [said(one).what for one in self._found[:_MOST]]
         self.editor.describe(self.setting.name, " ".join([self.does.text(), state, *told]))

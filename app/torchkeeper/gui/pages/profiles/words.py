@@ -17,7 +17,7 @@ _tr = partial(QCoreApplication.translate, "Profiles")
 
 #: The icon of a severity, and the colour of a theme that it has (theme.Shades).
 MARKS = {
-    "error": ("error", "error"),
+    "error": ("error", "warning"),
     "warning": ("warning", "warning"),
     "advice": ("info", "muted"),
 }

@@ -294,7 +294,7 @@ class RecipesPage(Page):
         for item in self._items():
             good, folder = item.data(NAME, OF)[1:]
             name = "folder" if folder else "warm" if good else "error"
-            item.setIcon(NAME, theme.icon(name, None if good else shades.error))
+            item.setIcon(NAME, theme.icon(name, None if good else shades.warning))
 
     def selected(self) -> list[str]:
         """The paths of what is chosen, as it is listed."""

@@ -125,7 +125,7 @@ class TomlEdit(NumberedEdit):
 
     def _underline(self) -> None:
         found = []
-        shade = QColor(theme.shades().error)
+        shade = QColor(theme.shades().warning)
         for line in self._faults:
             block = self.document().findBlockByNumber(line - 1)
             if not block.isValid():
