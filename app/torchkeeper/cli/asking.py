@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import contract, output, screen
 from torchkeeper.client.engines import asking as requests
+from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import found
 from torchkeeper.client.words.problems import printable, user_error
@@ -159,10 +160,27 @@ class Asker:
         return contract.number(outcomes.went(one))
 
 
+def machine_of(args: argparse.Namespace) -> str:
+    """The machine that a command's places are on; "" is this one. Raises UserError."""
+    return far.machine_of(
+        getattr(args, "place", None), *getattr(args, "places", ()), getattr(args, "into", None)
+    )
+
+
+def python_of(args: argparse.Namespace, env: str | None) -> str:
+    """The interpreter whose verdicts are wanted: one of the machine that the places are on."""
+    return interpreters.chosen(env, machine_of(args))
+
+
+def engine_of(args: argparse.Namespace) -> Engine:
+    """The engine that is asked about a command's places, where they are. Raises UserError."""
+    return Engine(machine_of(args) or None)
+
+
 @contextlib.contextmanager
 def asking(args: argparse.Namespace, python: str | None = None) -> Iterator[Asker]:
     """What asks an engine for a command, while that runs; python: whose engine it is."""
-    with Engine(python) as engine:
+    with Engine(python) if python else engine_of(args) as engine:
         yield Asker(engine, args.json)
 
 

@@ -31,10 +31,11 @@ EXITS = (
         "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
         "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
-        "address-wrong", "ssh-address-wrong", "places-apart", "environment-wanted", "command-not-python", "recording-stdin",
-        "run-ambiguous", "profile-name", "profile-setting-unknown", "profile-setting-misnamed",
-        "profile-value-impossible", "profile-stage-unknown", "profile-container-which",
-        "profile-container-unknown", "profile-no-password", "secret-name",
+        "address-wrong", "ssh-address-wrong", "places-apart", "environment-wanted",
+        "command-not-python", "recording-stdin", "run-ambiguous", "profile-name",
+        "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",
+        "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
+        "profile-no-password", "secret-name",
     )),
     Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read; "
          "nothing was done.", (

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, cast
 from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import contract, listing, output, screen
-from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.asking import Asker, asking, engine_of, machine_of, python_of
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import know, known
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -241,10 +239,10 @@ def ls(args: argparse.Namespace) -> int:
     with contextlib.suppress(Problem):  # what is no filter, an engine refuses
         apart = apart or parse(args.filter).apart
     found: dict[str, msg.ListResult] = {}
-    with args.engine or Engine() as engine:
+    with args.engine if args.engine and not machine_of(args) else engine_of(args) as engine:
         envs = known(engine, args.filter, args.env)
         if "verdict" in columns and not envs:
-            envs = know(engine, [interpreters.chosen(args.env)])
+            envs = know(engine, [python_of(args, args.env)])
         rows = listing.Rows(
             args.json, args.sort,
             unsorted=args.sort == "kind" and any(scheme.lazy for scheme in schemes),

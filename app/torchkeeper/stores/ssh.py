@@ -23,7 +23,7 @@ _LONGEST = 4095
 
 
 class Address(NamedTuple):
-    """A path on a machine. machine: the name without a path, such as ``ssh://gpu1``. path: absolute,
+    """A path on a machine. machine: the name without one, such as ``ssh://gpu1``. path: absolute,
     or ``~`` and what is below the home; "" where only the machine is named.
     """
 

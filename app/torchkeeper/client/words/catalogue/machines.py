@@ -20,7 +20,7 @@ WORDS: dict[str, Words] = {
     "ssh-key-unknown": Words(
         "The key of {machine} is not known.",
         "{why}",
-        "Compare the key with one that you trust: “{command}” shows it, and keeps it if you say so.",
+        "Compare the key with one that you trust: “{command}” shows it, and keeps it if you agree.",
     ),
     "ssh-key-changed": Words(
         "The key of {machine} is not the one that is known.",
