@@ -28,7 +28,9 @@ from torchkeeper.stores.ssh import Address, parse
 
 #: Characters that may come before the first word, of banners and what a shell prints as it starts;
 #: of that word; and of what ssh says, the last.
-_BANNER, _HELLO, _SAID = 1 << 20, 1 << 14, 4000
+_BANNER, _HELLO, _SAID = 1 << 20, 1 << 14, 8000
+#: Lines of that which are shown, and characters of each.
+_LINES, _LINE = 14, 300
 #: Seconds that the connection has to end by itself.
 _GRACE = 2.0
 #: Seconds without a word of the other machine, thrice, after which the connection is broken.
@@ -251,21 +253,20 @@ class Line(mux.Mux):
 
     def _failed(self) -> UserError:
         said = self._said.decode(errors="replace").replace("\r", "")
-        lines = [printable(line, 300) for line in said.splitlines() if line.strip()][-8:]
-        shown = shlex.join(["ssh", *self._to_hand()])
-        about = {
-            "machine": self.machine,
-            "why": "\n".join(lines) or tr("ssh ended without a word."),
-            "command": shown,
-            "place": f"{self.machine}/…",
-        }
-        if self._hello:
-            return user_error("ssh-lost", about)
-        for pattern, code in _FAILURES:
-            if pattern.search(said):
-                return user_error(code, about)
+        lines = [line for line in said.splitlines() if line.strip(" @")][-_LINES:]
+        why = "\n".join(printable(line, _LINE) for line in lines)
         no_command = self._process.returncode == _NO_COMMAND
-        return user_error("ssh-no-python" if no_command else "ssh-failed", about)
+        code = "ssh-no-python" if no_command else "ssh-failed"
+        code = next((code for pattern, code in _FAILURES if pattern.search(said)), code)
+        about = {"machine": self.machine, "command": shlex.join(["ssh", *self._to_hand()])}
+        error = user_error("ssh-lost" if self._hello else code, about)
+        return UserError(
+            error.what,
+            why or tr("ssh ended without a word."),
+            error.remedy,
+            code=error.code,
+            params={**about, "why": why},
+        )
 
     def _to_hand(self) -> list[str]:
         """What to type after “ssh” to see the same."""
@@ -367,7 +368,8 @@ def to(machine: str) -> Line:
         return line
 
 
-def _close_all() -> None:
+def close_all() -> None:
+    """End every connection of this process. Waits, but not for long."""
     with _lines_lock:
         for line in _lines.values():
             if not line.failure:
@@ -375,4 +377,4 @@ def _close_all() -> None:
         _lines.clear()
 
 
-atexit.register(_close_all)
+atexit.register(close_all)

@@ -19,44 +19,37 @@ WORDS: dict[str, Words] = {
     ),
     "ssh-key-unknown": Words(
         "The key of {machine} is not known.",
-        "{why}",
-        "Compare the key with one that you trust: “{command}” shows it, and keeps it if you agree.",
+        remedy="Compare it with one that you trust: “{command}” shows it, and keeps it if you agree.",
     ),
     "ssh-key-changed": Words(
         "The key of {machine} is not the one that is known.",
-        "{why}",
-        "Ask who runs the machine whether the key is new. If not, somebody may be listening.",
+        remedy="Ask who runs the machine whether the key is new. If not, somebody may listen.",
     ),
-    "ssh-denied": Words("{machine} does not let you in.", "{why}", _SAME),
+    "ssh-denied": Words("{machine} does not let you in.", remedy=_SAME),
     "ssh-host-unknown": Words(
         "There is no machine {machine}.",
-        "{why}",
-        "Check the name, and the Host lines of ~/.ssh/config.",
+        remedy="Check the name, and the Host lines of ~/.ssh/config.",
     ),
     "ssh-refused": Words(
-        "{machine} takes no connection.", "{why}", "Check the port, and whether sshd runs there."
+        "{machine} takes no connection.", remedy="Check the port, and whether sshd runs there."
     ),
     "ssh-silent": Words(
         "{machine} does not answer.",
-        "{why}",
-        "Check that it runs, and the network or VPN on the way to it.",
+        remedy="Check that it runs, and the network or VPN on the way to it.",
     ),
     "ssh-no-python": Words(
         "There is no python3 on {machine}.",
-        "{why}",
-        "Install Python 3.10 or newer there, where the PATH of a login by ssh finds it.",
+        remedy="Install Python 3.10 or newer there, where the PATH of a login by ssh finds it.",
     ),
     "ssh-python-old": Words(
         "The python3 of {machine} is too old.",
         "It is Python {version}.",
         "Install Python 3.10 or newer there, and put it first on the PATH of a login by ssh.",
     ),
-    "ssh-failed": Words("There is no way to {machine}.", "{why}", _BY_HAND),
+    "ssh-failed": Words("There is no way to {machine}.", remedy=_BY_HAND),
     "ssh-lost": Words(
         "The connection to {machine} broke.",
-        "{why}",
-        "Try again. What had begun to change there is completed or taken back: “torchkeeper "
-        "recover {place}”.",
+        remedy="Try again. What had begun to change there is taken back, or complete.",
     ),
     "ssh-misspoken": Words(
         "{machine} does not speak as Torchkeeper does.",
