@@ -135,6 +135,11 @@ class Asker:
         aside = self.aside() or self._now
         self._progress.update("; ".join(filter(None, [self._far, aside])))
 
+    def carried(self, done: int) -> None:
+        """So many bytes of a bundle have gone to another machine, or come from it."""
+        self._far = output.progress_text({"done": done, "unit": "bytes"})
+        self._show()
+
     def say(self, text: str) -> None:
         """A line on standard error, above the one that is rewritten."""
         self.clear()
@@ -162,9 +167,7 @@ class Asker:
 
 def machine_of(args: argparse.Namespace) -> str:
     """The machine that a command's places are on; "" is this one. Raises UserError."""
-    return far.machine_of(
-        getattr(args, "place", None), *getattr(args, "places", ()), getattr(args, "into", None)
-    )
+    return far.machine_of(getattr(args, "place", None), *getattr(args, "places", ()))
 
 
 def python_of(args: argparse.Namespace, env: str | None) -> str:

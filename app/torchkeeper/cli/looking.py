@@ -15,6 +15,7 @@ from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import contract, listing, output, screen
 from torchkeeper.cli.asking import Asker, asking, engine_of, machine_of, python_of
 from torchkeeper.cli.commands import DEFAULT_ENV
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.probes import know, known
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
@@ -123,8 +124,13 @@ def at_each(places: Sequence[str], look: Callable[[str], None]) -> list[UserErro
     raise last
 
 
-def add_into(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--into", metavar="PLACE", type=path, required=True,
+def folder(text: str) -> str:
+    """A folder, or a bundle, on this machine or another."""
+    return place(text) if far.is_far(text) else path(text)
+
+
+def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:
+    command.add_argument("--into", metavar="PLACE", type=kind, required=True,
                          help="the cache folder to fill")  # fmt: skip
 
 

@@ -34,10 +34,9 @@ _NAMED = 12
 
 def folder(text: str) -> str:
     """A folder, which is all that has a trash."""
-    scheme = scheme_of(text)
-    if not scheme.has_trash:
+    if not scheme_of(text).has_trash:
         raise argparse.ArgumentTypeError("a server has no trash: a purge there is for good")
-    return looking.path(text) if scheme.local else looking.place(text)
+    return looking.folder(text)
 
 
 def add_purge(command: argparse.ArgumentParser) -> None:

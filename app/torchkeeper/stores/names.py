@@ -176,7 +176,7 @@ class SshScheme(Scheme):
 
     begins = ("ssh://",)
     word = "on another machine"
-    has_trash = True
+    has_trash = holds_objects = True
     may_want_password = shared = False
 
     def machine(self, place: str) -> str:

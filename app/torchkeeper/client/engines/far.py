@@ -22,10 +22,13 @@ _OPERATIONS = frozenset({
     protocol.PROBE, protocol.KNOW, protocol.CHECK, protocol.JUDGE, protocol.EXPLAIN,
     protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY, protocol.PLAN_PURGE,
     protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
+    protocol.TARGET,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
-_PLACED = frozenset({"place", "into", "output", "files", "nearest"})
-_OURS = frozenset({"signers"})
+_PLACED = frozenset({"place", "into", "output", "files", "nearest", "manifests"})
+#: A place for one operation, and for others the path of an entry.
+_PATH = "path"
+_OURS = frozenset({"signers", "vouched"})
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -40,6 +43,11 @@ def machine_of(*places: str | None) -> str:
         place, other = list(machines.values())[:2]
         raise user_error("places-apart", {"place": place, "other": other})
     return next(iter(machines), "")
+
+
+def is_far(place: object) -> bool:
+    """Whether a place is on another machine."""
+    return isinstance(place, str) and bool(scheme_of(place).machine(place))
 
 
 def python_of(machine: str, python: str | None) -> str:
@@ -75,18 +83,27 @@ class Names:
 
     def asked(self, op: str, params: Mapping[str, object]) -> dict[str, object]:
         """The parameters as they are sent. Raises UserError."""
-        if op not in _OPERATIONS or "vouched" in params:
+        if op not in _OPERATIONS or ("vouched" in params and not self._sent_there(params)):
             where = next((params[name] for name in params if name in _PLACED), self.machine)
             raise user_error("place-elsewhere", {"place": str(where)})
         return {name: self._sent(name, one) for name, one in params.items() if name not in _OURS}
 
+    def _sent_there(self, params: Mapping[str, object]) -> bool:
+        """Whether bundles were sent from here, where they were looked at."""
+        files = params.get("files")
+        sources = list(map(str, files)) if isinstance(files, list) else [str(params.get("place"))]
+        folder = f"{self.machine}{_line(self.machine).hello().folder}/"
+        return all(one.startswith(folder) for one in sources)
+
     def _sent(self, name: str, value: Any) -> Any:
         if isinstance(value, dict):
+            if name in _PLACED:
+                return {self._sent(name, key): one for key, one in value.items()}
             return {key: self._sent(key, one) for key, one in value.items()}
         if isinstance(value, list):
             return [self._sent(name, one) for one in value]
-        if name not in _PLACED or not isinstance(value, str):
-            return value
+        if not isinstance(value, str) or name not in _PLACED:
+            return self.path(value) if name == _PATH and is_far(value) else value
         if scheme_of(value).machine(value) != self.machine:
             raise user_error("places-apart", {"place": value, "other": self.machine})
         path = self.path(value)

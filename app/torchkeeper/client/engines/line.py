@@ -175,9 +175,9 @@ class Line(mux.Mux):
         """A file of the private folder there; one that is written is new."""
         return self._begin({0: True} if writes else {1: False}, {"file": name, "writes": writes})
 
-    def name(self) -> str:
+    def free(self) -> str:
         """What no file of the private folder is called yet."""
-        return f"{secrets.token_hex(8)}.torchcache"
+        return secrets.token_hex(8)
 
     def _begin(self, streams: Mapping[int, bool], asked: Mapping[str, object]) -> Channel:
         pipes = {number: os.pipe() for number in streams}

@@ -19,7 +19,7 @@ WORDS: dict[str, Words] = {
     ),
     "ssh-key-unknown": Words(
         "The key of {machine} is not known.",
-        remedy="Compare it with one that you trust: “{command}” shows it, and keeps it if you agree.",
+        remedy="Compare it with one that you trust: “{command}” shows it, and keeps it on a yes.",
     ),
     "ssh-key-changed": Words(
         "The key of {machine} is not the one that is known.",
