@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Mapping
 from typing import IO, NamedTuple
 
+from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import mux
@@ -219,8 +220,6 @@ class Line(mux.Mux):
             self._held += mux.HEAD.pack(kind, channel, len(payload)) + payload
 
     def _run(self) -> None:
-        from torchkeeper.client.engines.process import archive
-
         why = ""
         try:
             zipped = zlib.compress(archive().read_bytes())
