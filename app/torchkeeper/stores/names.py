@@ -32,6 +32,8 @@ class Scheme:
     checks = "server"
     #: Whether the name is a path on this machine: what is there is told without opening it.
     local = False
+    #: Whether it is on another machine (``machine``).
+    elsewhere = False
     #: Whether a password may be needed, which takes long to find.
     may_want_password = True
     #: Whether what is purged goes to a trash; otherwise it is gone for good.
@@ -176,7 +178,7 @@ class SshScheme(Scheme):
 
     begins = ("ssh://",)
     word = "on another machine"
-    has_trash = holds_objects = True
+    elsewhere = has_trash = holds_objects = True
     may_want_password = shared = False
 
     def machine(self, place: str) -> str:

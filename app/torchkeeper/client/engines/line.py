@@ -31,6 +31,8 @@ from torchkeeper.stores.ssh import Address, parse
 #: Characters that may come before the first word, of banners and what a shell prints as it starts;
 #: of that word; and of what ssh says, the last.
 _BANNER, _HELLO, _SAID = 1 << 20, 1 << 14, 8000
+#: Characters of each path in the first word.
+_PATH = 4000
 #: Lines of that which are shown, and characters of each.
 _LINES, _LINE = 14, 300
 #: Seconds that the connection has to end by itself.
@@ -354,7 +356,7 @@ def _hello(data: bytes) -> Hello:
         raise mux.Broken("it is of another version")
     said = [told.get(name) for name in Hello._fields]
     for name, one in zip(Hello._fields, said, strict=True):
-        if not isinstance(one, str) or len(one) > 4096 or not one.isprintable():
+        if not isinstance(one, str) or len(one) > _PATH or not one.isprintable():
             raise mux.Broken(f"its {name} is no plain text")
         if name != "python" and not (os.path.isabs(one) and one == os.path.normpath(one)):
             raise mux.Broken(f"its {name} is no path")
