@@ -232,6 +232,8 @@ class Line(mux.Mux):
             why = str(broken)
         except UserError as error:  # there is no zip
             self.failure = error
+        except Exception as e:  # noqa: BLE001 - a bug must reach who waits, not leave them waiting
+            why = f"{type(e).__name__}: {e}"
         self._end(why)
 
     def _end(self, why: str) -> None:
@@ -363,7 +365,8 @@ def _hello(data: bytes) -> Hello:
     return Hello(*map(str, said))
 
 
-_lines: dict[str, Line] = {}
+#: By the process, for a forked one has no threads of the other, and the machine.
+_lines: dict[tuple[int, str], Line] = {}
 _lines_lock = threading.Lock()
 
 
@@ -372,17 +375,17 @@ def to(machine: str) -> Line:
     UserError where there is no ssh.
     """
     with _lines_lock:
-        line = _lines.get(machine)
+        line = _lines.get((os.getpid(), machine))
         if line is None or line.failure:
-            line = _lines[machine] = Line(machine)
+            line = _lines[os.getpid(), machine] = Line(machine)
         return line
 
 
 def close_all() -> None:
     """End every connection of this process. Waits, but not for long."""
     with _lines_lock:
-        for line in _lines.values():
-            if not line.failure:
+        for (process, _), line in _lines.items():
+            if process == os.getpid() and not line.failure:
                 line.close()
         _lines.clear()
 
