@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import contract, output, screen
 from torchkeeper.client.engines import asking as requests
+from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import found
 from torchkeeper.client.words.problems import printable, user_error
@@ -134,6 +135,11 @@ class Asker:
         aside = self.aside() or self._now
         self._progress.update("; ".join(filter(None, [self._far, aside])))
 
+    def carried(self, done: int) -> None:
+        """So many bytes of a bundle have gone to another machine, or come from it."""
+        self._far = output.progress_text({"done": done, "unit": "bytes"})
+        self._show()
+
     def say(self, text: str) -> None:
         """A line on standard error, above the one that is rewritten."""
         self.clear()
@@ -159,11 +165,31 @@ class Asker:
         return contract.number(outcomes.went(one))
 
 
+def machine_of(args: argparse.Namespace) -> str:
+    """The machine that a command's places are on; "" is this one. Raises UserError."""
+    return far.machine_of(getattr(args, "place", None), *getattr(args, "places", ()))
+
+
+def python_of(args: argparse.Namespace, env: str | None) -> str:
+    """The interpreter whose verdicts are wanted: one of the machine that the places are on."""
+    return interpreters.chosen(env, machine_of(args))
+
+
+def engine_of(args: argparse.Namespace) -> Engine:
+    """The engine that is asked about a command's places, where they are: of this machine the one
+    that was started ahead, if any. Raises UserError.
+    """
+    if machine := machine_of(args):
+        return Engine(machine)
+    ahead: Engine | None
+    ahead, args.engine = args.engine, None
+    return ahead or Engine()
+
+
 @contextlib.contextmanager
 def asking(args: argparse.Namespace, python: str | None = None) -> Iterator[Asker]:
     """What asks an engine for a command, while that runs; python: whose engine it is."""
-    ahead, args.engine = args.engine, None
-    with Engine(python) if python else ahead or Engine() as engine:
+    with Engine(python) if python else engine_of(args) as engine:
         yield Asker(engine, args.json)
 
 

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Entry, entry_from_json
 from torchkeeper.artifacts.sshsig import signed_by
-from torchkeeper.cli import leaving, listing, looking, output, screen, signing, streams
+from torchkeeper.cli import crossing, leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
+from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.signers import check_key, check_policy, signers_file
 from torchkeeper.client.words import leaks as runnable
 from torchkeeper.client.words import say, verdicts
 from torchkeeper.client.words.outcomes import ARRIVED, failures, held
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
 from torchkeeper.stores.names import scheme_of
@@ -76,8 +78,12 @@ def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
-    objects = scheme_of(args.place).holds_objects and os.path.isdir(args.place)
-    maker = leaving.maker_of(args, args.place) if objects else None
+    maker = leaving.maker_of(args, args.place) if crossing.has_objects(args.place) else None
+    if args.key and far.is_far(args.place):
+        raise output.misuse(
+            "A bundle is signed on this machine.", "Its entries are on another.",
+            "Leave --sign out, then: torchkeeper sign FILE --key KEY.",
+        )  # fmt: skip
     if args.key and not args.dry_run:
         check_key(args.key)
     with streams.going(args) as file:
@@ -90,14 +96,18 @@ def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
         if args.dry_run:
             return _plan_export(args, asker, select, maker, file)
         with leaving.telling_secrets(args, asker):
+            replace = not args.no_clobber
+            made = ferry.name(machine) if (machine := asker.engine.machine) else file
             answer: bundles.ExportResult = asker.ask(
-                EXPORT, place=args.place, output=file, select=select,
-                needs=args.with_needed, replace=not args.no_clobber, secrets=args.secrets,
+                EXPORT, place=args.place, output=made, select=select,
+                needs=args.with_needed, replace=replace, secrets=args.secrets,
                 builders=carrying.builders(maker), sign=bool(args.key),
             )  # fmt: skip
+            if machine:
+                ferry.fetch(made, file, answer["size"], replace, asker.carried)
+                answer["output"] = file
             told = {**answer, "leaks": leaving.secrets_found(asker)}
             if told.pop("held", False):
-                replace = not args.no_clobber
                 told["signature"] = signing.signed(asker, "", args.key, file, replace)
                 told["size"] = os.path.getsize(file)
     output.remark(args, [carrying.undescribed(answer)])
@@ -118,7 +128,8 @@ def _plan_export(
         short = say.count(answer["lacking"], "entry", "entries")
         output.note(f"{short} cannot hit without FX graphs that are not chosen: --with-needed "
                     "includes them.")  # fmt: skip
-    there: bundles.TargetResult = asker.ask(protocol.TARGET, path=file)
+    with Engine() as here:
+        there: bundles.TargetResult = Asker(here, args.json).ask(protocol.TARGET, path=file)
     if not args.json and answer["entries"]:
         for one in answer["kinds"]:
             output.line(f"  {one['kind']:<12} {held(one)}")
@@ -252,7 +263,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
     command.add_argument("files", metavar="FILE", type=streams.file, nargs="+", help="a bundle, or "
                          "a raw mega-cache; several are imported together or not at all; “-” is "
                          "standard input")  # fmt: skip
-    looking.add_into(command)
+    looking.add_into(command, looking.folder)
     output.flag(command, "--trust", "do not ask: you trust the maker of the file")
     output.flag(command, "--dry-run", "only print which entries are new there")
     looking.add_env(command)
@@ -276,6 +287,8 @@ def import_(args: argparse.Namespace) -> int:
 
 def _import(args: argparse.Namespace) -> int:
     here = functools.cache(partial(leaving.here_of, args, args.files))
+    if args.dry_run and far.is_far(args.into):
+        raise user_error("place-elsewhere", {"place": args.into})
     with asking(args) as asker:
         signatures = {file: signing.signature_of(asker, file) for file in args.files}
         for file, one in signatures.items():
@@ -284,15 +297,22 @@ def _import(args: argparse.Namespace) -> int:
         trusted = args.trust or all(one["status"] == "trusted" for one in signatures.values())
         if args.dry_run or not trusted:
             inside = [_look_inside(args, file, here()) for file in args.files]
-            compared = _compare(args, inside, here())
-            if args.dry_run:
-                return compared
+            if not far.is_far(args.into):
+                compared = _compare(args, inside, here())
+                if args.dry_run:
+                    return compared
+            elif not args.json:  # what of it is new is not known here
+                for told in inside:
+                    _print_inside(told)
+                _warn(inside)
             nothing, question = "Nothing was imported.", f"Import into {printable(args.into)}"
             if not trusts(nothing, TRUST, "the file", question):
                 output.note(nothing)
                 return 1
-        env, abouts = leaving.tell_names(args, asker.engine, args.files, here)
         manifests = {file: one["manifest"] for file, one in signatures.items()}
+        if machine := far.machine_of(args.into):
+            return crossing.import_(args, machine, manifests)
+        env, abouts = leaving.tell_names(args, asker.engine, args.files, here)
         answer: bundles.ImportResult = asker.ask(
             IMPORT, files=args.files, into=args.into, env=env, manifests=manifests
         )
@@ -386,18 +406,22 @@ def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
     if not args.dry_run:
         protected.check(args.target)
-    from_file, what = os.path.isfile(args.source), scheme_of(args.target).becomes(args.target)
+    from_file, what = crossing.is_file(args.source), scheme_of(args.target).becomes(args.target)
     brings = from_file and what != "bundle" and not args.dry_run
-    signed = brings and not args.trust and signing.trusted(args.source)
+    local = scheme_of(args.source).local
+    signed = brings and not args.trust and local and signing.trusted(args.source)
     if brings and not signed and not args.trust:
         nothing, question = "Nothing was copied.", f"Copy to {printable(args.target)}"
         if not trusts(nothing, TRUST, "the file", question):
             raise UserError(nothing, code="declined")
-    names = from_file and what == "folder"
+    names = from_file and what == "folder" and local
     here = partial(leaving.here_of, args, [args.source])
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
-    with asking(args) as asker:
+    apart = crossing.crosses(args.source, args.target)
+    if apart:
+        return crossing.copy(args)
+    with asking(args, far.machine_of(args.source)) as asker:
         asker.only_signed = signed
         envs = known(asker.engine, args.filter, args.env)
         env = leaving.tell_names(args, asker.engine, [args.source], here)[0] if names else None

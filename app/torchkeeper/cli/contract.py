@@ -31,10 +31,11 @@ EXITS = (
         "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
         "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
-        "address-wrong", "environment-wanted", "command-not-python", "recording-stdin",
-        "run-ambiguous", "profile-name", "profile-setting-unknown", "profile-setting-misnamed",
-        "profile-value-impossible", "profile-stage-unknown", "profile-container-which",
-        "profile-container-unknown", "profile-no-password", "secret-name",
+        "address-wrong", "ssh-address-wrong", "places-apart", "environment-wanted",
+        "command-not-python", "recording-stdin", "run-ambiguous", "profile-name",
+        "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",
+        "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
+        "profile-no-password", "secret-name",
     )),
     Exit(3, "unreachable", "A place, a file, a server or an interpreter cannot be reached or read. "
          "Nothing is done.", (
@@ -45,7 +46,7 @@ EXITS = (
         "environment-unasked", "environment-not-started", "trace-missing", "recipe-unreadable",
         "display-missing", "display-silent", "qt-library-missing", "qt-missing",
         "processes-untold", "process-gone", "process-kernel", "process-of-other",
-        "process-not-python", "profile-unreadable", "server-", "socket-", "password-",
+        "process-not-python", "profile-unreadable", "server-", "socket-", "password-", "ssh-",
         "certificate-", "client-certificate-", "tls-", "database-out-of-range", "redis-missing",
     )),
     Exit(4, "partly", "The command did a part; standard error lists what it left out. For doctor "

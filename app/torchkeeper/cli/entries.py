@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, listing, looking, output, screen
-from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.asking import Asker, asking, engine_of, python_of
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import environments, explaining, owned, say, verdicts
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
 from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
@@ -87,7 +86,7 @@ def explain(args: argparse.Namespace) -> int:
 
 
 def _verdict(args: argparse.Namespace) -> int:
-    python = interpreters.chosen(args.env)
+    python = python_of(args, args.env)
     with output.waiting("asking torch", args.json):
         env = probes.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
@@ -310,14 +309,14 @@ def check(args: argparse.Namespace) -> int:
     """torchkeeper check; 1 if there is any of what --fail-on names; ends partly where not all
     places could be looked at. Who else may write to a folder changes nothing about that.
     """
-    python = interpreters.chosen(args.env)
+    python = python_of(args, args.env)
     places = list(dict.fromkeys(args.places))
     several = len(places) > 1 or "place" in screen.now.columns
     with output.waiting("asking torch", args.json):
         env = probes.environment(python)
     shown = _Shown(args.json, several)
     found: dict[str, msg.CheckResult] = {}
-    with args.engine or Engine() as engine:
+    with engine_of(args) as engine:
         asker = Asker(engine, args.json, shown.take)
         shown.findings = asker.findings
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, cast
 from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import contract, listing, output, screen
-from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.asking import Asker, asking, engine_of, machine_of, python_of
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.probes import know, known
-from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -96,7 +95,8 @@ def _warn_of_typed() -> None:
 
 def add_place(command: argparse.ArgumentParser, nargs: str | None = None) -> None:
     command.add_argument("place", metavar="PLACE", type=place, nargs=nargs,
-                         help="a cache folder, a bundle or a redis:// server")  # fmt: skip
+                         help="a cache folder, a bundle or a redis:// server; ssh://HOST/PATH is "
+                         "a folder or a bundle on another machine")  # fmt: skip
 
 
 def add_several(command: argparse.ArgumentParser) -> None:
@@ -125,8 +125,13 @@ def at_each(places: Sequence[str], look: Callable[[str], None]) -> list[UserErro
     raise last
 
 
-def add_into(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--into", metavar="PLACE", type=path, required=True,
+def folder(text: str) -> str:
+    """A folder, or a bundle, on this machine or another."""
+    return place(text) if far.is_far(text) else path(text)
+
+
+def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:
+    command.add_argument("--into", metavar="PLACE", type=kind, required=True,
                          help="the cache folder to fill")  # fmt: skip
 
 
@@ -241,10 +246,10 @@ def ls(args: argparse.Namespace) -> int:
     with contextlib.suppress(Problem):  # what is no filter, an engine refuses
         apart = apart or parse(args.filter).apart
     found: dict[str, msg.ListResult] = {}
-    with args.engine or Engine() as engine:
+    with args.engine if args.engine and not machine_of(args) else engine_of(args) as engine:
         envs = known(engine, args.filter, args.env)
         if "verdict" in columns and not envs:
-            envs = know(engine, [interpreters.chosen(args.env)])
+            envs = know(engine, [python_of(args, args.env)])
         rows = listing.Rows(
             args.json, args.sort,
             unsorted=args.sort == "kind" and any(scheme.lazy for scheme in schemes),

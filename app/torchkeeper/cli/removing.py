@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, entry_from_json
 from torchkeeper.cli import contract, listing, looking, output, overviewing
-from torchkeeper.cli.asking import Asker, asking, completing, say_finding
+from torchkeeper.cli.asking import Asker, asking, completing, engine_of, say_finding
 from torchkeeper.cli.overviewing import know_all, measure
 from torchkeeper.client.engines import interpreters
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, everywhere, know
@@ -36,7 +36,7 @@ def folder(text: str) -> str:
     """A folder, which is all that has a trash."""
     if not scheme_of(text).has_trash:
         raise argparse.ArgumentTypeError("a server has no trash: a purge there is for good")
-    return looking.path(text)
+    return looking.folder(text)
 
 
 def add_purge(command: argparse.ArgumentParser) -> None:
@@ -96,7 +96,7 @@ def purge(args: argparse.Namespace) -> int:
         protected.check(args.place, below=True)
     scheme = scheme_of(args.place)
     for_good = args.now or not scheme.has_trash
-    with args.engine or Engine() as engine:
+    with engine_of(args) as engine:
         chosen = chosen_dead(args, engine)
         judged = bool(chosen.select.get("envs"))
         shown = args.dry_run or not args.yes
@@ -104,7 +104,7 @@ def purge(args: argparse.Namespace) -> int:
         if not chosen:
             rows = listing.Rows(args.json, unsorted=scheme.lazy, judged=judged)
         asker = Asker(engine, args.json, rows.take if shown else lambda _: None)
-        if scheme.local and not args.dry_run:
+        if scheme.has_trash and not args.dry_run:
             # What was cut off comes first: otherwise a half would be planned, and the rest stay.
             asker.ask(RECOVER, place=args.place)
         select = chosen.select
@@ -298,13 +298,14 @@ def chosen_dead(args: argparse.Namespace, engine: Engine) -> Chosen:
         select["envs"] = [python for python, _ in found.envs]
         return Chosen(select, found)
     wanted = bool(args.env) or asks_verdicts(args.filter or "")
-    pythons = [interpreters.chosen(python) for python in args.env or [None]] if wanted else []
+    named = args.env or [None]
+    pythons = [interpreters.chosen(python, engine.machine) for python in named] if wanted else []
     envs = know(engine, pythons)
     if args.broken and not envs and scheme_of(args.place).has_trash:
         # Only verdicts tell what lacks what it needs; what cannot be read tells itself. What a
         # server lacks, a folder may have, and what goes there is gone for good.
         with contextlib.suppress(UserError):
-            envs = know(engine, [interpreters.chosen(None)])
+            envs = know(engine, [interpreters.chosen(None, engine.machine)])
     select["envs"] = envs
     return Chosen(select, Everywhere([], []))
 
@@ -313,7 +314,7 @@ def known_everywhere(engine: Engine, pythons: list[str]) -> Everywhere:
     """The environments in all of which stale is stale, after the engine is told of them. Raises
     UserError where nothing can be called stale.
     """
-    found = everywhere(pythons)
+    found = everywhere(pythons, engine.machine)
     if (refusal := found.refusal()) is not None:
         raise refusal
     know_all(engine, found)

@@ -30,7 +30,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import preparing, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -78,10 +78,11 @@ def maker_of(env: str | None, folder: str | None = None) -> Env | None:
     """
     from torchkeeper.client.engines import probes  # the window asks none by itself
 
-    if folder and not env and not has_objects(folder):
+    machine = far.machine_of(folder)
+    if folder and not env and not machine and not has_objects(folder):
         return None
     try:
-        return probes.environment(interpreters.chosen(env))
+        return probes.environment(interpreters.chosen(env, machine))
     except UserError:
         if env:
             raise

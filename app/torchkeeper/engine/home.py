@@ -15,6 +15,11 @@ import time
 
 from torchkeeper.stores.folders import locks
 
+#: Runs an engine, from the folder or zip that is its argument.
+BOOT = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from torchkeeper.engine.serve import main; main()"
+)
 _PREFIX = "torchkeeper-engine-"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 #: How often a new one is made because another engine swept it away before it was locked.

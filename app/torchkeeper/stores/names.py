@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import SCHEMES
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Scheme:
     checks = "server"
     #: Whether the name is a path on this machine: what is there is told without opening it.
     local = False
+    #: Whether it is on another machine (``machine``).
+    elsewhere = False
     #: Whether a password may be needed, which takes long to find.
     may_want_password = True
     #: Whether what is purged goes to a trash; otherwise it is gone for good.
@@ -53,6 +56,10 @@ class Scheme:
     keeps_part = False
     #: Whether it is sent only what was read and compared before.
     wants_digests = False
+
+    def machine(self, place: str) -> str:
+        """The machine whose engines are asked about it, such as ``ssh://gpu1``; "" is this one."""
+        return ""
 
     def normal(self, text: str) -> str:
         """A name as the place is kept by; one with an address is so already."""
@@ -164,8 +171,37 @@ class RedisScheme(Scheme):
         return Redis(place, report, password)
 
 
+class SshScheme(Scheme):
+    """Of a folder, or of a bundle, on another machine, whose engine knows it by its path. What it
+    needs is loaded where one is named.
+    """
+
+    begins = ("ssh://",)
+    word = "on another machine"
+    elsewhere = has_trash = holds_objects = True
+    may_want_password = shared = False
+
+    def machine(self, place: str) -> str:
+        from torchkeeper.stores.ssh import parse
+
+        return parse(place).machine
+
+    def parted(self, text: str) -> tuple[str, str | None]:
+        from torchkeeper.stores.ssh import parse
+
+        return str(parse(text)), None
+
+    def becomes(self, target: str) -> str:
+        return "bundle" if target.endswith(SUFFIX) else "folder"
+
+    def full_path(self, place: str, path: str) -> str:
+        return f"{place.rstrip('/')}/{path}"
+
+    def opened(self, place: str, report: Report, password: str | None = None) -> Store:
+        raise Problem("place-elsewhere", place=place)
+
+
 def _address(place: str) -> Address | None:
-    from torchkeeper.artifacts.entry import Problem
     from torchkeeper.stores.redis.address import parse
 
     try:
@@ -175,7 +211,7 @@ def _address(place: str) -> Address | None:
 
 
 #: The kinds of places that have an address.
-_ADDRESSED: tuple[Scheme, ...] = (RedisScheme(),)
+_ADDRESSED: tuple[Scheme, ...] = (RedisScheme(), SshScheme())
 _PATH = Path()
 
 

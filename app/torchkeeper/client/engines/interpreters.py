@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.client.engines import far
 from torchkeeper.client.kept import whole as kept
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
@@ -226,10 +227,13 @@ def _config(file: str) -> dict[str, str]:
     return {name.strip().casefold(): value.strip() for name, _, value in parts}
 
 
-def chosen(python: str | None) -> str:
+def chosen(python: str | None, machine: str = "") -> str:
     """The interpreter to use: the one given, or the default, which is what VARIABLE names, else the
-    first that may be started and holds a torch, else our own. Raises UserError if there is none.
+    first that may be started and holds a torch, else our own; of another machine its python3.
+    Raises UserError if there is none.
     """
+    if machine:
+        return far.python_of(machine, python)
     if python is not None:
         path = _resolved(python)
         if path is None or not os.access(path, os.X_OK) or not Path(path).is_file():

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.client.engines import interpreters
+from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.interpreters import Interpreter
-from torchkeeper.client.engines.process import Engine, archive, clean_environment
+from torchkeeper.client.engines.process import Engine, clean_environment
+from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
@@ -166,6 +167,9 @@ def _ask(engine: Engine, python: str) -> Env:
 
 def probe(python: str) -> Env:
     """The facts that are kept, or what it says now. Raises UserError, as after LIMIT seconds."""
+    if far.machine_of(python):  # nobody tells here when something changes there
+        with Engine(python) as engine:
+            return _ask(engine, python)
     known_by = identity(python)
     if (facts := kept(known_by)) is None:
         with Engine(python) as engine:
@@ -180,7 +184,7 @@ def environment(python: str) -> Env:
         return facts
     if why := facts.get("torch_error"):
         raise user_error("torch-broken", {"python": python, "why": why})
-    if (found := _elsewhere()) is None:
+    if far.machine_of(python) or (found := _elsewhere()) is None:
         raise user_error("environment-no-torch", {"python": python})
     about = {"python": python, "found": found, "quoted": shlex.quote(found)}
     raise user_error("environment-torch-elsewhere", about)
@@ -219,7 +223,7 @@ def known(engine: Engine, text: str | None, env: str | None = None) -> list[str]
     where nobody asks. Raises as ``environment``.
     """
     wanted = env is not None or asks_verdicts(text or "")
-    return know(engine, [interpreters.chosen(env)]) if wanted else []
+    return know(engine, [interpreters.chosen(env, engine.machine)]) if wanted else []
 
 
 class Everywhere(NamedTuple):
@@ -238,10 +242,12 @@ class Everywhere(NamedTuple):
         return None if self.envs else user_error("environments-none", {})
 
 
-def everywhere(pythons: Sequence[str] = ()) -> Everywhere:
-    """The environments that count: of these interpreters, or all known ones. Raises UserError."""
-    if pythons:
-        named = dict.fromkeys(interpreters.chosen(python) for python in pythons)
+def everywhere(pythons: Sequence[str] = (), machine: str = "") -> Everywhere:
+    """The environments that count: of these interpreters, or all known ones; of another machine
+    those that are named. Raises UserError.
+    """
+    if pythons or machine:
+        named = dict.fromkeys(interpreters.chosen(python, machine) for python in pythons)
         return Everywhere([(python, environment(python)) for python in named], [])
     found = Everywhere([], [])
     for one in interpreters.with_torch():

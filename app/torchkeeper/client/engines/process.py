@@ -6,7 +6,6 @@ engines from one event loop (``fileno``, ``receive``), the command line uses ``c
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import select
@@ -18,17 +17,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from torchkeeper.artifacts.version import PACKAGE, SOURCE
-from torchkeeper.client.engines import interpreters
+from torchkeeper.artifacts.version import SOURCE
+from torchkeeper.client.engines import far, interpreters
+from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.kept import whole
 from torchkeeper.client.temporary import Ended, Interrupts
-from torchkeeper.client.words.problems import UserError, failing_as, user_error
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
 from torchkeeper.engine.protocol import TABLE, Message, misfit
 from torchkeeper.stores import atomic
+
+if TYPE_CHECKING:
+    from torchkeeper.client.engines.line import Channel
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
 GRACE = 2.0
@@ -37,12 +40,6 @@ CANCEL = 10.0
 #: What is kept of an engine's standard error.
 LOG_LINE = 16 << 10
 LOG_LINES = 2000
-
-#: The packages that travel (``archive``).
-PACKAGES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
-#: In the head of a compiled module: it goes by the hash of its source, which nobody compares (PEP
-#: 552), as the source is beside it in the zip.
-_UNCHECKED = (1).to_bytes(4, "little")
 
 #: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
 _NOT_PASSED_ON = ("QT_", "TORCHKEEPER_", "PYTEST_", "COV_")
@@ -56,46 +53,6 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     # An engine runs in a folder of its own; these are meant from where the user is.
     env |= {name: os.path.abspath(env[name]) for name in _FOLDERS if env.get(name)}
     return {**env, **(extra or {})}
-
-
-@functools.cache
-def archive() -> Path:
-    """A zip of the packages that travel, made once per version of the code. A foreign interpreter
-    gets only this on its path, never our site-packages, which would shadow its torch. Beside each
-    module is what our own Python compiled of it: compiling takes longer than all else that an
-    engine starts with. Another version of Python passes that over (zipimport). Raises
-    UserError("cache-unwritable").
-    """
-    import hashlib
-    import importlib.util
-    import marshal
-    import zipfile
-
-    root = Path(PACKAGE).resolve()
-    found = (file for package in PACKAGES for file in sorted((root / package).rglob("*.py")))
-    files = [root / "__init__.py", *found]
-    sources = [(f"torchkeeper/{x.relative_to(root).as_posix()}", x.read_bytes()) for x in files]
-    magic = importlib.util.MAGIC_NUMBER
-    digest = hashlib.sha256(magic)
-    for name, data in sources:
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    folder = Path(whole.cache_folder())
-    target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
-    with failing_as("cache-unwritable", folder=str(folder)):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not target.exists():
-            # It can be made again, but would not be where a power cut had left a part of it.
-            with (
-                atomic.atomic_write(str(target), 0o600) as file,
-                zipfile.ZipFile(file, "w") as made,
-            ):
-                for name, data in sources:
-                    # As a .pyc, made in memory: a program's end leaves no file.
-                    code = compile(data, f"{target}/{name}", "exec", dont_inherit=True, optimize=0)
-                    head = magic + _UNCHECKED + importlib.util.source_hash(data)
-                    for end, what in (("", data), ("c", head + marshal.dumps(code))):
-                        made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
-    return target
 
 
 def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -119,7 +76,8 @@ class Engine:
     """An engine under ``python``, else under the app's own interpreter. It leads a process group,
     which ``kill`` ends with a compile job's compilers, and ends when its standard input closes, so
     that it never outlives a window that was killed. nice: how far it, and what it starts, gives way
-    to others (warm.processes). Raises UserError when the interpreter cannot be started.
+    to others (warm.processes). Where ``python`` is on another machine (``far.machine_of``), so is
+    it. Raises UserError when the interpreter cannot be started.
     """
 
     def __init__(
@@ -127,7 +85,36 @@ class Engine:
     ) -> None:
         self.python = python or sys.executable
         self._of = os.getpid()
-        more = dict(env or {})
+        self._home, self._kept = "", -1
+        #: Another machine that it is on, and what places are called there.
+        self._far: far.Names | None = None
+        self._channel: Channel | None = None
+        self._process: subprocess.Popen[bytes] | Channel
+        if machine := far.machine_of(python):
+            self._far = far.Names(machine)
+            self._process = self._channel = self._far.start(self.python)
+        else:
+            self._process = self._begin(python, dict(env or {}))
+            if nice:
+                from torchkeeper.warm.processes import give_way
+
+                give_way(self._process.pid, nice)
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        os.set_blocking(self._stdout.fileno(), False)
+        self._lines = protocol.Lines()
+        self._next_id, self._asked = 0, dict[int, str]()
+        self._ended = False
+        #: Whether it has said hello; another's interpreter may be no Python at all.
+        self._greeted = python is None
+        self.log: deque[str] = deque(maxlen=LOG_LINES)
+        self._logger = threading.Thread(
+            target=self._keep_log, name="engine-log", args=(self._process.stderr,), daemon=True
+        )
+        self._logger.start()
+
+    def _begin(self, python: str | None, more: dict[str, str]) -> subprocess.Popen[bytes]:
+        """An engine on this machine."""
         # Our own looks only at files and needs no package. Another's is not isolated: that would
         # hide the user site and PYTHONPATH, where clusters keep torch.
         if python is None:
@@ -145,13 +132,9 @@ class Engine:
                 tr("Make the temporary folder writable, or name another in TMPDIR."),
                 code="no-temporary-folder",
             ) from e
-        boot = (
-            "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-            "from torchkeeper.engine.serve import main; main()"
-        )
-        argv = [self.python, *alone, "-c", boot, str(source)]
+        argv = [self.python, *alone, "-c", home.BOOT, str(source)]
         try:
-            self._process = begin(argv, self._home, clean_environment(more))
+            return begin(argv, self._home, clean_environment(more))
         except OSError as e:
             atomic.remove(self._home)
             os.close(self._kept)
@@ -161,29 +144,17 @@ class Engine:
                 tr("Choose a Python interpreter that runs on this machine."),
                 code="interpreter-unusable",
             ) from e
-        if nice:
-            from torchkeeper.warm.processes import give_way
-
-            give_way(self._process.pid, nice)
-        assert self._process.stdin and self._process.stdout and self._process.stderr
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        os.set_blocking(self._stdout.fileno(), False)
-        self._lines = protocol.Lines()
-        self._next_id, self._asked = 0, dict[int, str]()
-        self._ended = False
-        #: Whether it has said hello; another's interpreter may be no Python at all.
-        self._greeted = python is None
-        self.log: deque[str] = deque(maxlen=LOG_LINES)
-        self._logger = threading.Thread(
-            target=self._keep_log, name="engine-log", args=(self._process.stderr,), daemon=True
-        )
-        self._logger.start()
 
     def _keep_log(self, stderr: IO[bytes]) -> None:
         with stderr:
             # A line may be of any length, and what is kept is bounded.
             while line := stderr.readline(LOG_LINE):
                 self.log.append(line.decode(errors="backslashreplace").rstrip("\n"))
+
+    @property
+    def machine(self) -> str:
+        """Another machine that it is on, such as ``ssh://gpu1``; else ""."""
+        return self._far.machine if self._far else ""
 
     @property
     def pid(self) -> int:
@@ -209,9 +180,10 @@ class Engine:
                 tr("Open the place again in this process."),
                 code="engine-forked",
             )
+        sent = self._far.asked(op, params or {}) if self._far else dict(params or {})
         self._next_id += 1
         self._asked[self._next_id] = op
-        self._write({"id": self._next_id, "op": op, "params": dict(params or {})})
+        self._write({"id": self._next_id, "op": op, "params": sent})
         return self._next_id
 
     def cancel(self, ident: int) -> None:
@@ -272,6 +244,8 @@ class Engine:
             kind = asked.result if asked and message.type == "result" else object
             if why := misfit(kind, message.body.get("result"), "result"):
                 raise protocol.WireError(why)
+        if self._far and message.type != "rows":
+            return message._replace(body=self._far.named(message.body))
         return message
 
     def _fits(self, finding: Message) -> bool:
@@ -296,6 +270,8 @@ class Engine:
             self._process.wait(GRACE)
         self._logger.join(GRACE)
         code = self._process.returncode
+        if self._channel and (failure := self._channel.failure()):
+            return failure
         if code is not None and code < 0:
             try:
                 why = tr("It was ended by {signal}.", signal=signal.Signals(-code).name)
@@ -303,6 +279,8 @@ class Engine:
                 why = tr("It was ended by signal {number}.", number=-code)
             if code == -signal.SIGKILL:
                 why += " " + tr("The usual cause is that the machine ran out of memory.")
+        elif self._channel and self._channel.why:
+            why = f"{self._channel.why}."
         else:
             why = tr("It exited with status {code}.", code=code)
         if self.log:
@@ -388,7 +366,11 @@ class Engine:
 
     def _signal(self, number: int) -> None:
         # The group may outlive its leader, so it is signalled even after the leader has ended.
-        if not self._ended and self._of == os.getpid():
+        if self._ended or self._of != os.getpid():
+            return
+        if self._channel:
+            self._channel.signal(number)
+        else:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
@@ -423,8 +405,9 @@ class Engine:
         self._ended = True
         self._stdout.close()
         self._logger.join(GRACE)
-        atomic.remove(self._home)
-        os.close(self._kept)
+        if self._home:
+            atomic.remove(self._home)
+            os.close(self._kept)
 
     def __enter__(self) -> Engine:
         return self

@@ -1,8 +1,16 @@
 """The words for every problem that an engine can report, by its code: a module for each subject."""
 
-from torchkeeper.client.words.catalogue import bundles, compiling, places, programs, servers
+from torchkeeper.client.words.catalogue import (
+    bundles,
+    compiling,
+    machines,
+    places,
+    programs,
+    servers,
+)
 from torchkeeper.client.words.catalogue.words import Words
 
 CATALOGUE: dict[str, Words] = {
-    **places.WORDS, **bundles.WORDS, **servers.WORDS, **compiling.WORDS, **programs.WORDS
+    **places.WORDS, **bundles.WORDS, **servers.WORDS, **compiling.WORDS, **programs.WORDS,
+    **machines.WORDS,
 }  # fmt: skip

@@ -1,0 +1,140 @@
+"""What is asked of another machine's engine, and what it answers: it knows its places by their
+paths there, and hears of no path and no secret of ours.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.engine import protocol
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.client.engines.line import Channel, Line
+
+#: What can be asked of one.
+_OPERATIONS = frozenset({
+    protocol.PLACES, protocol.LIST, protocol.DU, protocol.SUM, protocol.HOLD, protocol.SHOW,
+    protocol.DETAIL, protocol.NEEDS, protocol.TEXT, protocol.FACTORS, protocol.RUNNABLE,
+    protocol.PROBE, protocol.KNOW, protocol.CHECK, protocol.JUDGE, protocol.EXPLAIN,
+    protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY, protocol.PLAN_PURGE,
+    protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
+    protocol.TARGET,
+})  # fmt: skip
+#: The parameters that name places and files, and what is of here alone.
+_PLACED = frozenset({"place", "into", "output", "files", "nearest", "manifests"})
+#: A place for one operation, and for others the path of an entry.
+_PATH = "path"
+_OURS = frozenset({"signers", "vouched"})
+#: How deep an answer is looked through for places.
+_DEEP = 8
+
+
+def machine_of(*places: str | None) -> str:
+    """The machine whose engine is asked about places; "" is this one. Raises UserError where they
+    are on several.
+    """
+    named = [place for place in places if place]
+    machines = {scheme_of(place).machine(place): place for place in reversed(named)}
+    if len(machines) > 1:
+        place, other = list(machines.values())[:2]
+        raise user_error("places-apart", {"place": place, "other": other})
+    return next(iter(machines), "")
+
+
+def is_far(place: object) -> bool:
+    """Whether a place is on another machine."""
+    return isinstance(place, str) and scheme_of(place).elsewhere
+
+
+def python_of(machine: str, python: str | None) -> str:
+    """The name of an environment there: of a path, or by default of its python3; waits for the
+    machine. Raises UserError.
+    """
+    from torchkeeper.stores.ssh import parse
+
+    if python is None:
+        return parse(machine).at(_line(machine).hello().executable)
+    name = python if is_far(python) else parse(machine).at(python)
+    if not is_far(python) and not python.startswith(("/", "~/")):
+        raise user_error("path-not-absolute", {"path": python})
+    try:
+        address = parse(name)
+    except Problem as problem:
+        raise user_error(problem.code, problem.params) from None
+    if address.machine != machine:
+        raise user_error("places-apart", {"place": name, "other": machine})
+    return str(address)
+
+
+def _line(machine: str) -> Line:
+    from torchkeeper.client.engines import line  # only here: it takes long to load
+
+    return line.to(machine)
+
+
+class Names:
+    """The places on a machine that one engine there was asked about."""
+
+    def __init__(self, machine: str) -> None:
+        self.machine = machine
+        self._known: dict[str, str] = {}
+
+    def start(self, python: str) -> Channel:
+        """An engine in this environment; in the machine's own python3 where only that is named, as
+        one that looks at files.
+        """
+        path = None if python == self.machine else self.path(python)
+        return _line(self.machine).start(path)
+
+    def asked(self, op: str, params: Mapping[str, object]) -> dict[str, object]:
+        """The parameters as they are sent. Raises UserError."""
+        if op not in _OPERATIONS or ("vouched" in params and not self._sent_there(params)):
+            where = next((params[name] for name in params if name in _PLACED), self.machine)
+            raise user_error("place-elsewhere", {"place": str(where)})
+        return {name: self._sent(name, one) for name, one in params.items() if name not in _OURS}
+
+    def _sent_there(self, params: Mapping[str, object]) -> bool:
+        """Whether bundles were sent from here, where they were looked at."""
+        files = params.get("files")
+        sources = list(map(str, files)) if isinstance(files, list) else [str(params.get("place"))]
+        folder = f"{self.machine}{_line(self.machine).hello().folder}/"
+        return all(one.startswith(folder) for one in sources)
+
+    def _sent(self, name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            if name in _PLACED:
+                return {self._sent(name, key): one for key, one in value.items()}
+            return {key: self._sent(key, one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._sent(name, one) for one in value]
+        if not isinstance(value, str) or name not in _PLACED:
+            return self.path(value) if name == _PATH and is_far(value) else value
+        if scheme_of(value).machine(value) != self.machine:
+            raise user_error("places-apart", {"place": value, "other": self.machine})
+        path = self.path(value)
+        self._known[path] = value
+        return path
+
+    def path(self, place: str) -> str:
+        """The path of a place there; waits for the machine where that is below the home."""
+        from torchkeeper.stores.ssh import parse
+
+        path = parse(place).path or "/"
+        if not path.startswith("~"):
+            return path
+        return os.path.join(_line(self.machine).hello().home, path[2:]).rstrip("/")
+
+    def named(self, value: Any, deep: int = _DEEP) -> Any:
+        """An answer, in which the places that were asked about are called as they were asked."""
+        if isinstance(value, str):
+            return self._known.get(value, value)
+        if deep and isinstance(value, dict):
+            return {key: self.named(one, deep - 1) for key, one in value.items()}
+        if deep and isinstance(value, list):
+            return [self.named(one, deep - 1) for one in value]
+        return value

@@ -1,0 +1,393 @@
+"""The way to another machine: the system's own ssh, with the user's configuration and agent, and
+over that one connection all engines there (``engine.mux``). Nothing is installed there: its python3
+is sent the packages that travel, and imports them from memory. Nothing waits unless it says so.
+
+ssh asks on the terminal by itself. Where there is none it fails, and says why.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import zlib
+from collections.abc import Mapping
+from typing import IO, NamedTuple
+
+from torchkeeper.client.engines.travel import archive
+from torchkeeper.client.words.problems import UserError, printable, user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine import mux
+from torchkeeper.stores.ssh import Address, parse
+
+#: Characters that may come before the first word, of banners and what a shell prints as it starts;
+#: of that word; and of what ssh says, the last.
+_BANNER, _HELLO, _SAID = 1 << 20, 1 << 14, 8000
+#: Characters of each path in the first word.
+_PATH = 4000
+#: Lines of that which are shown, and characters of each.
+_LINES, _LINE = 14, 300
+#: Seconds that the connection has to end by itself.
+_GRACE = 2.0
+#: Seconds without a word of the other machine, thrice, after which the connection is broken.
+_ALIVE = 15
+#: As scp and sftp start it: nothing of here is lent to the machine, and nothing else is begun.
+_OPTIONS = (
+    "RequestTTY=no", "RemoteCommand=none", "PermitLocalCommand=no", "ClearAllForwardings=yes",
+    "ForwardAgent=no", "ForwardX11=no", f"ServerAliveInterval={_ALIVE}",
+)  # fmt: skip
+#: What runs there: for any shell in single quotes, and for a Python of any age. It reads how long
+#: the zip is, and the zip, which it keeps in memory where it can.
+_BOOT = (
+    'import os,sys;v=sys.version_info[:2]<(3,10);v and os.write(1,("{token}old "+sys.version.'
+    'split()[0]+"{token}").encode());v and sys.exit(9);import tempfile,zlib;'
+    'f=open(0,"rb",closefd=False);d=zlib.decompress(f.read(int(f.read(8),16)));m=hasattr(os,"memfd_create");'
+    'z=os.fdopen(os.memfd_create("torchkeeper"),"wb") if m else tempfile.NamedTemporaryFile();'
+    "z.write(d);z.flush();"
+    'sys.path.insert(0,"/proc/%d/fd/%d"%(os.getpid(),z.fileno()) if m else z.name);'
+    'from torchkeeper.engine.mux import main;main("{token}")'
+)
+#: What ssh says where it fails, and what that is.
+_FAILURES = (
+    (re.compile(r"IDENTIFICATION HAS CHANGED|REVOKED HOST KEY"), "ssh-key-changed"),
+    (re.compile(r"Host key verification failed|authenticity of host"), "ssh-key-unknown"),
+    (re.compile(r"Permission denied|Too many authentication failures"), "ssh-denied"),
+    (re.compile(r"Could not resolve hostname"), "ssh-host-unknown"),
+    (re.compile(r"Connection refused"), "ssh-refused"),
+    (re.compile(r"timed out|No route to host|Network is unreachable"), "ssh-silent"),
+)
+#: How a shell ends that knows no such command, and what it says of it.
+_NO_COMMAND = 127
+
+
+def command(address: Address, token: str) -> list[str]:
+    """ssh, and what it is to run there."""
+    batch = [] if _can_ask() else ["-o", "BatchMode=yes"]
+    options = [part for one in _OPTIONS for part in ("-o", one)]
+    port = ["-p", str(address.port)] if address.port else []
+    user = ["-l", address.user] if address.user else []
+    boot = _BOOT.replace("{token}", token)
+    return ["ssh", "-T", *options, *batch, *port, *user, "--", address.host,
+            f"exec python3 -I -S -c '{boot}'"]  # fmt: skip
+
+
+def _can_ask() -> bool:
+    """Whether ssh can ask somebody: on a terminal, whatever our own input is."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+class Hello(NamedTuple):
+    """What the machine says first. executable: its python3. home, folder: absolute paths there."""
+
+    python: str
+    executable: str
+    home: str
+    folder: str
+
+
+class Channel:
+    """An engine on the machine, as a ``subprocess.Popen`` with pipes; or a file of the private
+    folder there, with the one pipe that it has.
+    """
+
+    def __init__(self, line: Line, number: int, pipes: Mapping[int, int]) -> None:
+        self._line, self._number = line, number
+        self.pid = number
+        self.returncode: int | None = None
+        #: Why it could not be.
+        self.why = ""
+        self._ended = threading.Event()
+        self.stdin: IO[bytes] | None = os.fdopen(pipes[0], "wb") if 0 in pipes else None
+        self.stdout: IO[bytes] | None = os.fdopen(pipes[1], "rb") if 1 in pipes else None
+        self.stderr: IO[bytes] | None = os.fdopen(pipes[2], "rb") if 2 in pipes else None
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired("ssh", timeout or 0)
+        return self.returncode or 0
+
+    def signal(self, number: int) -> None:
+        """A signal to its whole group. Does not wait, and after SIGKILL hears nothing more."""
+        self._line.wake(lambda: self._line.signal(self._number, number))
+
+    def end(self, status: int, why: str = "") -> None:
+        self.returncode, self.why = status, why
+        self._ended.set()
+
+    def failure(self) -> UserError | None:
+        """Why it came to nothing, where that is the way, and not itself."""
+        return self._line.failure
+
+
+class Line(mux.Mux):
+    """A connection to a machine. It begins at once, in a thread of its own."""
+
+    def __init__(self, machine: str) -> None:
+        self.machine = machine
+        self._address = parse(machine)
+        self.failure: UserError | None = None
+        self._hello: Hello | None = None
+        self._told = threading.Event()
+        self._channels: dict[int, Channel] = {}
+        self._next, self._lock = 0, threading.Lock()
+        #: What waits until the other end takes frames.
+        self._held = bytearray()
+        self._token = f"torchkeeper-{secrets.token_hex(8)}:"
+        self._said = b""
+        self._argv = command(self._address, self._token)
+        if shutil.which("ssh") is None:
+            raise user_error("ssh-missing", {})
+        # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
+        shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *self._argv]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(shell, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        super().__init__(self._process.stdout.fileno(), self._process.stdin.fileno())
+        # A master of connections that the user's configuration starts may hold it for ever.
+        self._listener = threading.Thread(target=self._listen, name="line-said", daemon=True)
+        self._listener.start()
+        threading.Thread(target=self._run, name="line", daemon=True).start()
+
+    def hello(self) -> Hello:
+        """What the machine said first; waits for that. Raises UserError."""
+        self._told.wait()
+        if self._hello is None:
+            assert self.failure
+            raise self.failure
+        return self._hello
+
+    def start(self, python: str | None) -> Channel:
+        """An engine there; python: None for the machine's own python3, which sees no packages."""
+        return self._begin({0: True, 1: False, 2: False}, {"python": python} if python else {})
+
+    def file(self, name: str, writes: bool) -> Channel:
+        """A file of the private folder there; one that is written is new."""
+        return self._begin({0: True} if writes else {1: False}, {"file": name, "writes": writes})
+
+    def free(self) -> str:
+        """What no file of the private folder is called yet."""
+        return secrets.token_hex(8)
+
+    def _begin(self, streams: Mapping[int, bool], asked: Mapping[str, object]) -> Channel:
+        pipes = {number: os.pipe() for number in streams}
+        with self._lock:
+            self._next += 1
+            number = self._next
+        ours = {n: pipe[0] if streams[n] else pipe[1] for n, pipe in pipes.items()}
+        theirs = {n: pipe[1] if streams[n] else pipe[0] for n, pipe in pipes.items()}
+        channel = Channel(self, number, theirs)
+
+        def begin() -> None:
+            if self.failure:
+                for handle in ours.values():
+                    os.close(handle)
+                channel.end(255, self.failure.why)
+                return
+            self._channels[number] = channel
+            self.tell(mux.OPEN, number, **asked)
+            for n, reads in streams.items():
+                self.add(number, n, ours[n], reads)
+
+        self.wake(begin)
+        return channel
+
+    def signal(self, channel: int, number: int) -> None:
+        """Send a signal to what runs in a channel; to be called in the loop."""
+        if channel not in self._channels:
+            return
+        self.frame(mux.SIGNAL, channel, bytes([number]))
+        if number == signal.SIGKILL:
+            self.drop(channel)
+            self._channels.pop(channel).end(-number)
+
+    def frame(self, kind: int, channel: int, payload: bytes = b"") -> None:
+        if self._hello:
+            super().frame(kind, channel, payload)
+        else:
+            self._held += mux.HEAD.pack(kind, channel, len(payload)) + payload
+
+    def _run(self) -> None:
+        why = ""
+        try:
+            zipped = zlib.compress(archive().read_bytes())
+            self._out += b"%08x" % len(zipped) + zipped
+            while self._open:
+                self.turn()
+        except mux.Broken as broken:
+            why = str(broken)
+        except UserError as error:  # there is no zip
+            self.failure = error
+        except Exception as e:  # noqa: BLE001 - a bug must reach who waits, not leave them waiting
+            why = f"{type(e).__name__}: {e}"
+        self._end(why)
+
+    def _end(self, why: str) -> None:
+        """Say what became of it to whoever waits."""
+        if why:
+            self._process.kill()
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE)
+        self._listener.join(_GRACE)
+        if not self.failure:
+            misspoken = {"machine": self.machine, "why": f"{why[:1].upper()}{why[1:]}."}
+            self.failure = user_error("ssh-misspoken", misspoken) if why else self._failed()
+        self._open = False
+        self._out.clear()
+        for number in list(self._channels):
+            self.drop(number)
+            self._channels.pop(number).end(255, self.failure.why)
+        self._told.set()
+        while True:  # whoever comes now hears of it
+            self.turn()
+
+    def _listen(self) -> None:
+        """Keep the last that ssh says, or the account there as it starts."""
+        assert self._process.stderr
+        while data := os.read(self._process.stderr.fileno(), 1 << 14):
+            self._said = (self._said + data)[-_SAID:]
+
+    def _failed(self) -> UserError:
+        said = self._said.decode(errors="replace").replace("\r", "")
+        lines = [line for line in said.splitlines() if line.strip(" @")][-_LINES:]
+        why = "\n".join(printable(line, _LINE) for line in lines)
+        no_command = self._process.returncode == _NO_COMMAND
+        code = "ssh-no-python" if no_command else "ssh-failed"
+        code = next((code for pattern, code in _FAILURES if pattern.search(said)), code)
+        about = {"machine": self.machine, "command": shlex.join(["ssh", *self._to_hand()])}
+        error = user_error("ssh-lost" if self._hello else code, about)
+        return UserError(
+            error.what,
+            why or tr("ssh ended without a word."),
+            error.remedy,
+            code=error.code,
+            params={**about, "why": why},
+        )
+
+    def _to_hand(self) -> list[str]:
+        """What to type after “ssh” to see the same."""
+        port = ["-p", str(self._address.port)] if self._address.port else []
+        user = f"{self._address.user}@" if self._address.user else ""
+        return [*port, user + self._address.host]
+
+    def took(self, data: bytes) -> None:
+        if self._hello:
+            return super().took(data)
+        self._came += data
+        before, token, after = bytes(self._came).partition(self._token.encode())
+        if len(before) > _BANNER:
+            raise mux.Broken(tr("it prints too much before it begins"))
+        if not token:
+            return None
+        line, end, rest = after.partition(b"\n")
+        if line.startswith(b"old ") and self._token.encode() in line:
+            version = line[4:].split(self._token.encode())[0].decode(errors="replace")
+            about = {"machine": self.machine, "version": printable(version, 20)}
+            self.failure = user_error("ssh-python-old", about)
+            self._open = False
+            return None
+        if len(line) > _HELLO:
+            raise mux.Broken(tr("its first word is too long"))
+        if not end:
+            return None
+        self._hello = _hello(line)
+        self._came.clear()
+        self._out += self._held
+        self._told.set()
+        return super().took(rest)
+
+    def control(self, kind: int, channel: int, payload: bytes) -> None:
+        if kind != mux.ENDED:
+            raise mux.Broken("a frame of an unknown kind")
+        told = _object(payload)
+        status, why = told.get("status", 255), told.get("why", "")
+        if type(status) is not int or abs(status) > 1 << 16 or not isinstance(why, str):
+            raise mux.Broken("an end is of another type")
+        if (one := self._channels.pop(channel, None)) is None:
+            return
+        for key in [key for key in self._streams if key[0] == channel]:
+            stream = self._streams[key]
+            stream.ended = True  # what has come is still read
+            if stream.reads:
+                self._close(stream)
+        one.end(status, printable(why, 300))
+
+    def close(self) -> None:
+        """End it, and what runs there. Waits, but not for long."""
+        self.wake(self._hang_up)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(mux.PATIENCE)
+            return
+        self._process.kill()
+
+    def _hang_up(self) -> None:
+        self._open = False
+
+
+def _object(data: bytes) -> dict[str, object]:
+    try:
+        told = json.loads(data)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise mux.Broken("a word is no object")
+    return told
+
+
+def _hello(data: bytes) -> Hello:
+    """What a machine says first. Raises Broken."""
+    told = _object(data)
+    if told.get("version") != mux.VERSION:
+        raise mux.Broken("it is of another version")
+    said = [told.get(name) for name in Hello._fields]
+    for name, one in zip(Hello._fields, said, strict=True):
+        if not isinstance(one, str) or len(one) > _PATH or not one.isprintable():
+            raise mux.Broken(f"its {name} is no plain text")
+        if name != "python" and not (os.path.isabs(one) and one == os.path.normpath(one)):
+            raise mux.Broken(f"its {name} is no path")
+    return Hello(*map(str, said))
+
+
+#: By the process, for a forked one has no threads of the other, and the machine.
+_lines: dict[tuple[int, str], Line] = {}
+_lines_lock = threading.Lock()
+
+
+def to(machine: str) -> Line:
+    """The one connection of this process to a machine; a new one where the last has ended. Raises
+    UserError where there is no ssh.
+    """
+    with _lines_lock:
+        line = _lines.get((os.getpid(), machine))
+        if line is None or line.failure:
+            line = _lines[os.getpid(), machine] = Line(machine)
+        return line
+
+
+def close_all() -> None:
+    """End every connection of this process. Waits, but not for long."""
+    with _lines_lock:
+        for (process, _), line in _lines.items():
+            if process == os.getpid() and not line.failure:
+                line.close()
+        _lines.clear()
+
+
+atexit.register(close_all)

@@ -1,0 +1,69 @@
+"""Words for what goes wrong on the way to another machine; ``why`` is what ssh says itself."""
+
+from torchkeeper.client.words.catalogue.words import Words
+from torchkeeper.client.words.tongue import Text
+
+_BY_HAND: Text = "“{command}” shows the same by hand."
+_SAME: Text = "“{command}” has to work without a word of yours."
+
+WORDS: dict[str, Words] = {
+    "ssh-address-wrong": Words(
+        "The address of a place on another machine is wrong.",
+        "Expected: {why}.",
+        "Write ssh://[user@]host[:port]/absolute/path, or /~/path from the home there.",
+    ),
+    "ssh-missing": Words(
+        "No other machine can be reached.",
+        "There is no ssh on PATH.",
+        "Install OpenSSH's client; in Debian the package openssh-client.",
+    ),
+    "ssh-key-unknown": Words(
+        "The key of {machine} is not known.",
+        remedy="Compare it with one that you trust: “{command}” shows it, and keeps it on a yes.",
+    ),
+    "ssh-key-changed": Words(
+        "The key of {machine} is not the one that is known.",
+        remedy="Ask who runs the machine whether the key is new. If not, somebody may listen.",
+    ),
+    "ssh-denied": Words("{machine} does not let you in.", remedy=_SAME),
+    "ssh-host-unknown": Words(
+        "There is no machine {machine}.",
+        remedy="Check the name, and the Host lines of ~/.ssh/config.",
+    ),
+    "ssh-refused": Words(
+        "{machine} takes no connection.", remedy="Check the port, and whether sshd runs there."
+    ),
+    "ssh-silent": Words(
+        "{machine} does not answer.",
+        remedy="Check that it runs, and the network or VPN on the way to it.",
+    ),
+    "ssh-no-python": Words(
+        "There is no python3 on {machine}.",
+        remedy="Install Python 3.10 or newer there, where the PATH of a login by ssh finds it.",
+    ),
+    "ssh-python-old": Words(
+        "The python3 of {machine} is too old.",
+        "It is Python {version}.",
+        "Install Python 3.10 or newer there, and put it first on the PATH of a login by ssh.",
+    ),
+    "ssh-failed": Words("There is no way to {machine}.", remedy=_BY_HAND),
+    "ssh-lost": Words(
+        "The connection to {machine} broke.",
+        remedy="Try again. What had begun to change there is taken back, or complete.",
+    ),
+    "ssh-misspoken": Words(
+        "{machine} does not speak as Torchkeeper does.",
+        "{why}",
+        "Look at what the account there starts by itself, and whom the machine belongs to.",
+    ),
+    "place-elsewhere": Words(
+        "{place} is on another machine.",
+        "This cannot be done there yet.",
+        "Log in there, and do it with a Torchkeeper of that machine.",
+    ),
+    "places-apart": Words(
+        "These places are on different machines.",
+        "{place} is on another than {other}.",
+        "Give one command for each machine; “copy” goes from one to the other.",
+    ),
+}

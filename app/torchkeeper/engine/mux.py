@@ -1,0 +1,382 @@
+"""Many engines over one connection to another machine: the frames, and the loop that both ends run.
+The far end is a program of its own (``main``), which ``client.engines.line`` sends there.
+
+A frame is its kind, a channel, a length and that many bytes. A channel is a process there, or a
+file of the private folder there, with at most three streams: what goes in (0), and what comes out
+(1, 2). Of each at most WINDOW bytes are under way: its reader grants more once it has passed them
+on, so that one that nobody reads holds up no other. What the other end says is checked: whatever
+it sends, this end keeps bounded room for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from torchkeeper.artifacts.version import SOURCE
+from torchkeeper.engine import home, protocol
+
+VERSION = 1
+HEAD = struct.Struct(">BIH")
+_GRANT = struct.Struct(">I")
+#: Kinds of frames. DATA: of a stream, whose number is added; empty at its end. GRANT: that as many
+#: bytes more may come. OPEN, ENDED: JSON about a channel. SIGNAL: the number of one for a process.
+DATA, GRANT, OPEN, ENDED, SIGNAL = 0, 3, 6, 7, 8
+#: Bytes in a frame, of a stream under way, and waiting for the connection.
+PIECE, WINDOW, ROOM = 1 << 15, 1 << 20, 1 << 18
+#: Seconds that what runs here has once nobody is left who could hear of it.
+PATIENCE = 20.0
+#: What a file of the private folder may be called.
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
+
+
+class Broken(Exception):
+    """What came from the other end are no frames, or not those that were agreed on."""
+
+
+@dataclass
+class _Stream:
+    """One direction of a channel at this end. reads: from the handle, for the other end. credit:
+    bytes that may be sent, or may still come. waiting: what is to be written. ended: nothing comes.
+    """
+
+    channel: int
+    number: int
+    handle: int
+    reads: bool
+    credit: int = WINDOW
+    waiting: bytearray = field(default_factory=bytearray)
+    ended: bool = False
+
+
+class Mux:
+    """One end of a connection: what is read from the handle ``into``, and written to ``out``."""
+
+    def __init__(self, into: int, out: int) -> None:
+        self._into, self._to = into, out
+        self._came, self._out = bytearray(), bytearray()
+        self._streams: dict[tuple[int, int], _Stream] = {}
+        self._calls: deque[Callable[[], None]] = deque()
+        self._woken, self._waker = os.pipe()
+        self._open = True
+        for handle in (into, out, self._woken, self._waker):
+            os.set_blocking(handle, False)
+
+    def wake(self, call: Callable[[], None] | None = None) -> None:
+        """Have the loop call this, from any thread."""
+        if call:
+            self._calls.append(call)
+        with contextlib.suppress(OSError):  # full: it wakes anyway
+            os.write(self._waker, b"\0")
+
+    def add(self, channel: int, number: int, handle: int, reads: bool) -> None:
+        """A stream of a channel, whose handle is closed when it ends."""
+        os.set_blocking(handle, False)
+        self._streams[channel, number] = _Stream(channel, number, handle, reads)
+
+    def drop(self, channel: int) -> None:
+        """Close what is left of a channel."""
+        for key in [key for key in self._streams if key[0] == channel]:
+            os.close(self._streams.pop(key).handle)
+
+    def frame(self, kind: int, channel: int, payload: bytes = b"") -> None:
+        self._out += HEAD.pack(kind, channel, len(payload)) + payload
+
+    def tell(self, kind: int, channel: int, **what: object) -> None:
+        self.frame(kind, channel, json.dumps(what).encode())
+
+    def turn(self, seconds: float | None = None) -> None:
+        """Pass on what there is, and wait for that as long as this. Raises Broken."""
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        if self._open:
+            poll.register(self._into, select.POLLIN)
+        if self._out:
+            poll.register(self._to, select.POLLOUT)
+        handles = {}
+        for key, one in self._streams.items():
+            if one.reads and one.credit and len(self._out) < ROOM:
+                poll.register(one.handle, select.POLLIN)
+                handles[one.handle] = key
+            elif not one.reads and (one.waiting or one.ended):
+                poll.register(one.handle, select.POLLOUT)
+                handles[one.handle] = key
+        ready = [handle for handle, _ in poll.poll(None if seconds is None else seconds * 1000)]
+        for handle in ready:
+            if handle == self._woken:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(handle, 1 << 12)
+            elif handle == self._into:
+                self._read()
+            elif handle == self._to:
+                self._write()
+            elif (stream := self._streams.get(handles[handle])) and stream.handle == handle:
+                self._forward(stream) if stream.reads else self._pour(stream)
+        while self._calls:
+            self._calls.popleft()()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._into, 1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._open = False
+            return
+        self.took(data)
+
+    def _write(self) -> None:
+        try:
+            del self._out[: os.write(self._to, self._out[: 1 << 16])]
+        except BlockingIOError:
+            pass
+        except OSError:  # whoever read it is gone; the other direction tells
+            self._out.clear()
+            self._open = False
+
+    def took(self, data: bytes) -> None:
+        """Take what has come over the connection. Raises Broken."""
+        self._came += data
+        at = 0
+        while len(self._came) - at >= HEAD.size:
+            kind, channel, length = HEAD.unpack_from(self._came, at)
+            if length > PIECE:
+                raise Broken("a frame is too long")
+            if len(self._came) - at < HEAD.size + length:
+                break
+            at += HEAD.size
+            self._frame(kind, channel, bytes(self._came[at : at + length]))
+            at += length
+        del self._came[:at]
+
+    def _frame(self, kind: int, channel: int, payload: bytes) -> None:
+        if kind >= OPEN:
+            return self.control(kind, channel, payload)
+        stream = self._streams.get((channel, kind % GRANT))
+        if stream is None:
+            return None  # it has ended meanwhile
+        if stream.reads != (kind >= GRANT):
+            raise Broken("a frame is of the wrong direction")
+        if kind < GRANT:
+            if len(payload) > stream.credit or stream.ended:
+                raise Broken("more has come than was asked for")
+            stream.credit -= len(payload)
+            stream.waiting += payload
+            stream.ended = not payload
+            return None
+        if len(payload) != _GRANT.size:
+            raise Broken("a frame has another length than its kind")
+        stream.credit += _GRANT.unpack(payload)[0]
+        if stream.credit > WINDOW:
+            raise Broken("more was granted than there is")
+        return None
+
+    def _forward(self, stream: _Stream) -> None:
+        try:
+            data = os.read(stream.handle, min(stream.credit, PIECE))
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        stream.credit -= len(data)
+        self.frame(DATA + stream.number, stream.channel, data)
+        if not data:
+            self._close(stream)
+
+    def _pour(self, stream: _Stream) -> None:
+        count = len(stream.waiting)
+        if count:
+            try:
+                count = os.write(stream.handle, stream.waiting[: 1 << 16])
+            except BlockingIOError:
+                return
+            except OSError as e:
+                self.unwritten(stream.channel, e)  # nobody reads: it is as good as read
+        del stream.waiting[:count]
+        if count:
+            stream.credit += count
+            self.frame(GRANT + stream.number, stream.channel, _GRANT.pack(count))
+        if stream.ended and not stream.waiting:
+            self._close(stream)
+
+    def _close(self, stream: _Stream) -> None:
+        del self._streams[stream.channel, stream.number]
+        os.close(stream.handle)
+        self.closed(stream.channel)
+
+    def control(self, kind: int, channel: int, payload: bytes) -> None:
+        """A frame about a channel has come. Raises Broken."""
+        raise NotImplementedError
+
+    def closed(self, channel: int) -> None:
+        """A stream has come to its end."""
+
+    def unwritten(self, channel: int, error: OSError) -> None:
+        """What came of a stream cannot be passed on."""
+
+
+# The far end.
+
+
+@dataclass
+class _Running:
+    """A process there; kept: the handle that keeps its folder."""
+
+    process: subprocess.Popen[bytes]
+    folder: str
+    kept: int
+
+
+class Far(Mux):
+    """The end at which engines run, until the connection ends. folder: the private one."""
+
+    def __init__(self, into: int, out: int, folder: str) -> None:
+        super().__init__(into, out)
+        self._folder = folder
+        self._running: dict[int, _Running] = {}
+        self._files: dict[int, str | None] = {}
+
+    def run(self) -> None:
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        with contextlib.suppress(Broken):
+            while self._open:
+                self.turn()
+                self._reap()
+        # Engines end with their input, once they have cleaned up.
+        self._out.clear()
+        for key in [key for key in self._streams if not key[1]]:
+            self._close(self._streams[key])
+        for patience, number in ((PATIENCE, signal.SIGTERM), (2.0, signal.SIGKILL), (2.0, None)):
+            end = time.monotonic() + patience
+            while self._running and (left := end - time.monotonic()) > 0:
+                self._drain(left)
+                self._reap()
+            for one in self._running.values():
+                if number is not None:
+                    _signal(one, number)
+
+    def _drain(self, seconds: float) -> None:
+        """Take what the engines say, and nobody hears: else they do not end."""
+        handles = {one.handle: one for one in self._streams.values()}
+        for handle in select.select([*handles, self._woken], [], [], min(seconds, 1.0))[0]:
+            with contextlib.suppress(OSError):
+                if not os.read(handle, 1 << 16) and handle in handles:
+                    self._close(handles[handle])
+
+    def _reap(self) -> None:
+        for channel, one in list(self._running.items()):
+            if (status := one.process.poll()) is None:
+                continue
+            # Its leader is gone; what that left running goes, too, and so do the pipes it holds.
+            _signal(one, signal.SIGKILL)
+            if self._open and any(key[0] == channel for key in self._streams if key[1]):
+                continue  # what it said last is still to be passed on
+            del self._running[channel]
+            self.drop(channel)
+            shutil.rmtree(one.folder, ignore_errors=True)
+            os.close(one.kept)
+            self.tell(ENDED, channel, status=status)
+
+    def control(self, kind: int, channel: int, payload: bytes) -> None:
+        if kind == SIGNAL:
+            if channel in self._running:
+                _signal(self._running[channel], signal.Signals(payload[0]))
+                if payload[0] == signal.SIGKILL:
+                    self.drop(channel)  # nobody hears it any more
+            return
+        if kind != OPEN:
+            raise Broken("a frame of an unknown kind")
+        asked = json.loads(payload)
+        try:
+            if (name := asked.get("file")) is None:
+                self._begin(channel, asked)
+            else:
+                self._file(channel, name, asked["writes"])
+        except OSError as e:
+            self.tell(ENDED, channel, why=e.strerror or str(e))
+
+    def _begin(self, channel: int, asked: Mapping[str, str]) -> None:
+        python = asked.get("python")
+        folder, kept = home.make()
+        # As an engine of the own machine: one that only looks at files needs no package.
+        alone = [] if python else ["-I", "-S"]
+        try:
+            process = subprocess.Popen(
+                [python or sys.executable, *alone, "-c", home.BOOT, SOURCE],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                cwd=folder, start_new_session=True, bufsize=0,
+            )  # fmt: skip
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(kept)
+            raise
+        self._running[channel] = _Running(process, folder, kept)
+        for number, pipe in enumerate((process.stdin, process.stdout, process.stderr)):
+            assert pipe
+            self.add(channel, number, os.dup(pipe.fileno()), reads=number > 0)
+            pipe.close()
+
+    def _file(self, channel: int, name: str, writes: bool) -> None:
+        if not NAME.fullmatch(name):
+            raise Broken("a file has a path")
+        path = os.path.join(self._folder, name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL if writes else os.O_RDONLY
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._files[channel] = None
+        self.add(channel, int(not writes), handle, reads=not writes)
+
+    def closed(self, channel: int) -> None:
+        if channel in self._files and self._open:
+            why = self._files.pop(channel)
+            self.tell(ENDED, channel, **({"why": why} if why else {"status": 0}))
+
+    def unwritten(self, channel: int, error: OSError) -> None:
+        if channel in self._files:
+            self._files[channel] = error.strerror or str(error)
+
+
+def _signal(one: _Running, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(one.process.pid, number)
+
+
+def main(token: str) -> None:
+    """Serve the connection on standard input and output. token: what goes before the first word, so
+    that what the account prints when it starts is told from it.
+    """
+    out = os.dup(1)
+    os.dup2(2, 1)
+    for name in ("SIGHUP", "SIGPIPE"):
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if os.path.isabs(base):
+        os.environ[protocol.INDEX] = os.path.join(base, "torchkeeper", "index.sqlite")
+    folder = tempfile.mkdtemp(prefix="torchkeeper-far-")
+    try:
+        told = {
+            "version": VERSION,
+            "python": sys.version.split()[0],
+            "executable": sys.executable,
+            "home": os.path.expanduser("~"),
+            "folder": folder,
+        }
+        os.write(out, f"\n{token}{json.dumps(told)}\n".encode())
+        Far(0, out, folder).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

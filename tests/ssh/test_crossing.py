@@ -1,0 +1,143 @@
+"""Entries that go from one machine to another: copies, exports and imports."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+from tests.ssh.conftest import Machine
+from torchkeeper.client.engines import ferry, line
+from torchkeeper.client.words.problems import UserError
+
+ALONE = ("--filter", "kind:fxgraph", "--alone")
+
+
+def keys(tk: Tk, place: object) -> set[tuple[str, str, str]]:
+    rows = tk("ls", "--json", place).objects
+    return {(row["kind"], row["key"], row["sha256"]) for row in rows if "sha256" in row}
+
+
+def test_from_there_to_a_folder_here(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    before = snapshot(fixture_cache)
+    ran = tk("copy", "--json", there.place(fixture_cache), tmp_path / "here", *ALONE)
+    assert (ran.code, ran.result["entries"], ran.result["what"]) == (0, 7, "folder")
+    assert ran.result["place"] == there.place(fixture_cache)
+    assert ran.result["into"] == str(tmp_path / "here")
+    assert snapshot(fixture_cache) == before
+    files = {file.name: file.read_bytes() for file in fixture_cache.glob("fxgraph/*/*/*")}
+    assert files == {x.name: x.read_bytes() for x in (tmp_path / "here").glob("fxgraph/*/*/*")}
+    again = tk("copy", "--json", there.place(fixture_cache), tmp_path / "here", *ALONE)
+    assert (again.code, again.result["entries"], again.result["exists"]) == (0, 0, 7)
+
+
+def test_from_here_to_a_folder_there_and_what_would_go(
+    tk: Tk, there: Machine, fixture_cache: Path
+) -> None:
+    target = there.place("new")
+    dry = tk("copy", "--json", "--allow-secrets", "--dry-run", fixture_cache, target, *ALONE)
+    assert (dry.code, dry.result["entries"]) == (0, 7)
+    assert not (there.home / "new").exists()
+    ran = tk("copy", "--json", "--allow-secrets", fixture_cache, target, *ALONE)
+    assert (ran.code, ran.result["entries"], ran.result["into"]) == (0, 7, target)
+    assert keys(tk, target) == keys(tk, there.home / "new")
+    assert len(list((there.home / "new").glob("fxgraph/*/*/*"))) == 7
+
+
+def test_between_two_places_there(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    source, target = there.place(fixture_cache), there.place("new")
+    ran = tk("copy", "--json", source, target, *ALONE)
+    assert (ran.code, ran.result["entries"]) == (0, 7)
+    assert there.sessions() == 1
+    bundle = there.place("b.torchcache")
+    assert tk("copy", "--allow-secrets", source, bundle).code == 0
+    assert (there.home / "b.torchcache").is_file()
+    refused = tk("copy", "--json", bundle, there.place("other"))
+    assert refused.code == 2, "it is others' code, and nobody says that it is trusted"
+    assert tk("copy", "--trust", bundle, there.place("other")).code in (0, 4)
+    assert keys(tk, there.place("other"))
+
+
+def test_an_export_is_a_file_here(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    file, same = tmp_path / "b.torchcache", tmp_path / "same.torchcache"
+    source = there.place(fixture_cache)
+    ran = tk("export", "--json", "--allow-secrets", source, "-o", file)
+    assert (ran.code, ran.result["output"]) == (0, str(file))
+    assert ran.result["size"] == file.stat().st_size
+    assert tk("export", "--allow-secrets", fixture_cache, "-o", same).code == 0
+    assert keys(tk, file) == keys(tk, same)
+    assert not list((there.folder / "tmp").iterdir())
+    kept = tk("export", "--json", "--allow-secrets", "--no-clobber", source, "-o", file)
+    assert kept.code == 1 and kept.objects[-1]["error"]
+    dry = tk("export", "--json", "--allow-secrets", "--dry-run", source, "-o", file)
+    assert dry.result["entries"] == ran.result["entries"]
+
+
+def test_secrets_stay_where_they_are(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(fixture_cache, tmp_path / "c")
+    source = tmp_path / "c"
+    (code,) = (x for x in [next(source.glob("*/*.py"))])
+    code.write_text(code.read_text() + "\n# redis://me:hunter2hunter2@host:6379/0\n")
+    ran = tk("copy", "--json", source, there.place("new"))
+    assert ran.code == 1, ran
+    assert ran.objects[-1]["error"]["code"] == "secrets-found"
+    assert not (there.home / "new").exists()
+
+
+def test_an_import_goes_there(tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "b.torchcache"
+    assert tk("copy", "--allow-secrets", fixture_cache, file, *ALONE).code == 0
+    refused = tk("import", "--json", file, "--into", there.place("new"))
+    assert refused.code == 2 and not (there.home / "new").exists()
+    ran = tk("import", "--json", "--trust", file, "--into", there.place("new"))
+    assert (ran.code, ran.result["entries"]) == (0, 7)
+    assert keys(tk, there.place("new")) == keys(tk, file)
+
+
+def test_what_is_to_be_signed_is_not_sent_unsigned(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "b.torchcache"
+    assert tk("copy", "--allow-secrets", fixture_cache, file, *ALONE).code == 0
+    assert tk("signers", "require", "on").code == 0
+    try:
+        for command in (
+            ["import", "--trust", "--json", file, "--into", there.place("new")],
+            ["copy", "--trust", "--json", file, there.place("new")],
+        ):
+            ran = tk(*command)
+            assert ran.objects[-1]["error"]["code"] == "signature-required"
+        assert not (there.home / "new").exists()
+        there_too = tk("copy", "--trust", "--json", there.place("b.torchcache"), there.place("new"))
+        assert there_too.objects[-1]["error"]["code"] == "place-elsewhere"
+    finally:
+        tk("signers", "require", "off")
+
+
+def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
+    data = os.urandom(3_000_000)
+    (tmp_path / "a").write_bytes(data)
+    told: list[int] = []
+    made = ferry.send("ssh://there", str(tmp_path / "a"), told.append)
+    assert told[-1] == len(data)
+    ferry.fetch(made, str(tmp_path / "b"), len(data))
+    assert (tmp_path / "b").read_bytes() == data
+    for size in (len(data) - 1, len(data) + 1):
+        with pytest.raises(UserError) as raised:
+            ferry.fetch(made, str(tmp_path / "c"), size)
+        assert raised.value.code == "ssh-misspoken"
+    with pytest.raises(UserError) as raised:
+        ferry.fetch("ssh://there/nothing", str(tmp_path / "c"), 1)
+    assert "No such file" in raised.value.why
+    assert not (tmp_path / "c").exists()
+    line.close_all()

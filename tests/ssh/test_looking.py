@@ -1,0 +1,121 @@
+"""Places of another machine on the command line: what an engine there does with its own path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+from tests.ssh.conftest import Machine
+
+
+def test_ls_lists_a_folder_there(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    ran = tk("ls", "--json", there.place(fixture_cache))
+    here = tk("ls", "--json", fixture_cache)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.objects == here.objects
+
+
+def test_du_and_show_say_the_name_that_was_asked_for(
+    tk: Tk, there: Machine, fixture_cache: Path
+) -> None:
+    place = there.place(fixture_cache)
+    ran = tk("du", "--json", place, "--columns", "place,kind,entries")
+    assert (ran.code, ran.err) == (0, "")
+    assert {row["place"] for row in ran.objects} == {place}
+    assert tk("du", "--json", place).objects == tk("du", "--json", fixture_cache).objects
+    by_filter = ("--json", "--filter", "kind:fxgraph")
+    assert tk("du", place, *by_filter).objects == tk("du", fixture_cache, *by_filter).objects
+    key = next(row["key"] for row in tk("ls", "--json", place).objects if row["kind"] == "fxgraph")
+    shown = tk("show", "--json", place, key)
+    assert shown.objects == tk("show", "--json", fixture_cache, key).objects
+    none = tk("show", place, "nothing")
+    assert place in none.err and none.code == 1
+
+
+def test_a_bundle_there_is_a_place(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    bundle = there.home / "b.torchcache"
+    assert tk("export", "--allow-secrets", fixture_cache, "-o", bundle).code == 0
+    assert tk("ls", "--json", there.place("b.torchcache")).objects == (
+        tk("ls", "--json", bundle).objects
+    )
+
+
+def test_places_on_several_machines_are_refused(tk: Tk, there: Machine, tmp_path: Path) -> None:
+    ran = tk("ls", "--json", there.place("x"), tmp_path)
+    assert (ran.code, ran.objects[-1]["error"]["code"]) == (2, "places-apart")
+
+
+def test_a_purge_there_is_undone(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    before = snapshot(fixture_cache)
+    place = there.place(fixture_cache)
+    dry = tk("purge", "--json", "--dry-run", "--filter", "kind:fxgraph", place)
+    assert dry.code == 0 and dry.result["entries"] == 7
+    assert snapshot(fixture_cache) == before
+    purged = tk("purge", "--json", "--yes", "--filter", "kind:fxgraph", place)
+    assert (purged.code, purged.result["entries"]) == (0, 7)
+    assert not list(fixture_cache.glob("fxgraph/*/*/*"))
+    trash = tk("trash", "--json", place)
+    assert trash.code == 0 and trash.result["entries"] == 7
+    undone = tk("undo", "--json", place)
+    assert (undone.code, undone.result["entries"]) == (0, 7)
+    assert undone.err == ""
+    assert tk("ls", "--json", fixture_cache).objects == tk("ls", "--json", place).objects
+    assert tk("purge", "--yes", "--filter", "kind:fxgraph", place).code == 0
+    emptied = tk("trash", "--empty", "--yes", "--json", place)
+    assert (emptied.code, emptied.result["entries"]) == (0, 7)
+    assert tk("undo", place).code == 1
+    assert tk("recover", place).out == "Nothing was cut off there.\n"
+
+
+def test_a_read_only_place_there_stays_so(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    place = there.place(fixture_cache)
+    assert tk("places", "--protect", there.place(fixture_cache.parent)).code == 0
+    try:
+        ran = tk("purge", "--json", "--yes", place)
+        assert ran.objects[-1]["error"]["code"] == "place-within-protected"
+    finally:
+        tk("places", "--unprotect", there.place(fixture_cache.parent))
+    assert list(fixture_cache.glob("fxgraph/*/*/*"))
+
+
+def test_verdicts_are_those_of_the_python_there(
+    tk: Tk, there: Machine, warm_cache: Path, torch_python: str
+) -> None:
+    place = there.place(warm_cache)
+    there.rc.write_text(f"PATH={os.path.dirname(torch_python)}:$PATH")
+    here = tk("check", "--json", warm_cache, "--env", torch_python)
+    for named in ([], ["--env", torch_python]):
+        *rows, last = tk("check", "--json", place, *named).objects
+        assert rows == here.objects[:-1]
+        assert last["result"] == here.result | {"python": last["result"]["python"]}
+        assert last["result"]["python"].startswith(f"ssh://there{torch_python}")
+    key = next(row["key"] for row in here.objects if row.get("verdict") == "usable")
+    ran = tk("explain", place, key)
+    assert ran.code == 0 and "usable in" in ran.out
+    usable = tk("ls", "--json", "--filter", "is:usable", place)
+    assert usable.code == 0 and len(usable.objects) > 1
+    nearest = tk("explain", place, key, "--nearest", "--json")
+    assert nearest.objects[-1]["a"]["place"] == place
+
+
+def test_what_cannot_be_done_there_says_so(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    place = there.place(fixture_cache)
+    for command in (["overview"], ["purge", "--suggest"], ["doctor"]):
+        ran = tk(*command, place)
+        assert ran.code in (1, 2, 3), (command, ran)
+        assert "Traceback" not in ran.err and "another machine" in ran.err, (command, ran)
+    for env, code in {
+        "python3": "path-not-absolute",
+        "ssh://other/x": "places-apart",
+        "ssh://a b/x": "ssh-address-wrong",
+        "/a/../b": "ssh-address-wrong",
+    }.items():
+        ran = tk("check", "--json", place, "--env", env)
+        assert ran.objects[-1]["error"]["code"] == code, ran
+    assert tk("ssh://a b/x").code in (1, 2, 3)
+    assert "another machine" in tk(place).err, "the window does not do it yet"
+    stale = tk("purge", "--dry-run", "--stale", place)
+    assert stale.code == 3, stale
+    assert "--env" in stale.err, stale

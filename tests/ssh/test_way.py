@@ -1,0 +1,197 @@
+"""The way to another machine: one connection, whatever its account prints, and what ssh says where
+there is none, in its own words.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.ssh.conftest import Machine, config, keygen
+from torchkeeper.client.engines import line
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
+
+
+def wrong(tk: Tk, place: str, code: str) -> str:
+    """What is said of a place that cannot be reached, for this problem."""
+    ran = tk("ls", "--json", place)
+    assert ran.code == 3, ran
+    assert ran.objects[-1]["error"]["code"] == code, ran
+    assert "Traceback" not in ran.err
+    return ran.err
+
+
+def test_what_an_account_prints_as_it_starts_does_no_harm(
+    tk: Tk, there: Machine, fixture_cache: Path
+) -> None:
+    there.rc.write_text(
+        'echo "Welcome!"; echo torchkeeper-; head -c 70000 /dev/urandom; echo "no tty" >&2; '
+        "head -c 200000 /dev/zero >&2\n"
+    )
+    ran = tk("ls", "--json", there.place(fixture_cache))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.objects == tk("ls", "--json", fixture_cache).objects
+
+
+def test_an_account_that_prints_for_ever_is_given_up(tk: Tk, there: Machine) -> None:
+    there.rc.write_text("exec yes")
+    assert "prints too much" in wrong(tk, there.place("x"), "ssh-misspoken")
+
+
+def test_all_engines_share_one_connection(there: Machine, fixture_cache: Path) -> None:
+    place = there.place(fixture_cache)
+    with Engine("ssh://there") as one, Engine("ssh://there") as other:
+        a = one.call(protocol.DU, {"place": place})
+        b = other.call(protocol.DU, {"place": place})
+        python = line.to("ssh://there").hello().executable
+        with Engine(f"ssh://there{python}") as third:
+            c = third.call(protocol.DU, {"place": place})
+        assert a == b == c
+    assert there.sessions() == 1
+    line.close_all()
+
+
+def test_an_engine_that_nobody_hears_holds_up_no_other(
+    there: Machine, many: Path, fixture_cache: Path
+) -> None:
+    with Engine("ssh://there") as deaf, Engine("ssh://there") as one:
+        for _ in range(3):
+            deaf.send(protocol.LIST, {"place": there.place(many)})
+        assert one.call(protocol.DU, {"place": there.place(fixture_cache)})["kinds"]
+        rows = list[object]()
+        ends = 0
+        while ends < 3:
+            for message in deaf.receive():
+                rows += message.rows
+                ends += message.type == "result"
+    assert len(rows) > 3 * 1000
+    line.close_all()
+
+
+def test_a_key_that_is_not_known(tk: Tk, there: Machine) -> None:
+    config(there, UserKnownHostsFile="/dev/null")
+    said = wrong(tk, there.place("x"), "ssh-key-unknown")
+    assert "Host key verification failed." in said
+    assert "“ssh there” shows it" in said
+
+
+def test_a_key_that_has_changed(tk: Tk, there: Machine, tmp_path: Path) -> None:
+    known = tmp_path / "known"
+    known.write_text(f"[127.0.0.1]:{there.port} {keygen(tmp_path / 'other')}")
+    config(there, UserKnownHostsFile=known)
+    said = wrong(tk, there.place("x"), "ssh-key-changed")
+    assert "REMOTE HOST IDENTIFICATION HAS CHANGED" in said
+
+
+def test_somebody_who_is_not_let_in(tk: Tk, there: Machine, tmp_path: Path) -> None:
+    keygen(tmp_path / "other")
+    config(there, IdentityFile=tmp_path / "other")
+    said = wrong(tk, there.place("x"), "ssh-denied")
+    assert "Permission denied (publickey)." in said
+
+
+def test_a_machine_that_does_not_exist(tk: Tk, there: Machine) -> None:
+    config(there, HostName="nowhere.invalid")
+    assert "Could not resolve hostname" in wrong(tk, there.place("x"), "ssh-host-unknown")
+
+
+def test_a_machine_without_sshd(tk: Tk, there: Machine) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        config(there, Port=nobody.getsockname()[1])
+        assert "Connection refused" in wrong(tk, there.place("x"), "ssh-refused")
+
+
+def test_a_machine_that_does_not_answer(tk: Tk, there: Machine) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        config(there, Port=silent.getsockname()[1], ConnectTimeout=1)
+        assert "timed out" in wrong(tk, there.place("x"), "ssh-silent")
+
+
+def test_a_machine_without_python(tk: Tk, there: Machine) -> None:
+    there.rc.write_text("PATH=/nowhere")
+    assert "python3" in wrong(tk, there.place("x"), "ssh-no-python")
+
+
+@pytest.mark.parametrize("version", ["3.9.18", "3.6.8"])
+def test_a_python_that_is_too_old(tk: Tk, there: Machine, version: str) -> None:
+    number = tuple(map(int, version.split(".")))
+    old = there.home / "python3"
+    # The very words that are sent, in a Python that says that it is older.
+    old.write_text(
+        f'#!/bin/sh\nexec {there.bin}/python3 -I -S -c "import sys; '
+        f"sys.version_info = {number}; sys.version = '{version} (x)'; "
+        'exec(sys.argv[1])" "$4"\n'
+    )
+    old.chmod(0o755)
+    there.rc.write_text("PATH=$HOME:$PATH")
+    assert f"It is Python {version}." in wrong(tk, there.place("x"), "ssh-python-old")
+
+
+def test_without_ssh(tk: Tk, there: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(there.home))
+    wrong(tk, there.place("x"), "ssh-missing")
+
+
+def test_what_ssh_says_is_plain_text_with_a_bound(tk: Tk, there: Machine) -> None:
+    there.rc.write_text(
+        r"""printf '\033[31mred\033[0m %s\n' "$(head -c 9000 /dev/zero | tr '\0' x)" >&2; exit 3"""
+    )
+    ran = tk("ls", there.place("x"))
+    assert ran.code == 3
+    assert "\x1b" not in ran.err
+    assert len(ran.err) < 2000
+    assert "There is no way to ssh://there." in ran.err
+
+
+def test_a_place_that_is_not_there(tk: Tk, there: Machine) -> None:
+    ran = tk("ls", there.place("nothing"))
+    assert (ran.code, ran.out) == (3, "")
+    assert "There is no folder ssh://there/~/nothing." in ran.err
+
+
+def test_a_home_is_found(tk: Tk, there: Machine, fixture_cache: Path) -> None:
+    fixture_cache.rename(there.home / "cache")
+    assert tk("ls", "--json", there.place("cache")).code == 0
+    assert tk("ls", "--json", "ssh://there/~/cache/").code == 0
+
+
+def test_a_connection_that_breaks_says_so(there: Machine, many: Path) -> None:
+    with Engine("ssh://there") as engine:
+        engine.send(protocol.LIST, {"place": there.place(many)})
+        while not list(engine.receive()):
+            pass
+        line.to("ssh://there")._process.kill()
+        with pytest.raises(UserError) as raised:
+            while True:
+                list(engine.receive())
+    assert raised.value.code == "ssh-lost"
+    with Engine("ssh://there") as engine:  # the next begins anew
+        assert engine.call(protocol.DU, {"place": there.place(many)})["kinds"]
+    line.close_all()
+
+
+def test_an_interpreter_that_is_not_there(there: Machine) -> None:
+    with Engine("ssh://there/nowhere/python") as engine, pytest.raises(UserError) as raised:
+        engine.call(protocol.PROBE)
+    assert raised.value.code == "interpreter-unusable"
+    assert "No such file or directory" in raised.value.why
+    line.close_all()
+
+
+def test_nothing_of_here_is_lent_and_ssh_sees_no_option(there: Machine) -> None:
+    from torchkeeper.stores.ssh import parse
+
+    argv = line.command(parse("ssh://me@gpu1:22"), "token")
+    assert argv[argv.index("--") + 1] == "gpu1"
+    assert argv[argv.index("-l") + 1] == "me"
+    assert "ForwardAgent=no" in argv and "ClearAllForwardings=yes" in argv
+    assert not any("ControlMaster" in one for one in argv)
+    assert "'" not in argv[-1].split("-c '")[1].removesuffix("'") and "\n" not in argv[-1]
