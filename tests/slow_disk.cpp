@@ -45,6 +45,19 @@ extern "C" DIR *opendir(const char *path) {
     return next(path);
 }
 
+#define OPEN(name)                                                              \
+    extern "C" int name(const char *path, int flags, ...) {                     \
+        static auto next = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, #name); \
+        va_list more;                                                           \
+        va_start(more, flags);                                                  \
+        int mode = flags & O_CREAT ? va_arg(more, int) : 0;                     \
+        va_end(more);                                                           \
+        if (flags & O_DIRECTORY && below(path) && wait_for_disk()) return -1;   \
+        return next(path, flags, mode);                                         \
+    }
+OPEN(open)
+OPEN(open64)
+
 extern "C" int lstat(const char *path, struct stat *status) {
     static auto next = (int (*)(const char *, struct stat *))dlsym(RTLD_NEXT, "lstat");
     if (below(path) && wait_for_disk()) return -1;

@@ -144,3 +144,12 @@ def test_what_vanishes_or_cannot_be_read_by_the_second(
     assert {why for _, why in walk.unreadable} == {"Not a directory"}
     assert len(walk.unreadable) == 200
     assert Folder(str(place)).items(Report())[0].kind == "unknown"
+
+
+def test_looking_leaves_the_times_of_folders(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_text("")
+    for path in (tmp_path, tmp_path / "folder"):
+        os.utime(path, (1, 2))  # read before it was written: the next to read it is seen
+    assert [item.path for item in Folder(str(tmp_path)).items(Report())] == ["folder/file"]
+    assert (tmp_path / "folder").stat().st_atime == 1
