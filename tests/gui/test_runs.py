@@ -151,6 +151,14 @@ def test_a_graph_more_is_added_to_those_that_are_there(
     heard(3, 4)
     assert page.graphs.topLevelItem(1) is second and page.graphs.currentItem() is second
     assert page.graphs.topLevelItem(4).foreground(0) == second.foreground(0)  # type: ignore[union-attr]
+    # What is said of one lies below them, beside the output in a small window as well.
+    graph["why"] = "why " * 90
+    window.resize(1366, 640)
+    heard(5)
+    page.graphs.setCurrentIndex(page.graphs.model().index(5, 0))
+    settle(qtbot)
+    top, end = page.why.mapTo(page, QPoint()).y(), page.graphs.rect().bottomLeft()
+    assert page.why.isVisible() and page.graphs.mapTo(page, end).y() < top
     job.graphs.clear()
     heard(0)
     window.jobs.end(job, State.DONE)

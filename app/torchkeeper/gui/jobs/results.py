@@ -140,9 +140,7 @@ class Results(QObject):
         self, place: str, keys: Sequence[str], then: Callable[[list[Entry]], object],
         back: str = "",
     ) -> None:  # fmt: skip
-        """Show a place, and hand on the entries of keys once it is read; says where none is. back:
-        the place that is shown again then.
-        """
+        """Show a place, hand on the entries of keys or say that one is gone, then show ``back``."""
         if place != self._context.place:
             self._context.places.add(place)
             self._context.places_pane.choose(place)

@@ -71,8 +71,8 @@ class Page(QFrame):
     def first(self) -> QWidget | None:
         """Where the keyboard goes first: to its list, else below its name; None for nowhere yet."""
         stops = list(taborder.within(self.body))
-        lists = (stop for stop in stops if isinstance(stop, QAbstractItemView))
-        return next(lists, stops[0] if stops else None)
+        lists = [stop for stop in stops if isinstance(stop, QAbstractItemView)]
+        return next(iter(lists + stops), None)
 
     def search(self) -> bool:
         """Go to its search field; False where it has none."""

@@ -224,6 +224,7 @@ class RunsPage(Page):
         self.list.itemSelectionChanged.connect(self._chosen)
         self.graphs.currentItemChanged.connect(lambda *_: self._explain())
         self.graphs.itemActivated.connect(lambda *_: self._go())
+        self.graphs.header().sectionResized.connect(lambda *_: self._explain())
         for history in (self.rate, self.saved):
             history.chosen.connect(self._choose_bar)
         forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
@@ -236,8 +237,7 @@ class RunsPage(Page):
         self._follow()
 
     def _lay_out(self) -> None:
-        ways = forms.row(self.save, self.rerun, self.cancel)
-        about = forms.row((self.head, 1), ways, gap=12)
+        about = forms.row((self.head, 1), forms.row(self.save, self.rerun, self.cancel), gap=12)
         asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
         parts = about, (self.graphs, 1), self.why, asks
         below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
@@ -426,6 +426,8 @@ class RunsPage(Page):
         # Only what has no room in its column is said once more.
         room = self.graphs.columnWidth(WHY) - 12
         forms.tell(self.why, text if self.fontMetrics().horizontalAdvance(text) > room else "")
+        # A splitter does not ask how high a text is at its width.
+        self.why.setMinimumHeight(max(0, self.why.heightForWidth(self.graphs.width())))
         there = isinstance(self._graph.get("key"), str)
         self.entry.setEnabled(there)
         self.nearest.setEnabled(there and bool(ran.nearest(self._graph)))
