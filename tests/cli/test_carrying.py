@@ -74,7 +74,7 @@ def test_objects_of_a_torch_elsewhere_get_the_names_of_this_one(
         done = engine.call("export", params)
         [about] = engine.call("origin", {"files": [str(bundle)]})["files"]
     # Only kernels name folders; checks of the compiler do not.
-    assert (about["headers"], about["portable"]) == (count, 0)
+    assert (about["unportable"], about["portable"]) == (count, 0)
     assert done["described"] == done["objects"] == len(pairs(warm_cache))
     target = tmp_path / "t"
     ran = tk("import", bundle, "--into", target, "--trust", "--env", torch_python)

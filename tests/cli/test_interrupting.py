@@ -65,7 +65,7 @@ def test_who_does_not_wait_is_told_what_completes_it(
     copying.send_signal(signal.SIGINT)
     _, said = copying.communicate(timeout=300)
     assert copying.returncode == 130
-    assert f"“torchkeeper recover {target}” completes it" in said
+    assert f"“torchkeeper recover {target}” or the next change" in said
     assert len(files(target)) > 500 and list(target.glob(f"{JOURNAL}*"))
     ran = tk("recover", target)
     assert ran.code == 0 and re.search(

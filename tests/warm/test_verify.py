@@ -21,7 +21,7 @@ from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ran
 from torchkeeper.warm.verify import verify
 
-tk = commands.tk
+forks, tk = commands.forks, commands.tk
 
 
 @pytest.fixture
