@@ -21,6 +21,7 @@ from torchkeeper.artifacts.builds import Builder, Claims, MadeIn
 from torchkeeper.artifacts.entry import measured, tallied
 from torchkeeper.artifacts.shapes import Amount, Private, Secret
 from torchkeeper.client import carrying, diagnosing
+from torchkeeper.client.engines import line
 from torchkeeper.client.engines.probes import Everywhere
 from torchkeeper.client.profiles import keeping, profile
 from torchkeeper.client.recipes import files as recipes
@@ -508,10 +509,11 @@ def test_every_sentence_is_translated_whole(what: str, spoken: None) -> None:
 
 #: Notations: parts of formats, and what is written into the files of profiles.
 _NOTATIONS = {" min ", " min", "  - name: ", "        name: ", "        key: ", "    value: ",
-              keeping._COMMENT}  # fmt: skip
+              keeping._COMMENT, *(pattern.pattern for pattern, _ in line._FAILURES)}  # fmt: skip
 #: Commands, whose words are no words.
 _COMMAND = re.compile(
-    r"torchkeeper |chmod |chown |rm -r|kubectl |ssh|mkdir |export |torch |import |\(\.\*\) "
+    r"torchkeeper |chmod |chown |rm -r|kubectl |ssh|mkdir |export |torch |import |exec |trap "
+    r"|\(\.\*\) "
 )
 _PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
 _PART = re.compile(r"(^|[ (,;])[a-z]{3,} | [a-z]{3,}([ ),.:;]|$)")

@@ -315,11 +315,11 @@ class Line(mux.Mux):
 
     def control(self, kind: int, channel: int, payload: bytes) -> None:
         if kind != mux.ENDED:
-            raise mux.Broken("a frame of an unknown kind")
+            raise mux.Broken(tr("a frame is of an unknown kind"))
         told = _object(payload)
         status, why = told.get("status", 255), told.get("why", "")
         if type(status) is not int or abs(status) > 1 << 16 or not isinstance(why, str):
-            raise mux.Broken("an end is of another type")
+            raise mux.Broken(tr("an end is of another type"))
         if (one := self._channels.pop(channel, None)) is None:
             return
         for key in [key for key in self._streams if key[0] == channel]:
@@ -331,6 +331,8 @@ class Line(mux.Mux):
 
     def close(self) -> None:
         """End it, and what runs there. Waits, but not for long."""
+        if self._hello is None:
+            self._process.kill()  # it may still ask somebody
         self.wake(self._hang_up)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(mux.PATIENCE)
@@ -347,7 +349,7 @@ def _object(data: bytes) -> dict[str, object]:
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
-        raise mux.Broken("a word is no object")
+        raise mux.Broken(tr("a word is no object"))
     return told
 
 
@@ -355,13 +357,13 @@ def _hello(data: bytes) -> Hello:
     """What a machine says first. Raises Broken."""
     told = _object(data)
     if told.get("version") != mux.VERSION:
-        raise mux.Broken("it is of another version")
+        raise mux.Broken(tr("it is of another version"))
     said = [told.get(name) for name in Hello._fields]
     for name, one in zip(Hello._fields, said, strict=True):
         if not isinstance(one, str) or len(one) > _PATH or not one.isprintable():
-            raise mux.Broken(f"its {name} is no plain text")
+            raise mux.Broken(tr("its {name} is no plain text", name=name))
         if name != "python" and not (os.path.isabs(one) and one == os.path.normpath(one)):
-            raise mux.Broken(f"its {name} is no path")
+            raise mux.Broken(tr("its {name} is no path", name=name))
     return Hello(*map(str, said))
 
 
