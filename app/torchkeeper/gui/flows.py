@@ -278,7 +278,7 @@ class Flows(QObject):
         context = self._context
         dialog = WarmDialog(
             context.window, context.engines, context.environments,
-            context.places.places, into or context.place,
+            context.places.near, into or (context.place if context.listing.scheme.near else None),
             self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
         )  # fmt: skip
@@ -520,7 +520,8 @@ class Flows(QObject):
 
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
-        shown = self._context.place if self._context.pages.current == ENTRIES else None
+        shown, near = self._context.place, self._context.listing.scheme.near
+        shown = shown if self._context.pages.current == ENTRIES and near else None
         return self.clean_up_places((), shown)
 
     def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
@@ -529,7 +530,7 @@ class Flows(QObject):
         from torchkeeper.gui.pages.overview.parts import apart
 
         context = self._context
-        places = [one for one in context.places.places if one.exists and not one.bundle]
+        places = [one for one in context.places.near if one.exists and not one.bundle]
         titles = apart([one.path for one in places], context.places.title)
         dialog = CleanDialog(
             context.window, context.engines, context.environments, context.settings, places,

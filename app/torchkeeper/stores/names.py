@@ -36,6 +36,10 @@ class Scheme:
     may_want_password = True
     #: Whether what is purged goes to a trash; otherwise it is gone for good.
     has_trash = False
+    #: Whether it is a folder or a bundle, on whatever machine.
+    is_files = False
+    #: Whether programs of this machine can use it, and it can be compared with other places.
+    near = True
     #: Whether sizes can be those on this machine's disk.
     on_disk = False
     #: Whether programs on other machines use it as well, as a rule.
@@ -93,7 +97,7 @@ class Path(Scheme):
 
     word = ""
     checks = "folder"
-    local = has_trash = on_disk = holds_objects = verifiable = True
+    local = is_files = has_trash = on_disk = holds_objects = verifiable = True
     may_want_password = shared = False
 
     def normal(self, text: str) -> str:
@@ -176,8 +180,8 @@ class SshScheme(Scheme):
 
     begins = ("ssh://",)
     word = "on another machine"
-    has_trash = holds_objects = True
-    may_want_password = shared = False
+    is_files = has_trash = holds_objects = True
+    may_want_password = shared = near = False
 
     def machine(self, place: str) -> str:
         from torchkeeper.stores.ssh import parse

@@ -21,10 +21,18 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, Message, traits
 from torchkeeper.gui.background.lookups import Asides, aside
-from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, servers_of
+from torchkeeper.gui.background.requests import (
+    Arrivals,
+    Asked,
+    Line,
+    Request,
+    machine_of,
+    servers_of,
+)
 from torchkeeper.stores.atomic import remove
 
 if TYPE_CHECKING:
+    from torchkeeper.client.engines import line as ways
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
 
@@ -105,6 +113,12 @@ class Worker(QObject):
     cancelled = Signal(int, object)
     trouble = Signal(object)
     ended = Signal()
+    #: There is news of the way to a machine: None while it is sought, "" where it is there, or why
+    #: there is none. And ssh asks for something (``line.Question``).
+    reached = Signal(str, object)
+    asks = Signal(object)
+    #: A machine, and the way there, or why there is none.
+    _arrived = Signal(str, object)
     #: The password of a server is known, or that there is none.
     _unlocked = Signal(str, object)
     #: What an interpreter's facts are kept by, and those that are kept.
@@ -125,6 +139,9 @@ class Worker(QObject):
         self._asking: set[str] = set()
         self._locked: list[Request] = []
         self._unlocked.connect(self._unlock)
+        #: The ways to other machines, None while one is sought.
+        self._ways: dict[str, ways.Line | None] = {}
+        self._arrived.connect(self._arrive)
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
@@ -157,6 +174,14 @@ class Worker(QObject):
             except UserError as e:
                 self.failed.emit(request.ticket, e, [])
                 return
+        try:
+            machine = machine_of(request)
+        except UserError as e:
+            self.failed.emit(request.ticket, e, [])
+            return
+        if machine and not self._has_way(machine):
+            self._locked.append(request)
+            return
         servers = [] if request.bare else servers_of(request)
         logins = self._logins(request, servers)
         if unknown := [one for one in logins.values() if one not in self._passwords]:
@@ -170,6 +195,42 @@ class Worker(QObject):
             passwords: dict[str, str | None] = dict.fromkeys(servers, request.password)
             passwords.update((one, self._passwords[login]) for one, login in logins.items())
             self._send(request, passwords)
+
+    def _has_way(self, machine: str) -> bool:
+        """Whether there is a way to a machine; else it is sought, which may take very long."""
+        if machine in self._ways and ((way := self._ways[machine]) is None or not way.failure):
+            return way is not None
+        self._ways[machine] = None
+        self.reached.emit(machine, None)
+
+        def seek() -> None:
+            from torchkeeper.client.engines import line  # only here: it takes long to load
+
+            line.Asking.by = self.asks.emit
+            try:
+                way: object = line.to(machine)
+                line.to(machine).hello()
+            except UserError as e:
+                way = e
+            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+                self._arrived.emit(machine, way)
+
+        aside(seek)
+        return False
+
+    def _arrive(self, machine: str, way: ways.Line | UserError) -> None:
+        waiting = [one for one in self._locked if machine_of(one) == machine]
+        self._locked = [one for one in self._locked if one not in waiting]
+        if isinstance(way, UserError):
+            del self._ways[machine]
+            self.reached.emit(machine, way)
+            for request in waiting:
+                self.failed.emit(request.ticket, way, [])
+            return
+        self._ways[machine] = way
+        self.reached.emit(machine, "")
+        for request in waiting:
+            self.start(request)
 
     def _find_kept(self, request: Request, python: str) -> None:
         from torchkeeper.client.engines import probes
@@ -314,10 +375,12 @@ class Worker(QObject):
             self.failed.emit(ticket, e, [])
 
     def _line_for(self, request: Request) -> Line:
+        machine = machine_of(request)
         for line in self._lines:
             if line.closing:
                 continue
-            if request.shared and line.shared and request.aside == line.aside:
+            same = line.machine == machine and request.aside == line.aside
+            if request.shared and line.shared and same:
                 if not any(asked.cancelled for asked in line.asked.values()):
                     return line
                 # It may hang in what it was to leave; it ends when it has answered.
@@ -327,10 +390,11 @@ class Worker(QObject):
         if request.engine_of is not None:
             what, why = "The engine that made the plan has stopped.", "Nothing was changed."
             raise UserError(what, why, "Ask for a new plan.", code="engine-gone")
-        if request.shared and self._ahead is not None:
+        if request.shared and self._ahead is not None and not machine:
             return self._take_over(self._ahead)
         nice = 0 if request.shared else NICE
-        return self._line_of(Engine(request.python, nice=nice), request.shared, request.aside)
+        engine = Engine(request.python or machine or None, nice=nice)
+        return self._line_of(engine, request.shared, request.aside)
 
     def _take_over(self, ahead: Ahead) -> Line:
         self._ahead = None
@@ -340,7 +404,7 @@ class Worker(QObject):
 
     def _line_of(self, engine: Engine, shared: bool, aside: bool) -> Line:
         arrivals = Arrivals(engine.fileno(), lambda: self._hear(line), self)
-        line = Line(engine, arrivals, shared, aside)
+        line = Line(engine, arrivals, shared, aside, machine=engine.machine)
         self._lines.append(line)
         return line
 
@@ -442,6 +506,9 @@ class Worker(QObject):
 
     def _lost(self, line: Line, error: UserError) -> None:
         told = False
+        if (way := self._ways.get(line.machine)) is not None and way.failure:
+            del self._ways[line.machine]
+            self.reached.emit(line.machine, way.failure)
         for asked in list(line.asked.values()):
             if asked.cancelled and not asked.ends.changes:
                 self.cancelled.emit(asked.request.ticket, _log(line))
@@ -569,6 +636,10 @@ class Worker(QObject):
         if self._last_wait:
             self.killTimer(self._last_wait)
             self._last_wait = 0
+        if self._ways:
+            from torchkeeper.client.engines import line
+
+            line.close_all()
         self.ended.emit()
 
 

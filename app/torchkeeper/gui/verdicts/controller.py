@@ -72,6 +72,8 @@ class Verdicts(QObject):
     @property
     def environment(self) -> Environment | None:
         """What the verdicts are about: an interpreter whose torch is known."""
+        if not self._listing.scheme.near:
+            return None  # those of this machine say nothing of another's caches
         chosen = self._environments.chosen
         return chosen if chosen is not None and chosen.torch else None
 
@@ -274,6 +276,8 @@ class VerdictController(QObject):
         verdicts, environments = self.verdicts, self.environments
         if verdicts.counts is not None:
             return ""
+        if not self._context.listing.scheme.near:
+            return self.tr("Not checked yet: the environments here are not those of that machine.")
         if environments.off:
             return self.tr("Verdicts are off. Choose an environment at the top right.")
         if verdicts.error is not None:

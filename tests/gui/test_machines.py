@@ -1,0 +1,247 @@
+"""Places on another machine in the window: a real sshd, a real ssh, and engines there."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
+from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
+from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.places.model import PlacesModel, Way
+from torchkeeper.gui.window import Window
+
+__all__ = ["forks", "sshd", "there", "tk"]
+
+
+def shown(qtbot: QtBot, window: Window, place: str) -> None:
+    """Wait until the window has read a place, or knows why not."""
+    qtbot.waitUntil(lambda: window.place == place and not window.listing.loading)
+    settle(qtbot)
+
+
+def way(window: Window, place: str) -> Way:
+    row = window.places.row_of(place)
+    found = window.places.index(row).data(PlacesModel.WayRole)
+    assert isinstance(found, Way)
+    return found
+
+
+def question(qtbot: QtBot, window: Window) -> QuestionDialog:
+    """The question that ssh asks, once it does."""
+
+    def asked() -> list[QuestionDialog]:
+        return [one for one in window.findChildren(QuestionDialog) if one.isVisible()]
+
+    qtbot.waitUntil(lambda: bool(asked()))
+    return asked()[0]
+
+
+def test_a_place_there_is_listed(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    here = window.entries.total
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    assert way(window, place).short == "connecting…"
+    shown(qtbot, window, place)
+    assert window.listing.error is None
+    assert window.entries.total == here > 0
+    assert way(window, place) == Way("", "Connected to there", "text")
+    row = window.places.place_at(window.places.index(window.places.row_of(place)))
+    assert row is not None
+    assert (row.title, row.about) == (fixture_cache.name, f"there · {fixture_cache.parent}")
+    assert not row.server and row.added
+    # As a folder here: it is filtered, and an entry is inspected by the engine there.
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    assert window.entries.count == 7
+    window.table.selectRow(0)
+    qtbot.waitUntil(lambda: window.inspector.detail is not None)
+    assert not window.inspector.notice.isVisible()
+    assert there.sessions() == 1
+    assert fixture_cache.name in window.windowTitle() or window.head.title.text()
+
+
+def test_what_cannot_be_done_there_says_why(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    window.update_now()
+    for name in ("warm", "verify", "prepare", "run-program", "clean-up"):
+        action = window.actions_[name]
+        assert not action.isEnabled(), name
+        assert "another machine" in action.toolTip(), name
+    assert window.actions_["purge-shown"].isEnabled()
+    # No verdict of this machine's environments is said of what is there.
+    assert window.here.verdicts.environment is None
+    assert "Not checked yet" in window.here.unjudged
+
+
+@pytest.mark.parametrize("wrong", ["ssh://-oProxyCommand=x/y", "ssh://there:x/y"])
+def test_a_wrong_name_is_no_place(qtbot: QtBot, open_window: OpenWindow, wrong: str) -> None:
+    window = open_window()
+    data = QMimeData()
+    data.setText(wrong)
+    QGuiApplication.clipboard().setMimeData(data)
+    window.actions_["paste"].trigger()
+    qtbot.waitUntil(lambda: window.error_bar.error is not None)
+    assert window.error_bar.error is not None
+    assert window.error_bar.error.code == "ssh-address-wrong"
+    assert window.places.row_of(wrong) < 0
+
+
+def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+) -> None:
+    config(there, Port=1)
+    window = open_window(fixture_cache)
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    assert window.listing.error is not None and window.listing.error.code == "ssh-refused"
+    assert way(window, place).short == "no connection" and way(window, place).role == "error"
+    assert window.empty.isVisible()
+    config(there)
+    window.actions_["refresh"].trigger()
+    shown(qtbot, window, place)
+    assert window.listing.error is None and window.entries.total > 0
+    window.open_paths([str(fixture_cache)])
+    shown(qtbot, window, str(fixture_cache))
+    assert window.entries.total > 0
+
+
+def test_a_way_that_breaks_is_told_and_found_again(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+) -> None:
+    from torchkeeper.client.engines import line
+
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    total = window.entries.total
+    line.to("ssh://there")._process.kill()
+    qtbot.waitUntil(lambda: window.error_bar.error is not None)
+    assert window.error_bar.error is not None and window.error_bar.error.code == "ssh-lost"
+    assert way(window, place).short == "no connection"
+    # What was read stays, and nothing is tried unasked.
+    assert window.entries.total == total
+    again = window.error_bar.remedies.buttons[0]
+    assert again.text() == "Try again"
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: way(window, place).short == "" and not window.listing.loading)
+    settle(qtbot)
+    assert window.error_bar.error is None and window.entries.total == total
+    assert there.sessions() == 2
+
+
+def test_a_new_key_is_shown_and_asked_about(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known"
+    config(there, UserKnownHostsFile=known)
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    dialog = question(qtbot, window)
+    assert "ED25519 key fingerprint is SHA256:" in dialog.words.text()
+    assert "there" in dialog.what.text()
+    click(qtbot, dialog.cancel)
+    shown(qtbot, window, place)
+    assert window.listing.error is not None and window.listing.error.code == "ssh-key-unknown"
+    assert not known.exists()
+    window.actions_["refresh"].trigger()
+    click(qtbot, question(qtbot, window).go)
+    shown(qtbot, window, place)
+    assert window.listing.error is None and window.entries.total > 0
+    assert known.exists()
+
+
+def test_a_passphrase_is_asked_for_and_goes_to_ssh(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    import subprocess
+
+    key = tmp_path / "key"
+    shutil.copy(there.folder / "user", key)
+    key.chmod(0o600)
+    change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "apple pie", "-f", str(key)]
+    subprocess.run(change, check=True)
+    config(there, IdentityFile=key)
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    first = question(qtbot, window)
+    assert first.text is not None and "passphrase" in first.words.text()
+    type_in(qtbot, first.text, "wrong")
+    click(qtbot, first.go)
+    qtbot.waitUntil(lambda: question(qtbot, window) is not first)
+    dialog = question(qtbot, window)
+    assert dialog.text is not None
+    type_in(qtbot, dialog.text, "apple pie")
+    click(qtbot, dialog.go)
+    shown(qtbot, window, place)
+    assert window.listing.error is None and window.entries.total > 0
+    assert not [one for one in window.findChildren(QuestionDialog) if one.isVisible()]
+
+
+def test_a_changed_key_ends_with_what_ssh_says(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known"
+    known.write_text(f"[127.0.0.1]:{there.port} {keygen(tmp_path / 'other')}")
+    config(there, UserKnownHostsFile=known)
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    error = window.listing.error
+    assert error is not None and error.code == "ssh-key-changed"
+    assert "IDENTIFICATION HAS CHANGED" in error.why
+
+
+def test_undone_when_the_window_closes_while_ssh_asks(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    config(there, UserKnownHostsFile=tmp_path / "known")
+    window = open_window()
+    window.open_paths([there.place(fixture_cache)])
+    question(qtbot, window)
+    window.close_surely()
+    QApplication.processEvents()
+
+
+def test_a_purge_there_is_undone(
+    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    total = window.entries.total
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    window.actions_["purge-shown"].trigger()
+    from torchkeeper.gui.dialogs.purging import PurgeDialog
+
+    dialog = window.findChild(PurgeDialog)
+    qtbot.waitUntil(lambda: dialog.go.isEnabled())
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: not list(fixture_cache.glob("fxgraph/*/*/*")))
+    idle(qtbot, window)
+    assert window.listing.trash is not None and window.listing.trash["entries"] == 7
+    window.actions_["undo"].trigger()
+    idle(qtbot, window)
+    qtbot.waitUntil(lambda: window.entries.total == total)
+    assert len(list(fixture_cache.glob("fxgraph/*/*/*"))) > 0
