@@ -225,7 +225,7 @@ class Line(mux.Mux):
         self._hello: Hello | None = None
         self._told = threading.Event()
         self._channels: dict[int, Channel] = {}
-        self._next, self._lock = 0, threading.Lock()
+        self._next, self._lock, self._over = 0, threading.Lock(), False
         #: What waits until the other end takes frames.
         self._held = bytearray()
         self._token = f"torchkeeper-{secrets.token_hex(8)}:"
@@ -332,8 +332,20 @@ class Line(mux.Mux):
             self.drop(number)
             self._channels.pop(number).end(255, self.failure.why)
         self._told.set()
-        while True:  # whoever comes now hears of it
-            self.turn()
+        with self._lock:
+            self._over = True
+        while self._calls:
+            self._calls.popleft()()
+        for handle in (self._woken, self._waker):
+            os.close(handle)
+
+    def wake(self, call: Callable[[], None] | None = None) -> None:
+        with self._lock:
+            if not self._over:
+                super().wake(call)
+                return
+        if call:  # whoever comes now hears of it
+            call()
 
     def _answered(self) -> None:
         if self._asking:
