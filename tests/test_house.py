@@ -18,7 +18,7 @@ import torchkeeper
 from tests.client.test_tongue import texts_of
 from tests.figures import MOST, circles, figures, imports
 from tests.gui.doors import past_the_door
-from torchkeeper.client.engines.process import PACKAGES
+from torchkeeper.client.engines.travel import PACKAGES
 from torchkeeper.client.words import doctorwords
 from torchkeeper.client.words.catalogue import CATALOGUE
 from torchkeeper.client.words.findingwords import WORDS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchkeeper.client.engines import process
+from torchkeeper.client.engines import travel
 
 #: Imports the engine, and says where from; then what the trace of an error in it looks like.
 ASK = """
@@ -30,7 +30,7 @@ except TypeError:
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A zip of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return process.archive.__wrapped__()
+    return travel.archive.__wrapped__()
 
 
 def said(archive: Path) -> list[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.pace import LONG
-from torchkeeper.client.engines import interpreters, process
+from torchkeeper.client.engines import interpreters, process, travel
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.temporary import Ended, signals_as_interrupts
 from torchkeeper.client.words.catalogue import CATALOGUE
@@ -320,7 +320,7 @@ def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> 
     with Engine(sys.executable) as engine:
         until(engine, lambda m: m.type == "hello")
         command = Path(f"/proc/{engine.pid}/cmdline").read_bytes()
-        assert str(process.archive()).encode() in command
+        assert str(travel.archive()).encode() in command
         assert engine.call("list", {"place": str(tmp_path)})["entries"] == 0
 
 

@@ -49,10 +49,12 @@ def test_a_place_there_is_listed(
     window = open_window(fixture_cache)
     here = window.entries.total
     place = there.place(fixture_cache)
+    told: list[str] = []
+    window.engines.reached.connect(lambda *_: told.append(way(window, place).short))
     window.open_paths([place])
-    assert way(window, place).short == "connecting…"
     shown(qtbot, window, place)
     assert window.listing.error is None
+    assert told == ["connecting…", ""]
     assert window.entries.total == here > 0
     assert way(window, place) == Way("", "Connected to there", "text")
     row = window.places.place_at(window.places.index(window.places.row_of(place)))

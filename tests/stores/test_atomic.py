@@ -16,7 +16,7 @@ import pytest
 from tests.stores.bundles.test_bundle import Left, described
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.client.engines import process
+from torchkeeper.client.engines import travel
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, leftovers_gone, user_error
 from torchkeeper.stores import atomic as module
@@ -323,7 +323,7 @@ def test_a_disk_without_room_for_a_signed_one(
     # What travels to an interpreter is whole, or is said not to be there.
     monkeypatch.setenv("XDG_CACHE_HOME", str(disk))
     with pytest.raises(UserError, match="own cache folder cannot be written"):
-        process.archive.__wrapped__()
+        travel.archive.__wrapped__()
     assert not any((disk / "torchkeeper").iterdir())
 
 

@@ -297,6 +297,8 @@ class Far(Mux):
         if kind == SIGNAL:
             if channel in self._running:
                 _signal(self._running[channel], signal.Signals(payload[0]))
+                if payload[0] == signal.SIGKILL:
+                    self.drop(channel)  # nobody hears it any more
             return
         if kind != OPEN:
             raise Broken("a frame of an unknown kind")

@@ -16,6 +16,7 @@ import re
 import secrets
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 import zlib
@@ -23,6 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import IO, ClassVar, NamedTuple
 
 from torchkeeper.client import temporary
+from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import mux
@@ -203,8 +205,8 @@ class Channel:
         return self.returncode or 0
 
     def signal(self, number: int) -> None:
-        """A signal to its whole group. Does not wait."""
-        self._line.wake(lambda: self._line.frame(mux.SIGNAL, self._number, bytes([number])))
+        """A signal to its whole group. Does not wait, and after SIGKILL hears nothing more."""
+        self._line.wake(lambda: self._line.signal(self._number, number))
 
     def end(self, status: int, why: str = "") -> None:
         self.returncode, self.why = status, why
@@ -291,6 +293,15 @@ class Line(mux.Mux):
         self.wake(begin)
         return channel
 
+    def signal(self, channel: int, number: int) -> None:
+        """Send a signal to what runs in a channel; to be called in the loop."""
+        if channel not in self._channels:
+            return
+        self.frame(mux.SIGNAL, channel, bytes([number]))
+        if number == signal.SIGKILL:
+            self.drop(channel)
+            self._channels.pop(channel).end(-number)
+
     def frame(self, kind: int, channel: int, payload: bytes = b"") -> None:
         if self._hello:
             super().frame(kind, channel, payload)
@@ -298,8 +309,6 @@ class Line(mux.Mux):
             self._held += mux.HEAD.pack(kind, channel, len(payload)) + payload
 
     def _run(self) -> None:
-        from torchkeeper.client.engines.process import archive
-
         why = ""
         try:
             zipped = zlib.compress(archive().read_bytes())
@@ -410,13 +419,12 @@ class Line(mux.Mux):
     def control(self, kind: int, channel: int, payload: bytes) -> None:
         if kind != mux.ENDED:
             raise mux.Broken("a frame of an unknown kind")
-        one = self._channels.pop(channel, None)
-        if one is None:
-            return
         told = _object(payload)
         status, why = told.get("status", 255), told.get("why", "")
         if type(status) is not int or abs(status) > 1 << 16 or not isinstance(why, str):
             raise mux.Broken("an end is of another type")
+        if (one := self._channels.pop(channel, None)) is None:
+            return
         for key in [key for key in self._streams if key[0] == channel]:
             stream = self._streams[key]
             stream.ended = True  # what has come is still read

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.interpreters import Interpreter
-from torchkeeper.client.engines.process import Engine, archive, clean_environment
+from torchkeeper.client.engines.process import Engine, clean_environment
+from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol

@@ -6,7 +6,6 @@ engines from one event loop (``fileno``, ``receive``), the command line uses ``c
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 import os
 import select
@@ -20,11 +19,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-from torchkeeper.artifacts.version import PACKAGE, SOURCE
+from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.client.engines import far, interpreters
+from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.kept import whole
 from torchkeeper.client.temporary import Ended, Interrupts
-from torchkeeper.client.words.problems import UserError, failing_as, user_error
+from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
 from torchkeeper.engine.protocol import TABLE, Message, misfit
@@ -41,12 +41,6 @@ CANCEL = 10.0
 LOG_LINE = 16 << 10
 LOG_LINES = 2000
 
-#: The packages that travel (``archive``).
-PACKAGES = ("artifacts", "stores", "settings", "verdict", "warm", "doctor", "engine")
-#: In the head of a compiled module: it goes by the hash of its source, which nobody compares (PEP
-#: 552), as the source is beside it in the zip.
-_UNCHECKED = (1).to_bytes(4, "little")
-
 #: Left out of an engine's environment: ours, Qt's, and what would change what it compiles.
 _NOT_PASSED_ON = ("QT_", "TORCHKEEPER_", "PYTEST_", "COV_")
 #: Variables that name folders, and may do so relative to the current one.
@@ -59,46 +53,6 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     # An engine runs in a folder of its own; these are meant from where the user is.
     env |= {name: os.path.abspath(env[name]) for name in _FOLDERS if env.get(name)}
     return {**env, **(extra or {})}
-
-
-@functools.cache
-def archive() -> Path:
-    """A zip of the packages that travel, made once per version of the code. A foreign interpreter
-    gets only this on its path, never our site-packages, which would shadow its torch. Beside each
-    module is what our own Python compiled of it: compiling takes longer than all else that an
-    engine starts with. Another version of Python passes that over (zipimport). Raises
-    UserError("cache-unwritable").
-    """
-    import hashlib
-    import importlib.util
-    import marshal
-    import zipfile
-
-    root = Path(PACKAGE).resolve()
-    found = (file for package in PACKAGES for file in sorted((root / package).rglob("*.py")))
-    files = [root / "__init__.py", *found]
-    sources = [(f"torchkeeper/{x.relative_to(root).as_posix()}", x.read_bytes()) for x in files]
-    magic = importlib.util.MAGIC_NUMBER
-    digest = hashlib.sha256(magic)
-    for name, data in sources:
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    folder = Path(whole.cache_folder())
-    target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
-    with failing_as("cache-unwritable", folder=str(folder)):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not target.exists():
-            # It can be made again, but would not be where a power cut had left a part of it.
-            with (
-                atomic.atomic_write(str(target), 0o600) as file,
-                zipfile.ZipFile(file, "w") as made,
-            ):
-                for name, data in sources:
-                    # As a .pyc, made in memory: a program's end leaves no file.
-                    code = compile(data, f"{target}/{name}", "exec", dont_inherit=True, optimize=0)
-                    head = magic + _UNCHECKED + importlib.util.source_hash(data)
-                    for end, what in (("", data), ("c", head + marshal.dumps(code))):
-                        made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
-    return target
 
 
 def begin(argv: list[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:

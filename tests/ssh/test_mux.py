@@ -1,0 +1,191 @@
+"""One connection for many: what the other end says is checked, whatever it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.sampling import sampled
+from tests.ssh.conftest import Machine
+from torchkeeper.client.engines import line
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import mux, protocol
+
+#: How a machine that lies begins: it takes the zip, and says what it likes.
+LIAR = """\
+#!{python} -IS
+import json, os, re, struct, sys
+token = re.search("torchkeeper-[0-9a-f]+:", sys.argv[4])[0]
+f = open(0, "rb", closefd=False)
+f.read(int(f.read(8), 16))
+def say(data):
+    while data:
+        data = data[os.write(1, data):]
+def frame(kind, channel, payload=b""):
+    say(struct.pack(">BIH", kind, channel, len(payload)) + payload)
+def message(channel=1, **what):
+    frame(1, channel, json.dumps(what).encode() + b"\\n")
+def hello(**other):
+    told = dict(version=1, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
+                folder="/tmp/x")
+    say(b"\\n" + token.encode() + json.dumps({{**told, **other}}).encode() + b"\\n")
+def asked():
+    # The frame that opens a channel, and the request that follows.
+    for _ in range(2):
+        kind, channel, length = struct.unpack(">BIH", f.read(7))
+        what = f.read(length)
+    return json.loads(what)
+{lie}
+while f.read(1):
+    pass
+"""
+
+
+@pytest.fixture
+def lying(there: Machine) -> Callable[[str], str]:
+    """A machine that says what a piece of Python says; its name."""
+
+    def lie(source: str) -> str:
+        file = there.home / "python3"
+        file.write_text(LIAR.format(python=there.bin / "python3", lie=source))
+        file.chmod(0o755)
+        there.rc.write_text("PATH=$HOME:$PATH")
+        return there.place("/srv/cache")
+
+    return lie
+
+
+#: A liar, and the code of the error with which it is refused.
+LIES = {
+    "no object": ("say(b'\\n' + token.encode() + b'[1]\\n')", "ssh-misspoken"),
+    "no JSON": ("say(b'\\n' + token.encode() + b'{\\n')", "ssh-misspoken"),
+    "deep": ("say(b'\\n' + token.encode() + b'[' * 9000 + b'\\n')", "ssh-misspoken"),
+    "a word without an end": ("say(token.encode() + b'x' * (1 << 20))", "ssh-misspoken"),
+    "another version": ("hello(version=2)", "ssh-misspoken"),
+    "a home that is no path": ("hello(home='x')", "ssh-misspoken"),
+    "a home that climbs": ("hello(home='/a/../..')", "ssh-misspoken"),
+    "a home with escapes": ("hello(home='/\\x1b[31m')", "ssh-misspoken"),
+    "a home that is a number": ("hello(home=7)", "ssh-misspoken"),
+    "a folder that is long": ("hello(folder='/' + 'x' * 5000)", "ssh-misspoken"),
+    "a folder with a line": ("hello(folder='/x\\ny')", "ssh-misspoken"),
+    "a Python that is none": ("hello(python=None)", "ssh-misspoken"),
+    "an old Python with escapes": (
+        "say(token.encode() + b'old \\x1b[31m2.7' + token.encode())", "ssh-python-old"),
+    "a flood before the first word": ("say(b'x' * (1 << 22))", "ssh-misspoken"),
+    "a frame that is too long": ("hello(); say(b'\\1\\0\\0\\0\\1\\xff\\xff')", "ssh-misspoken"),
+    "a frame of no kind": ("hello(); frame(99, 1)", "ssh-misspoken"),
+    "it opens": ("hello(); frame(6, 1, b'{}')", "ssh-misspoken"),
+    "it signals": ("hello(); frame(8, 1, b'9')", "ssh-misspoken"),
+    "it writes to our input": ("hello(); asked(); frame(0, 1, b'x')", "ssh-misspoken"),
+    "it grants what it does not take": ("hello(); asked(); frame(4, 1, b'0000')", "ssh-misspoken"),
+    "it grants too much": (
+        "hello(); asked(); frame(3, 1, b'\\xff\\xff\\xff\\xff')", "ssh-misspoken"),
+    "it grants a word": ("hello(); asked(); frame(3, 1, b'x')", "ssh-misspoken"),
+    "more than is asked for": (
+        "hello(); asked()\nwhile True: frame(2, 1, b'x' * 32768); frame(2, 1, b'y' * 32768)",
+        None),
+    "after the end": ("hello(); asked(); frame(1, 1); frame(1, 1, b'x')", None),
+    "an end that is no object": ("hello(); asked(); frame(7, 1, b'[]')", "ssh-misspoken"),
+    "an end without JSON": ("hello(); asked(); frame(7, 1, b'x')", "ssh-misspoken"),
+    "an end of another type": (
+        "hello(); asked(); frame(7, 1, b'{\"status\": \"0\"}')", "ssh-misspoken"),
+    "an end that is huge": (
+        "hello(); asked(); frame(7, 1, b'{\"status\": 1e400}')", "ssh-misspoken"),
+    "no JSON from an engine": ("hello(); asked(); frame(1, 1, b'hi there\\n')", None),
+    "a line without an end": (
+        "hello(); asked()\nfor _ in range(40): frame(1, 1, b'x' * 32768)", None),
+    "a result of another type": (
+        "hello(); i = asked()['id']; message(type='result', id=i, result={'kinds': 'x'})", None),
+    "a result that is none": (
+        "hello(); i = asked()['id']; message(type='result', id=i, result=7)", None),
+    "rows without an end": (
+        "hello(); i = asked()['id']; message(type='rows', id=i, rows=[{}] * 501)", None),
+    "an error of its own": (
+        "hello(); i = asked()['id']; message(type='error', id=i, "
+        "error={'code': 'x\\x1b[31m', 'params': {'a': 'b\\x1b[0m' * 999}})", None),
+    "an error that has no code": (
+        "hello(); i = asked()['id']; message(type='error', id=i, error={})", None),
+    "a type that is none": ("hello(); i = asked()['id']; message(type='run', id=i)", None),
+    "another protocol": ("hello(); asked(); message(type='hello', id=None, protocol=99)", None),
+    "it goes": ("hello(); asked(); sys.exit(0)", "ssh-lost"),
+    "it goes at once": ("sys.exit(0)", "ssh-failed"),
+    "it goes in the middle": ("hello(); say(b'\\1\\0\\0'); sys.exit(0)", "ssh-lost"),
+}  # fmt: skip
+
+
+@sampled("name", list(LIES), 8)
+def test_a_machine_that_lies_is_refused(lying: Callable[[str], str], name: str) -> None:
+    lie, code = LIES[name]
+    place = lying(lie)
+    with Engine("ssh://there") as engine, pytest.raises(UserError) as raised:
+        engine.call(protocol.DU, {"place": place})
+    said = str(raised.value)
+    assert code in (None, raised.value.code), said
+    assert "\x1b" not in said
+    assert len(said) < 10_000
+    line.close_all()
+
+
+def test_rows_of_a_machine_that_lies_are_no_paths_here(lying: Callable[[str], str]) -> None:
+    """What is not an entry is refused where it is read, as from any engine."""
+    place = lying(
+        "hello(); i = asked()['id']; message(type='rows', id=i, rows=[{'path': '../../etc'}]); "
+        "message(type='result', id=i, result={'trash': None, 'place': '/etc/passwd'})"
+    )
+    with Engine("ssh://there") as engine:
+        rows = list[object]()
+        told = engine.call(protocol.LIST, {"place": place}, lambda one: rows.extend(one.rows))
+    assert told["place"] == "/etc/passwd", "as it said: it is no name that we asked about"
+    assert rows == [{"path": "../../etc"}]
+    line.close_all()
+
+
+class End(mux.Mux):
+    """An end that notes what it is told."""
+
+    def __init__(self, into: int, out: int) -> None:
+        super().__init__(into, out)
+        self.told: list[tuple[int, int, object]] = []
+
+    def control(self, kind: int, channel: int, payload: bytes) -> None:
+        self.told.append((kind, channel, json.loads(payload)))
+
+
+def test_streams_arrive_as_they_went_whatever_the_pieces(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    ab, ba = os.pipe(), os.pipe()
+    a, b = End(ba[0], ab[1]), End(ab[0], ba[1])
+    sent, sinks = {}, {}
+    for channel in range(1, 9):
+        data = rng.randbytes(rng.choice([0, 1, 70_000, 3_000_000]))
+        source, sink = tmp_path / f"s{channel}", tmp_path / f"t{channel}"
+        source.write_bytes(data)
+        a.add(channel, 0, os.open(source, os.O_RDONLY), reads=True)
+        b.add(channel, 0, os.open(sink, os.O_WRONLY | os.O_CREAT), reads=False)
+        sent[channel], sinks[channel] = data, sink
+    a.tell(mux.OPEN, 3, x="y")
+    while a._streams or b._streams:
+        a.turn(0)
+        b.turn(0)
+    assert {n: sink.read_bytes() for n, sink in sinks.items()} == sent
+    assert b.told == [(mux.OPEN, 3, {"x": "y"})]
+
+
+def test_a_stream_that_nobody_reads_takes_bounded_room(tmp_path: Path) -> None:
+    ab, ba, unread = os.pipe(), os.pipe(), os.pipe()
+    a, b = End(ba[0], ab[1]), End(ab[0], ba[1])
+    with open("/dev/zero", "rb") as zero:
+        a.add(1, 0, os.dup(zero.fileno()), reads=True)
+        b.add(1, 0, unread[1], reads=False)
+        for _ in range(3000):
+            a.turn(0)
+            b.turn(0)
+    (stream,) = b._streams.values()
+    assert len(stream.waiting) <= mux.WINDOW
+    assert len(a._out) <= mux.ROOM + mux.PIECE + mux.HEAD.size
