@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,13 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
+from tests.gui.test_inspector import GRAPH, choose, first
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
+from torchkeeper.client.engines import line
 from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.window import Window
 
@@ -24,6 +31,16 @@ def shown(qtbot: QtBot, window: Window, place: str) -> None:
     """Wait until the window has read a place, or knows why not."""
     qtbot.waitUntil(lambda: window.place == place and not window.listing.loading)
     settle(qtbot)
+
+
+def failed(window: Window) -> str:
+    """Why the place that is shown could not be read: the code."""
+    return window.listing.error.code if window.listing.error else ""
+
+
+def barred(window: Window) -> str:
+    """What the error bar says: the code."""
+    return window.error_bar.error.code if window.error_bar.error else ""
 
 
 def way(window: Window, place: str) -> Way:
@@ -44,7 +61,7 @@ def question(qtbot: QtBot, window: Window) -> QuestionDialog:
 
 
 def test_a_place_there_is_listed(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
     here = window.entries.total
@@ -53,7 +70,7 @@ def test_a_place_there_is_listed(
     window.engines.reached.connect(lambda *_: told.append(way(window, place).short))
     window.open_paths([place])
     shown(qtbot, window, place)
-    assert window.listing.error is None
+    assert failed(window) == ""
     assert told == ["connecting…", ""]
     assert window.entries.total == here > 0
     assert way(window, place) == Way("", "Connected to there", "text")
@@ -65,15 +82,18 @@ def test_a_place_there_is_listed(
     window.head.box.setText("kind:fxgraph")
     settle(qtbot)
     assert window.entries.count == 7
-    window.table.selectRow(0)
-    qtbot.waitUntil(lambda: window.inspector.detail is not None)
-    assert not window.inspector.notice.isVisible()
-    assert there.sessions() == 1
-    assert fixture_cache.name in window.windowTitle() or window.head.title.text()
+    window.head.clear_filter()
+    settle(qtbot)
+    window.actions_["inspector"].trigger()
+    inspector = choose(qtbot, window, first(window, "aotautograd", "make_cache.forward"))
+    assert not inspector.notice.isVisible()
+    inspector.tabs.setCurrentIndex(GRAPH)
+    qtbot.waitUntil(lambda: "torch.ops.aten" in inspector.graph.edit.toPlainText())
+    assert there.sessions() == 1, "all engines there share a connection"
 
 
 def test_what_cannot_be_done_there_says_why(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window()
     place = there.place(fixture_cache)
@@ -98,36 +118,33 @@ def test_a_wrong_name_is_no_place(qtbot: QtBot, open_window: OpenWindow, wrong: 
     QGuiApplication.clipboard().setMimeData(data)
     window.actions_["paste"].trigger()
     qtbot.waitUntil(lambda: window.error_bar.error is not None)
-    assert window.error_bar.error is not None
-    assert window.error_bar.error.code == "ssh-address-wrong"
+    assert barred(window) == "ssh-address-wrong"
     assert window.places.row_of(wrong) < 0
 
 
 def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     config(there, Port=1)
     window = open_window(fixture_cache)
     place = there.place(fixture_cache)
     window.open_paths([place])
     shown(qtbot, window, place)
-    assert window.listing.error is not None and window.listing.error.code == "ssh-refused"
+    assert failed(window) == "ssh-refused"
     assert way(window, place).short == "no connection" and way(window, place).role == "error"
     assert window.empty.isVisible()
     config(there)
     window.actions_["refresh"].trigger()
     shown(qtbot, window, place)
-    assert window.listing.error is None and window.entries.total > 0
+    assert failed(window) == "" and window.entries.total > 0
     window.open_paths([str(fixture_cache)])
     shown(qtbot, window, str(fixture_cache))
     assert window.entries.total > 0
 
 
 def test_a_way_that_breaks_is_told_and_found_again(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
-    from torchkeeper.client.engines import line
-
     window = open_window()
     place = there.place(fixture_cache)
     window.open_paths([place])
@@ -135,7 +152,7 @@ def test_a_way_that_breaks_is_told_and_found_again(
     total = window.entries.total
     line.to("ssh://there")._process.kill()
     qtbot.waitUntil(lambda: window.error_bar.error is not None)
-    assert window.error_bar.error is not None and window.error_bar.error.code == "ssh-lost"
+    assert barred(window) == "ssh-lost"
     assert way(window, place).short == "no connection"
     # What was read stays, and nothing is tried unasked.
     assert window.entries.total == total
@@ -144,12 +161,12 @@ def test_a_way_that_breaks_is_told_and_found_again(
     click(qtbot, again)
     qtbot.waitUntil(lambda: way(window, place).short == "" and not window.listing.loading)
     settle(qtbot)
-    assert window.error_bar.error is None and window.entries.total == total
+    assert barred(window) == "" and window.entries.total == total
     assert there.sessions() == 2
 
 
 def test_a_new_key_is_shown_and_asked_about(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     known = tmp_path / "known"
     config(there, UserKnownHostsFile=known)
@@ -161,20 +178,18 @@ def test_a_new_key_is_shown_and_asked_about(
     assert "there" in dialog.what.text()
     click(qtbot, dialog.cancel)
     shown(qtbot, window, place)
-    assert window.listing.error is not None and window.listing.error.code == "ssh-key-unknown"
+    assert failed(window) == "ssh-key-unknown"
     assert not known.exists()
     window.actions_["refresh"].trigger()
     click(qtbot, question(qtbot, window).go)
     shown(qtbot, window, place)
-    assert window.listing.error is None and window.entries.total > 0
+    assert failed(window) == "" and window.entries.total > 0
     assert known.exists()
 
 
 def test_a_passphrase_is_asked_for_and_goes_to_ssh(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
-    import subprocess
-
     key = tmp_path / "key"
     shutil.copy(there.folder / "user", key)
     key.chmod(0o600)
@@ -194,12 +209,12 @@ def test_a_passphrase_is_asked_for_and_goes_to_ssh(
     type_in(qtbot, dialog.text, "apple pie")
     click(qtbot, dialog.go)
     shown(qtbot, window, place)
-    assert window.listing.error is None and window.entries.total > 0
+    assert failed(window) == "" and window.entries.total > 0
     assert not [one for one in window.findChildren(QuestionDialog) if one.isVisible()]
 
 
 def test_a_changed_key_ends_with_what_ssh_says(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     known = tmp_path / "known"
     known.write_text(f"[127.0.0.1]:{there.port} {keygen(tmp_path / 'other')}")
@@ -214,7 +229,7 @@ def test_a_changed_key_ends_with_what_ssh_says(
 
 
 def test_undone_when_the_window_closes_while_ssh_asks(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path, tmp_path: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     config(there, UserKnownHostsFile=tmp_path / "known")
     window = open_window()
@@ -225,7 +240,7 @@ def test_undone_when_the_window_closes_while_ssh_asks(
 
 
 def test_a_purge_there_is_undone(
-    qtbot: QtBot, open_window: OpenWindow, there: Machine, fixture_cache: Path
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window()
     place = there.place(fixture_cache)
@@ -235,10 +250,8 @@ def test_a_purge_there_is_undone(
     window.head.box.setText("kind:fxgraph")
     settle(qtbot)
     window.actions_["purge-shown"].trigger()
-    from torchkeeper.gui.dialogs.purging import PurgeDialog
-
-    dialog = window.findChild(PurgeDialog)
-    qtbot.waitUntil(lambda: dialog.go.isEnabled())
+    [dialog] = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(dialog.go.isEnabled)
     click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: not list(fixture_cache.glob("fxgraph/*/*/*")))
     idle(qtbot, window)
@@ -247,3 +260,47 @@ def test_a_purge_there_is_undone(
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total == total)
     assert len(list(fixture_cache.glob("fxgraph/*/*/*"))) > 0
+
+
+def test_an_export_comes_here_and_an_import_goes_there(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    chosen = Selection.of(window.entries.shown())
+    bundle = tmp_path / "from-there.torchcache"
+    job = window.operations.export(place, chosen, str(bundle), secrets="allow")
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.state is State.DONE, job.error
+    assert zipfile.is_zipfile(bundle) and job.fruit == str(bundle)
+    into = there.place("new")
+    (there.home / "new").mkdir()
+    window.open_paths([into])
+    shown(qtbot, window, into)
+    assert window.entries.total == 0 and window.empty.isVisible()
+    dialog = window.flows.open_import([str(bundle)])
+    qtbot.waitUntil(dialog.go.isEnabled)
+    assert dialog.target.path == into
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: len(window.jobs.jobs) == 2 and not window.jobs.active)
+    assert window.jobs.jobs[0].error is None
+    qtbot.waitUntil(lambda: window.entries.total > 0)
+    assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+def test_a_cancelled_transfer_leaves_nothing(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    bundle = tmp_path / "cancelled.torchcache"
+    job = window.operations.export(place, Selection.of(window.entries.shown()), str(bundle))
+    window.operations.cancel(job)
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.CANCELLED
+    idle(qtbot, window)
+    assert not bundle.exists()

@@ -434,7 +434,7 @@ class Flows(QObject):
         place, chosen, selection = carried
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
-        others = [one for one in context.places.places if not one.bundle and one.path != place]
+        others = [one for one in context.places.near if not one.bundle and one.path != place]
         takers = (other.path for other in others if other.takes and other.exists)
         return self._open(CopyDialog(
             context.window, context.engines,
