@@ -110,7 +110,9 @@ class PlaceDelegate(EditingDelegate):
             elif standing.low:
                 colour = shades.warning
         line = drawing.at_right(painter, line, beside, colour)
-        drawing.words(painter, line, place.about, shades.muted, Qt.TextElideMode.ElideMiddle)
+        # Of one on another machine, that comes first.
+        cut = Qt.TextElideMode.ElideMiddle if place.near else Qt.TextElideMode.ElideRight
+        drawing.words(painter, line, place.about, shades.muted, cut)
 
     def createEditor(self, parent: QWidget, _: QStyleOptionViewItem, __: Index) -> QWidget:
         made = QLineEdit(parent)

@@ -252,6 +252,8 @@ class VerdictController(QObject):
                 if not self._soon.isActive()
                 else ""
             )
+        elif not self._context.listing.scheme.near:
+            said = self.tr("verdicts are not checked on another machine yet")
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
         counts = self._count(verdicts.counts) if verdicts.counts is not None else None
