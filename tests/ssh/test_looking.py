@@ -94,7 +94,7 @@ def test_verdicts_are_those_of_the_python_there(
     key = next(row["key"] for row in here.objects if row.get("verdict") == "usable")
     ran = tk("explain", place, key)
     assert ran.code == 0 and "usable in" in ran.out
-    usable = tk("ls", "--json", "--filter", "verdict:usable", place)
+    usable = tk("ls", "--json", "--filter", "is:usable", place)
     assert usable.code == 0 and len(usable.objects) > 1
     nearest = tk("explain", place, key, "--nearest", "--json")
     assert nearest.objects[-1]["a"]["place"] == place
@@ -106,6 +106,16 @@ def test_what_cannot_be_done_there_says_so(tk: Tk, there: Machine, fixture_cache
         ran = tk(*command, place)
         assert ran.code in (1, 2, 3), (command, ran)
         assert "Traceback" not in ran.err and "another machine" in ran.err, (command, ran)
+    for env, code in {
+        "python3": "path-not-absolute",
+        "ssh://other/x": "places-apart",
+        "ssh://a b/x": "ssh-address-wrong",
+        "/a/../b": "ssh-address-wrong",
+    }.items():
+        ran = tk("check", "--json", place, "--env", env)
+        assert ran.objects[-1]["error"]["code"] == code, ran
+    assert tk("ssh://a b/x").code in (1, 2, 3)
+    assert "another machine" in tk(place).err, "the window does not do it yet"
     stale = tk("purge", "--dry-run", "--stale", place)
     assert stale.code == 3, stale
     assert "--env" in stale.err, stale

@@ -238,7 +238,6 @@ def joined(argv: list[str]) -> list[str]:
 
 def _window(files: list[str], alone: bool) -> int:
     """Open the window on what these words name. Raises UserError."""
-    from torchkeeper.client.engines import far
     from torchkeeper.client.paths import what_at_once
     from torchkeeper.client.secrets import named
     from torchkeeper.stores.names import scheme_of
@@ -250,7 +249,7 @@ def _window(files: list[str], alone: bool) -> int:
     for file in files:
         if scheme_of(file).local:
             _check_word(file, what_at_once(file))
-        elif far.machine_of(file):
+        elif scheme_of(file).elsewhere:
             raise user_error("place-elsewhere", {"place": file})
     # A password is taken out here: from now on nobody sees it.
     files = [file if scheme_of(file).local else named(file) for file in files]

@@ -443,7 +443,7 @@ class Actions(QObject):
     def _suit(self, spec: Spec, action: QAction) -> None:
         # What is about entries alone is for the page that shows them: they are not seen on others.
         here = self.situation.page == ENTRIES or spec.context != "entries"
-        away = spec.near and self.situation.page == ENTRIES and not self.situation.scheme.near
+        away = spec.near and self.situation.page == ENTRIES and self.situation.scheme.elsewhere
         action.setEnabled(here and spec.when(self.situation) and not away)
         held = _AWAY if away else ""
         if (

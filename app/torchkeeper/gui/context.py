@@ -74,6 +74,11 @@ class Context(NamedTuple):
         return self.listing.place
 
     @property
+    def near(self) -> str | None:
+        """The same, where it is within reach of this machine's programs."""
+        return None if self.listing.scheme.elsewhere else self.place
+
+    @property
     def operations(self) -> Operations:
         """What starts jobs."""
         return self.make_operations()

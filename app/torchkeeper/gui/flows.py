@@ -278,7 +278,7 @@ class Flows(QObject):
         context = self._context
         dialog = WarmDialog(
             context.window, context.engines, context.environments,
-            context.places.near, into or (context.place if context.listing.scheme.near else None),
+            context.places.near, into or context.near,
             self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
         )  # fmt: skip
@@ -520,8 +520,7 @@ class Flows(QObject):
 
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
-        shown, near = self._context.place, self._context.listing.scheme.near
-        shown = shown if self._context.pages.current == ENTRIES and near else None
+        shown = self._context.near if self._context.pages.current == ENTRIES else None
         return self.clean_up_places((), shown)
 
     def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:

@@ -32,14 +32,14 @@ class Scheme:
     checks = "server"
     #: Whether the name is a path on this machine: what is there is told without opening it.
     local = False
+    #: Whether it is on another machine (``machine``).
+    elsewhere = False
     #: Whether a password may be needed, which takes long to find.
     may_want_password = True
     #: Whether what is purged goes to a trash; otherwise it is gone for good.
     has_trash = False
     #: Whether it is a folder or a bundle, on whatever machine.
     is_files = False
-    #: Whether programs of this machine can use it, and it can be compared with other places.
-    near = True
     #: Whether sizes can be those on this machine's disk.
     on_disk = False
     #: Whether programs on other machines use it as well, as a rule.
@@ -180,8 +180,8 @@ class SshScheme(Scheme):
 
     begins = ("ssh://",)
     word = "on another machine"
-    is_files = has_trash = holds_objects = True
-    may_want_password = shared = near = False
+    elsewhere = is_files = has_trash = holds_objects = True
+    may_want_password = shared = False
 
     def machine(self, place: str) -> str:
         from torchkeeper.stores.ssh import parse

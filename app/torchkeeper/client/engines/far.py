@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine import protocol
 from torchkeeper.stores.names import scheme_of
@@ -47,18 +48,27 @@ def machine_of(*places: str | None) -> str:
 
 def is_far(place: object) -> bool:
     """Whether a place is on another machine."""
-    return isinstance(place, str) and bool(scheme_of(place).machine(place))
+    return isinstance(place, str) and scheme_of(place).elsewhere
 
 
 def python_of(machine: str, python: str | None) -> str:
     """The name of an environment there: of a path, or by default of its python3; waits for the
     machine. Raises UserError.
     """
-    if python and scheme_of(python).machine(python) == machine:
-        return python
     from torchkeeper.stores.ssh import parse
 
-    return parse(machine).at(python or _line(machine).hello().executable)
+    if python is None:
+        return parse(machine).at(_line(machine).hello().executable)
+    name = python if is_far(python) else parse(machine).at(python)
+    if not is_far(python) and not python.startswith(("/", "~/")):
+        raise user_error("path-not-absolute", {"path": python})
+    try:
+        address = parse(name)
+    except Problem as problem:
+        raise user_error(problem.code, problem.params) from None
+    if address.machine != machine:
+        raise user_error("places-apart", {"place": name, "other": machine})
+    return str(address)
 
 
 def _line(machine: str) -> Line:

@@ -34,6 +34,8 @@ from torchkeeper.stores.ssh import Address, parse
 #: Characters that may come before the first word, of banners and what a shell prints as it starts;
 #: of that word; and of what ssh says, the last.
 _BANNER, _HELLO, _SAID = 1 << 20, 1 << 14, 8000
+#: Characters of each path in the first word.
+_PATH = 4000
 #: Lines of that which are shown, and characters of each.
 _LINES, _LINE = 14, 300
 #: Seconds that the connection has to end by itself.
@@ -319,6 +321,8 @@ class Line(mux.Mux):
             why = str(broken)
         except UserError as error:  # there is no zip
             self.failure = error
+        except Exception as e:  # noqa: BLE001 - a bug must reach who waits, not leave them waiting
+            why = f"{type(e).__name__}: {e}"
         self._end(why)
 
     def _end(self, why: str) -> None:
@@ -463,14 +467,15 @@ def _hello(data: bytes) -> Hello:
         raise mux.Broken("it is of another version")
     said = [told.get(name) for name in Hello._fields]
     for name, one in zip(Hello._fields, said, strict=True):
-        if not isinstance(one, str) or len(one) > 4096 or not one.isprintable():
+        if not isinstance(one, str) or len(one) > _PATH or not one.isprintable():
             raise mux.Broken(f"its {name} is no plain text")
         if name != "python" and not (os.path.isabs(one) and one == os.path.normpath(one)):
             raise mux.Broken(f"its {name} is no path")
     return Hello(*map(str, said))
 
 
-_lines: dict[str, Line] = {}
+#: By the process, for a forked one has no threads of the other, and the machine.
+_lines: dict[tuple[int, str], Line] = {}
 _lines_lock = threading.Lock()
 
 
@@ -479,17 +484,17 @@ def to(machine: str) -> Line:
     UserError where there is no ssh.
     """
     with _lines_lock:
-        line = _lines.get(machine)
+        line = _lines.get((os.getpid(), machine))
         if line is None or line.failure:
-            line = _lines[machine] = Line(machine)
+            line = _lines[os.getpid(), machine] = Line(machine)
         return line
 
 
 def close_all() -> None:
     """End every connection of this process. Waits, but not for long."""
     with _lines_lock:
-        for line in _lines.values():
-            if not line.failure:
+        for (process, _), line in _lines.items():
+            if process == os.getpid() and not line.failure:
                 line.close()
         _lines.clear()
 

@@ -110,7 +110,7 @@ def empty_state(
     if listing.silent:
         icon, title = "folder", _tr("The place does not answer")
         text = _tr("The disk of {} is slow or gone. The entries appear as soon as it answers.")
-        if not listing.scheme.near:
+        if listing.scheme.elsewhere:
             icon, title = "machine", _tr("No answer yet")
             text = _tr("The way to {} is slow, or ssh waits for an answer of yours. The entries "
                        "appear as soon as they come.")  # fmt: skip
@@ -130,7 +130,7 @@ def empty_state(
                     "folder. PyTorch fills the server where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is "
                     "1 and TORCHINDUCTOR_REDIS_URL names it. Keys of other programs stay hidden."),
                 _tr("Warm…"), "warm")  # fmt: skip
-    if not listing.scheme.near:
+    if listing.scheme.elsewhere:
         text = _tr("Drop a bundle here to import it.")
         return "box", _tr("This cache is empty"), text, _tr("Import…"), "import"
     return ("box", _tr("This cache is empty"),
@@ -144,12 +144,12 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
         return ("folder-missing", _tr("This place no longer exists"),
                 _tr("{} was moved or removed. When it is back, its entries are shown again.")
                 .format(printable(place, 400)), _tr("Try again"), "refresh")  # fmt: skip
-    if error.code == "place-missing" and listing.scheme.near:
+    if error.code == "place-missing" and not listing.scheme.elsewhere:
         text = _tr("PyTorch creates this folder when it first compiles. Warm fills it now.")
         return "folder-missing", _tr("This folder does not exist yet"), text, _tr("Warm…"), "warm"
     text = "\n".join(part for part in (error.why, error.remedy) if part)
-    icon = "folder-missing" if listing.scheme.local else "server"
-    icon = icon if listing.scheme.near else "machine"
+    icon = "folder-missing" if listing.scheme.is_files else "server"
+    icon = "machine" if listing.scheme.elsewhere else icon
     if icon == "server" and error.code in ("password-needed", "password-wrong"):
         return icon, error.what, text, _tr("Enter password…"), "enter-password"
     return icon, error.what, text, _tr("Try again"), "refresh"

@@ -378,7 +378,7 @@ class Operations(QObject):
         portable = any(about.claims["portable"] for about in abouts)
         asked: Asked = {"portable": portable, "files": list(files)}
         start = _Start(protocol.IMPORT, params)
-        if named is not None and scheme_of(into).near:
+        if named is not None and not scheme_of(into).elsewhere:
             params["env"] = asked["python"] = named.python
             start = start._replace(before=named.before)
             if any(about.claims["unportable"] for about in abouts):

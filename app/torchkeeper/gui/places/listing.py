@@ -118,7 +118,7 @@ class Listing(QObject):
         known = self.is_folder and self.result is not None
         # Every look takes a server some time, and others use it. A way that broke is not sought
         # unasked: ssh may want a password.
-        if self.failures and not self.scheme.near:
+        if self.failures and self.scheme.elsewhere:
             return False
         return not self.scheme.lazy and self._ticket is None and (missing or known)
 

@@ -59,7 +59,7 @@ class Place(NamedTuple):
     @property
     def near(self) -> bool:
         """Whether it is within reach of this machine's programs."""
-        return scheme_of(self.path).near
+        return not scheme_of(self.path).elsewhere
 
     @property
     def group(self) -> int:

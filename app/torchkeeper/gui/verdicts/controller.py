@@ -72,7 +72,7 @@ class Verdicts(QObject):
     @property
     def environment(self) -> Environment | None:
         """What the verdicts are about: an interpreter whose torch is known."""
-        if not self._listing.scheme.near:
+        if self._listing.scheme.elsewhere:
             return None  # those of this machine say nothing of another's caches
         chosen = self._environments.chosen
         return chosen if chosen is not None and chosen.torch else None
@@ -252,7 +252,7 @@ class VerdictController(QObject):
                 if not self._soon.isActive()
                 else ""
             )
-        elif not self._context.listing.scheme.near:
+        elif self._context.listing.scheme.elsewhere:
             said = self.tr("verdicts are not checked on another machine yet")
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
@@ -278,7 +278,7 @@ class VerdictController(QObject):
         verdicts, environments = self.verdicts, self.environments
         if verdicts.counts is not None:
             return ""
-        if not self._context.listing.scheme.near:
+        if self._context.listing.scheme.elsewhere:
             return self.tr("Not checked yet: the environments here are not those of that machine.")
         if environments.off:
             return self.tr("Verdicts are off. Choose an environment at the top right.")

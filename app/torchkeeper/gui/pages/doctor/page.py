@@ -111,8 +111,8 @@ class DoctorPage(Page):
     def entered(self) -> None:
         context = self._context
         self._here = True
-        looked = context.listing.what != "file" and context.listing.scheme.near
-        self._turn_to(context.places.near, context.place if looked else None)
+        shown = None if context.listing.what == "file" else context.near
+        self._turn_to(context.places.near, shown)
         if self.diagnosis.asked is None:
             self._use()
         self._say()

@@ -1,0 +1,107 @@
+"""A connection that is cut while something changes: nothing is lost, and nothing is half there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+from tests.ssh.conftest import Machine
+from torchkeeper.client.engines import ferry, line
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
+
+
+def cut() -> None:
+    """End ssh as a network does: without a word."""
+    line.to("ssh://there")._process.kill()
+
+
+def until_cut(engine: Engine, messages: int) -> bool:
+    """Take as many messages, then cut; whether the request was not done before."""
+    seen = 0
+    with pytest.raises(UserError) as raised:
+        while True:
+            for message in engine.receive():
+                seen += message.type != "hello"
+                if message.type in ("result", "error"):
+                    cut()
+                    return False
+                if seen == messages:
+                    cut()
+            if seen == messages == 0:
+                cut()
+                messages = -1
+    assert raised.value.code == "ssh-lost"
+    return True
+
+
+def recovered(there: Machine, place: str) -> None:
+    """Have a new engine there complete, or take back, what was cut off."""
+    while list((there.folder / "tmp").glob("torchkeeper-far-*")):
+        time.sleep(0.02)  # what runs there takes back what it did, and ends
+    with Engine("ssh://there") as engine, contextlib.suppress(UserError):
+        engine.call(protocol.RECOVER, {"place": place})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_purge_that_is_cut_off_loses_nothing(there: Machine, many: Path, seed: int) -> None:
+    shutil.copytree(many, there.home / "c", symlinks=True)
+    before = snapshot(there.home / "c")
+    place = there.place("c")
+    with Engine("ssh://there") as engine:
+        plan = engine.call(
+            protocol.PLAN_PURGE, {"place": place, "select": {"filter": ""}, "rows": False}
+        )
+        engine.send(protocol.PURGE, {"place": place, "plan": plan["plan"]})
+        until_cut(engine, random.Random(seed).randrange(6))
+    recovered(there, place)
+    with Engine("ssh://there") as engine, pytest.raises(UserError, match="nothing to undo"):
+        while True:
+            engine.call(protocol.UNDO, {"place": place})
+    after = snapshot(there.home / "c")
+    assert {path: one for path, one in after.items() if ".torchkeeper" not in str(path)} == before
+    line.close_all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_import_that_is_cut_off_leaves_nothing_half(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path, seed: int
+) -> None:
+    file = tmp_path / "b.torchcache"
+    assert tk("copy", "--allow-secrets", fixture_cache, file, "--filter", "kind:fxgraph").code == 0
+    place = there.place("new")
+    with Engine("ssh://there") as engine:
+        sent = ferry.send("ssh://there", str(file))
+        engine.send(protocol.IMPORT, {"files": [sent], "into": place})
+        until_cut(engine, random.Random(seed).randrange(5))
+    recovered(there, place)
+    if (there.home / "new").exists():
+        assert not tk("ls", "--json", place, "--filter", "is:broken").objects
+    line.close_all()
+
+
+def test_ctrl_c_cancels_there_and_leaves_nothing(there: Machine, many: Path) -> None:
+    """The whole group gets it, as on a terminal; ssh lives on, so that the engine can answer."""
+    shutil.copytree(many, there.home / "c", symlinks=True)
+    command = [sys.executable, "-m", "torchkeeper", "ls", "--json", there.place("c")]
+    ran = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        process_group=0, env=os.environ,
+    )  # fmt: skip
+    assert ran.stdout and ran.stdout.read(1)
+    os.killpg(ran.pid, signal.SIGINT)
+    _, err = ran.communicate()
+    assert ran.returncode in (0, 130), err
+    assert b"Traceback" not in err and b"broke" not in err
