@@ -29,10 +29,10 @@ from torchkeeper.gui.background.requests import (
     machine_of,
     servers_of,
 )
+from torchkeeper.gui.background.ways import Ways
 from torchkeeper.stores.atomic import remove
 
 if TYPE_CHECKING:
-    from torchkeeper.client.engines import line as ways
     from torchkeeper.client.engines.probes import Identity
     from torchkeeper.engine.messages.findings import Finding
 
@@ -113,12 +113,6 @@ class Worker(QObject):
     cancelled = Signal(int, object)
     trouble = Signal(object)
     ended = Signal()
-    #: There is news of the way to a machine: None while it is sought, "" where it is there, or why
-    #: there is none. And ssh asks for something (``line.Question``).
-    reached = Signal(str, object)
-    asks = Signal(object)
-    #: A machine, and the way there, or why there is none.
-    _arrived = Signal(str, object)
     #: The password of a server is known, or that there is none.
     _unlocked = Signal(str, object)
     #: What an interpreter's facts are kept by, and those that are kept.
@@ -139,9 +133,8 @@ class Worker(QObject):
         self._asking: set[str] = set()
         self._locked: list[Request] = []
         self._unlocked.connect(self._unlock)
-        #: The ways to other machines, None while one is sought.
-        self._ways: dict[str, ways.Line | None] = {}
-        self._arrived.connect(self._arrive)
+        self.ways = Ways(self)
+        self.ways.reached.connect(self._arrive)
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
@@ -179,7 +172,7 @@ class Worker(QObject):
         except UserError as e:
             self.failed.emit(request.ticket, e, [])
             return
-        if machine and not self._has_way(machine):
+        if machine and not self.ways.has(machine):
             self._locked.append(request)
             return
         servers = [] if request.bare else servers_of(request)
@@ -196,41 +189,17 @@ class Worker(QObject):
             passwords.update((one, self._passwords[login]) for one, login in logins.items())
             self._send(request, passwords)
 
-    def _has_way(self, machine: str) -> bool:
-        """Whether there is a way to a machine; else it is sought, which may take very long."""
-        if machine in self._ways and ((way := self._ways[machine]) is None or not way.failure):
-            return way is not None
-        self._ways[machine] = None
-        self.reached.emit(machine, None)
-
-        def seek() -> None:
-            from torchkeeper.client.engines import line  # only here: it takes long to load
-
-            line.Asking.by = self.asks.emit
-            try:
-                way: object = line.to(machine)
-                line.to(machine).hello()
-            except UserError as e:
-                way = e
-            with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
-                self._arrived.emit(machine, way)
-
-        aside(seek)
-        return False
-
-    def _arrive(self, machine: str, way: ways.Line | UserError) -> None:
+    def _arrive(self, machine: str, way: UserError | str | None) -> None:
+        """Go on with what waits for the way to a machine, or say that there is none."""
+        if way is None:
+            return
         waiting = [one for one in self._locked if machine_of(one) == machine]
         self._locked = [one for one in self._locked if one not in waiting]
-        if isinstance(way, UserError):
-            del self._ways[machine]
-            self.reached.emit(machine, way)
-            for request in waiting:
-                self.failed.emit(request.ticket, way, [])
-            return
-        self._ways[machine] = way
-        self.reached.emit(machine, "")
         for request in waiting:
-            self.start(request)
+            if isinstance(way, UserError):
+                self.failed.emit(request.ticket, way, [])
+            else:
+                self.start(request)
 
     def _find_kept(self, request: Request, python: str) -> None:
         from torchkeeper.client.engines import probes
@@ -506,9 +475,7 @@ class Worker(QObject):
 
     def _lost(self, line: Line, error: UserError) -> None:
         told = False
-        if (way := self._ways.get(line.machine)) is not None and way.failure:
-            del self._ways[line.machine]
-            self.reached.emit(line.machine, way.failure)
+        self.ways.look(line.machine)
         for asked in list(line.asked.values()):
             if asked.cancelled and not asked.ends.changes:
                 self.cancelled.emit(asked.request.ticket, _log(line))
@@ -636,10 +603,7 @@ class Worker(QObject):
         if self._last_wait:
             self.killTimer(self._last_wait)
             self._last_wait = 0
-        if self._ways:
-            from torchkeeper.client.engines import line
-
-            line.close_all()
+        self.ways.close()
         self.ended.emit()
 
 

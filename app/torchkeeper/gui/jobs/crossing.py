@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -56,7 +55,7 @@ class Crossing(QObject):
             self._look(job, named, ferry.name, machine)
 
         def follow(job: Job, result: Values, go_on: GoOn) -> None:
-            whole: dict[str, Any] = {**result, "output": output}
+            whole = {**result, "output": output}
             what = job, made.pop(job), output, result["size"], replace
             self._look(job, lambda _: go_on(whole), self._fetch, *what)
 

@@ -194,7 +194,7 @@ class Way(NamedTuple):
 
     @classmethod
     def of(cls, machine: str, state: object) -> Way:
-        """As ``Worker.reached`` tells it."""
+        """As ``Ways.reached`` tells it."""
         host = printable(machine.partition("://")[2], 120)
         if state is None:
             return cls(_tr("connecting…"), _tr("Connecting to {}…").format(host))
@@ -405,7 +405,7 @@ class PlacesModel(QAbstractListModel):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
     def told_way(self, machine: str, state: object) -> None:
-        """There is news of the way to a machine (``Worker.reached``)."""
+        """There is news of the way to a machine (``Ways.reached``)."""
         self._ways[machine] = Way.of(machine, state)
         self.repaint()
 
