@@ -22,6 +22,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.places.model import PlacesModel, Way
+from torchkeeper.gui.start import started
 from torchkeeper.gui.window import Window
 
 __all__ = ["forks", "sshd", "there", "tk"]
@@ -304,3 +305,29 @@ def test_a_cancelled_transfer_leaves_nothing(
     assert job.state is State.CANCELLED
     idle(qtbot, window)
     assert not bundle.exists()
+
+
+def test_one_is_added_where_a_server_is(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    dialog = window.servers.add_server()
+    type_in(qtbot, dialog.address, "ssh://ada:pw@there/x")
+    click(qtbot, dialog.go)
+    assert "password" in str(dialog.trial.notice.error) and dialog.isVisible()
+    dialog.address.clear()
+    type_in(qtbot, dialog.address, place)
+    assert not dialog.password.isEnabled() and not dialog.test.isEnabled()
+    click(qtbot, dialog.go)
+    shown(qtbot, window, place)
+    assert failed(window) == "" and window.entries.total > 0
+    row = window.places.row_of(place)
+    assert [one.path for one in window.places.places if one.added] == [place] and row >= 0
+
+
+def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -> None:
+    ahead = started("ssh://there/cache")
+    assert ahead is not None
+    assert ahead.take("list", {"place": "ssh://there/cache", "unless": ""}) is None
+    ahead.engine.close_and_wait()

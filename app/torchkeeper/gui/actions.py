@@ -127,7 +127,7 @@ ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O", "file", 0,
          _n("Add a cache folder to the list of places"), "list"),
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S", "file", 0,
-         _n("Add a Redis server to the list of places"), "list"),
+         _n("Add a Redis server, or a folder on another machine, to the list of places"), "list"),
     Spec("open-bundle", _n("Open bund&le…"), "box", "", "file", 0,
          _n("Add a bundle to the list of places and show its entries")),
     Spec("read-only", _n("Read-&only"), "", "", "file", 0,
