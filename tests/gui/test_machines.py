@@ -88,6 +88,7 @@ def test_a_place_there_is_listed(
     window.actions_["inspector"].trigger()
     inspector = choose(qtbot, window, first(window, "aotautograd", "make_cache.forward"))
     assert not inspector.notice.isVisible()
+    qtbot.waitUntil(lambda: inspector.sharing.found is not None)
     inspector.tabs.setCurrentIndex(GRAPH)
     qtbot.waitUntil(lambda: "torch.ops.aten" in inspector.graph.edit.toPlainText())
     assert there.sessions() == 1, "all engines there share a connection"
