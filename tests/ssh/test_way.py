@@ -5,12 +5,14 @@ there is none, in its own words.
 from __future__ import annotations
 
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
 from tests.ssh.conftest import Machine, config, keygen
+from tests.terminals import Terminal
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
@@ -195,3 +197,25 @@ def test_nothing_of_here_is_lent_and_ssh_sees_no_option(there: Machine) -> None:
     assert "ForwardAgent=no" in argv and "ClearAllForwardings=yes" in argv
     assert not any("ControlMaster" in one for one in argv)
     assert "'" not in argv[-1].split("-c '")[1].removesuffix("'") and "\n" not in argv[-1]
+
+
+def test_on_a_terminal_ssh_asks_itself(there: Machine, fixture_cache: Path, tmp_path: Path) -> None:
+    key = tmp_path / "locked"
+    key.write_bytes((there.folder / "user").read_bytes())
+    key.chmod(0o600)
+    subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "opensesame", "-f", key], check=True)
+    config(there, IdentityFile=key, UserKnownHostsFile=tmp_path / "known")
+    place = there.place(fixture_cache)
+    terminal = Terminal(["du", place])
+    terminal.until("Are you sure you want to continue connecting (yes/no")
+    terminal.type("yes\n")
+    terminal.until("Enter passphrase for key")
+    terminal.type("opensesame\n")
+    terminal.until("fxgraph")
+    assert terminal.end() == 0
+    assert "opensesame" not in terminal.said
+    # Ctrl-C where it asks ends it all.
+    terminal = Terminal(["du", place])
+    terminal.until("Enter passphrase for key")
+    terminal.type("\x03")
+    assert terminal.end() == 130

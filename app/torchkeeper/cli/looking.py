@@ -45,6 +45,8 @@ def path(text: str) -> str:
     if not text:
         # An empty shell variable must not become the current folder, least of all for purge.
         raise argparse.ArgumentTypeError("it is empty")
+    if far.is_far(text):
+        raise argparse.ArgumentTypeError("it is on another machine, where this cannot be done yet")
     if not scheme_of(text).local:
         # Otherwise it would be a folder, of such a name, in the current one.
         raise argparse.ArgumentTypeError(

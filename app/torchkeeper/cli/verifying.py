@@ -55,7 +55,8 @@ def verify(args: argparse.Namespace) -> int:
     """torchkeeper verify; 0 where everything hits and nothing is built again, else 1."""
     place: str = args.place
     if not scheme_of(place).verifiable:
-        raise user_error("verify-server", {"place": place})
+        code = "place-elsewhere" if scheme_of(place).elsewhere else "verify-server"
+        raise user_error(code, {"place": place})
     if not os.path.lexists(place):
         code = "file-missing" if place.endswith((".torchcache", ".bin")) else "place-missing"
         raise user_error(code, {"place": place, "file": place})

@@ -439,7 +439,7 @@ class Line(mux.Mux):
     def close(self) -> None:
         """End it, and what runs there. Waits, but not for long."""
         if self._hello is None:
-            self._process.kill()
+            self._process.kill()  # it may still ask somebody
         self.wake(self._hang_up)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(mux.PATIENCE)

@@ -332,7 +332,9 @@ class Engine:
                         select.select([self._stdout], [], [], 1.0)
                 except KeyboardInterrupt as interrupt:
                     cancel(interrupt)
-                if interrupted and time.monotonic() > latest:
+                # Nothing has begun there where ssh still asks, or has just been told to leave off.
+                unbegun = self._channel is not None and not self._greeted
+                if interrupted and (unbegun or time.monotonic() > latest):
                     give_up(interrupted)
                 for message in self.receive():
                     if message.id != ident:
