@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
 from tests.gui.test_inspector import GRAPH, choose, first
+from tests.pace import LONG
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from torchkeeper.client.engines import line
 from torchkeeper.gui.dialogs.machine import QuestionDialog
@@ -332,3 +335,31 @@ def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -
     assert ahead is not None
     assert ahead.take("list", {"place": "ssh://there/cache", "unless": ""}) is None
     ahead.engine.close_and_wait()
+
+
+def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
+    asked: list[line.Question] = []
+    asking = line.Asking("ssh://there", asked.append)
+    helper = asking.environment["SSH_ASKPASS"]
+    stranger = "\x1b[31m<b>Password</b>\r\n" * 4000
+    pipe = subprocess.PIPE
+    with subprocess.Popen([helper, stranger], env=asking.environment, stdout=pipe) as process:
+        until = time.monotonic() + LONG
+        while not asked and time.monotonic() < until:
+            time.sleep(0.01)
+        [one] = asked
+        assert one.text.startswith("\\x1b[31m<b>Password</b>") and one.machine == "ssh://there"
+        assert len(one.text) <= 2000 and one.text.count("\n") < 20
+        assert one.text.replace("\n", "").isprintable()
+        one.answer("secret\nmore")
+        assert process.stdout is not None and process.stdout.read() == b"secret\n"
+    asked.clear()
+    with subprocess.Popen([helper, "again?"], env=asking.environment, stdout=pipe) as process:
+        while not asked and time.monotonic() < until:
+            time.sleep(0.01)
+        asked[0].answer(None)
+        assert process.wait(LONG) == 1
+    folder = asking.environment["TORCHKEEPER_ASK"]
+    while os.path.exists(folder) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not os.path.exists(folder)

@@ -119,17 +119,14 @@ class Asking:
     def _listen(self) -> None:
         said, shown = b"", False
         while self._open and (data := os.read(self._asked, 1 << 12)):
-            said = (said + data)[-4 * _ASKED :]
+            said = said[: 4 * _ASKED] + data  # whose end comes last
             while self._open and said.count(b"\0") > 1:
                 kind, text, said = said.split(b"\0", 2)
-                words = [
-                    printable(line, _ASKED) for line in text.decode(errors="replace").split("\n")
-                ]
-                asked = "\n".join(words).strip()[:_ASKED]
+                lines = text.decode(errors="replace").strip().split("\n")[:_LINES]
+                asked = "\n".join(printable(line, _LINE) for line in lines)[:_ASKED] or "?"
+                told = kind.decode(errors="replace")
+                self._asker(Question(self._machine, told, asked, self._answer))
                 shown = True
-                self._asker(
-                    Question(self._machine, kind.decode(errors="replace"), asked, self._answer)
-                )
         if shown:
             self._asker(Question(self._machine, "none", "", self._answer))
         os.close(self._asked)
