@@ -348,6 +348,8 @@ class Line(mux.Mux):
             self._calls.popleft()()
         for handle in (self._woken, self._waker):
             os.close(handle)
+        assert self._process.stdout
+        self._process.stdout.close()
 
     def wake(self, call: Callable[[], None] | None = None) -> None:
         with self._lock:
@@ -364,8 +366,9 @@ class Line(mux.Mux):
     def _listen(self) -> None:
         """Keep the last that ssh says, or the account there as it starts."""
         assert self._process.stderr
-        while data := os.read(self._process.stderr.fileno(), 1 << 14):
-            self._said = (self._said + data)[-_SAID:]
+        with self._process.stderr as stderr:
+            while data := os.read(stderr.fileno(), 1 << 14):
+                self._said = (self._said + data)[-_SAID:]
 
     def _failed(self) -> UserError:
         said = self._said.decode(errors="replace").replace("\r", "")
