@@ -285,7 +285,12 @@ def test_an_export_comes_here_and_an_import_goes_there(
     window.open_paths([into])
     shown(qtbot, window, into)
     assert window.entries.total == 0 and window.empty.isVisible()
-    window.operations.import_files([str(bundle)], into)
+    dialog = window.flows.open_import([str(bundle)])
+    qtbot.waitUntil(lambda: dialog.ready and not dialog.environment.waiting)
+    settle(qtbot)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    assert dialog.target.path == into
+    click(qtbot, dialog.go)
     qtbot.waitUntil(lambda: len(window.jobs.jobs) == 2 and not window.jobs.active)
     assert window.jobs.jobs[0].error is None
     qtbot.waitUntil(lambda: window.entries.total > 0)
