@@ -254,8 +254,6 @@ def _window(files: list[str], alone: bool) -> int:
     for file in files:
         if scheme_of(file).local:
             _check_word(file, what_at_once(file))
-        elif scheme_of(file).elsewhere:
-            raise user_error("place-elsewhere", {"place": file})
     # A password is taken out here: from now on nobody sees it.
     files = [file if scheme_of(file).local else named(file) for file in files]
     from torchkeeper.gui.start import run as run_window

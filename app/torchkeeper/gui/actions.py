@@ -86,7 +86,8 @@ class Spec(NamedTuple):
     context: the context menus it is in. short: the toolbar's text; empty where it is not on the
     toolbar. chosen: for one of several that exclude each other, whether it is the one. on: for a
     switch, whether it is on. about: the text that says what it is about at the moment, and what
-    tells that, empty where it is not known. also: a second shortcut.
+    tells that, empty where it is not known. also: a second shortcut. near: whether it needs a place
+    within reach of this machine's programs, where it is about one.
     """
 
     id: str
@@ -103,6 +104,7 @@ class Spec(NamedTuple):
     on: Callable[[Situation], bool] | None = None
     about: tuple[str, Callable[[Situation], str]] | None = None
     also: str = ""
+    near: bool = False
 
 
 def _n(text: str) -> str:
@@ -127,7 +129,7 @@ ACTIONS = (
     Spec("add-folder", _n("&Add folder…"), "folder-add", "Ctrl+O", "file", 0,
          _n("Add a cache folder to the list of places"), "list"),
     Spec("add-server", _n("Add &server…"), "server", "Ctrl+Shift+S", "file", 0,
-         _n("Add a Redis server to the list of places"), "list"),
+         _n("Add a Redis server, or a folder on another machine, to the list of places"), "list"),
     Spec("open-bundle", _n("Open bund&le…"), "box", "", "file", 0,
          _n("Add a bundle to the list of places and show its entries")),
     Spec("read-only", _n("Read-&only"), "", "", "file", 0,
@@ -192,31 +194,33 @@ ACTIONS = (
          when=lambda s: s.selected > 0),
     Spec("compare-two", _n("Compare bot&h"), "compare", "Ctrl+D", "edit", 2,
          _n("Show the differences between the two selected entries, and their cause"),
-         "entries", when=lambda s: s.selected == 2),
+         "entries", when=lambda s: s.selected == 2, near=True),
     Spec("compare-nearest", _n("Compare with &nearest"), "compare", "Ctrl+Shift+D", "edit", 2,
          _n("Find the most similar entry in all places, and show the differences"),
-         "entries", when=lambda s: s.comparable == 1),
+         "entries", when=lambda s: s.comparable == 1, near=True),
     Spec("compare-as-a", _n("Compa&re as A"), "compare", "Ctrl+Alt+A", "edit", 2,
          _n("Put the selected entry on side A of a comparison; side B can be from another place"),
-         "entries", when=lambda s: s.comparable == 1),
+         "entries", when=lambda s: s.comparable == 1, near=True),
     Spec("compare-as-b", _n("Compare as &B"), "compare", "Ctrl+Alt+B", "edit", 2,
          _n("Put the selected entry on side B of a comparison; side A can be from another place"),
-         "entries", when=lambda s: s.comparable == 1),
+         "entries", when=lambda s: s.comparable == 1, near=True),
     Spec("preferences", _n("S&ettings…"), "theme", "Ctrl+,", "edit", 3,
          _n("The theme, notifications, whom you trust, and where Torchkeeper keeps things")),
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W", "cache", 0,
-         _n("Compile ahead of time into a place"), "places", short=_n("Warm…")),
+         _n("Compile ahead of time into a place"), "places", short=_n("Warm…"), near=True),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V", "cache", 0,
          _n("Measure in fresh processes: hits, rebuilt objects, and the speed-up over cold"),
          "places",
-         when=lambda s: s.place_is_folder or s.place_is_bundle, short=_n("Verify…")),
+         when=lambda s: s.place_is_folder or s.place_is_bundle, short=_n("Verify…"), near=True),
     Spec("prepare", _n("P&repare environment…"), "prepare", "Ctrl+Shift+P", "cache", 0,
-         _n("Build the C++ header ahead of the first compile of an environment")),
+         _n("Build the C++ header ahead of the first compile of an environment"), near=True),
     Spec("run-program", _n("Ru&n a program…"), "runs", "Ctrl+Shift+X", "cache", 0,
-         _n("Run a program unchanged, and see which graphs hit the cache and why the others miss")),
+         _n("Run a program unchanged, and see which graphs hit the cache and why the others miss"),
+         near=True),
     Spec("copy-to", _n("Copy &to…"), "copy-to", "Ctrl+T", "cache", 0,
          _n("Copy the selected entries, or all shown entries, to another place or a new bundle"),
-         "entries places", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid)),
+         "entries places", when=lambda s: s.selected > 0 or (s.shown > 0 and s.filter_valid),
+         near=True),
     Spec("purge", _n("Purge &selected…"), "purge", "Del", "cache", 1,
          _n("Show a preview, then remove the selected entries"), "entries",
          when=lambda s: s.selected > 0 and s.can_purge, short=_n("Purge…")),
@@ -226,7 +230,7 @@ ACTIONS = (
     Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K", "cache", 1,
          _n("Find stale, broken and unused entries in all places, and remove them"), "places",
          when=lambda s: s.page != ENTRIES or s.place_is_folder or s.scheme.remote_cache,
-         short=_n("Clean up…")),
+         short=_n("Clean up…"), near=True),
     Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z", "cache", 1,
          _n("Put back the entries that the last purge of this place moved to the trash"), "places",
          when=lambda s: s.can_change_trash, about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
@@ -378,6 +382,8 @@ BY_ID = {spec.id: spec for spec in ACTIONS}
 #: Said of an action that the switch of the place keeps from being used.
 HELD = _n("This place is read-only. To change it, take File > Read-only off first")
 _FILTERED = _n("The filter is not valid. Correct it, or press Esc in it to clear it")
+_AWAY = _n("This place is on another machine, where this cannot be done yet. Log in there and do "
+           "it with a Torchkeeper of that machine")  # fmt: skip
 _ON_SERVER = _n("Verify runs PyTorch on a copy of a folder. Copy this server’s entries to a folder "
                 "with “Copy to…”, and verify that folder")  # fmt: skip
 
@@ -443,9 +449,14 @@ class Actions(QObject):
     def _suit(self, spec: Spec, action: QAction) -> None:
         # What is about entries alone is for the page that shows them: they are not seen on others.
         here = self.situation.page == ENTRIES or spec.context != "entries"
-        action.setEnabled(here and spec.when(self.situation))
-        held = ""
-        if not action.isEnabled() and spec.when(self.situation._replace(read_only=False)):
+        away = spec.near and self.situation.page == ENTRIES and self.situation.scheme.elsewhere
+        action.setEnabled(here and spec.when(self.situation) and not away)
+        held = _AWAY if away else ""
+        if (
+            not away
+            and not action.isEnabled()
+            and spec.when(self.situation._replace(read_only=False))
+        ):
             held = HELD if self.situation.read_only else ""
         elif spec.id == "verify" and self.situation.scheme.remote_cache:
             held = _ON_SERVER
@@ -507,7 +518,7 @@ class Actions(QObject):
 
     def context(self, name: str) -> list[Spec]:
         """The actions of one context menu; those of other kinds of places are left out."""
-        server = not self.situation.scheme.local or self.situation.chosen_server
+        server = not self.situation.scheme.is_files or self.situation.chosen_server
         others = [*(() if server else _OF_SERVERS)]
         others += () if self.situation.place_is_bundle else _OF_BUNDLES
         return [spec for spec in ACTIONS if name in spec.context.split() and spec.id not in others]

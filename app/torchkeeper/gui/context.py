@@ -83,6 +83,11 @@ class Context(NamedTuple):
         return {x: of for x, of in page.trashes.items() if not self.places.read_only(x)}
 
     @property
+    def near(self) -> str | None:
+        """The place that is shown, where this machine's programs reach it."""
+        return None if self.listing.scheme.elsewhere else self.place
+
+    @property
     def operations(self) -> Operations:
         """What starts jobs."""
         return self.make_operations()

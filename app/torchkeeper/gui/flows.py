@@ -278,7 +278,7 @@ class Flows(QObject):
         context = self._context
         dialog = WarmDialog(
             context.window, context.engines, context.environments,
-            context.places.places, into or context.place,
+            context.places.near, into or context.near,
             self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
         )  # fmt: skip
@@ -435,7 +435,7 @@ class Flows(QObject):
         place, chosen, selection = carried
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
-        others = [one for one in context.places.places if not one.bundle and one.path != place]
+        others = [one for one in context.places.near if not one.bundle and one.path != place]
         takers = (other.path for other in others if other.takes and other.exists)
         return self._open(CopyDialog(
             context.window, context.engines,
@@ -522,7 +522,7 @@ class Flows(QObject):
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
         alone = self._context.pages.current == ENTRIES or self._context.actions.over == "places"
-        return self.clean_up_places((), self._context.place if alone else None)
+        return self.clean_up_places((), self._context.near if alone else None)
 
     def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
         """The same for some reasons, where any are given, with only that place ticked."""
@@ -530,7 +530,7 @@ class Flows(QObject):
         from torchkeeper.gui.pages.overview.parts import apart
 
         context = self._context
-        places = [one for one in context.places.places if one.exists and not one.bundle]
+        places = [one for one in context.places.near if one.exists and not one.bundle]
         titles = apart([one.path for one in places], context.places.title)
         dialog = CleanDialog(
             context.window, context.engines, context.environments, context.settings, places,

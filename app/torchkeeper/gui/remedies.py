@@ -27,6 +27,8 @@ def _each(codes: str, *actions: str) -> dict[str, tuple[str, ...]]:
 #: Ids of actions (gui.actions), at most two, by the code of what went wrong.
 REMEDIES: dict[str, tuple[str, ...]] = {
     **_each("place-missing place-unreadable place-stuck", "refresh", "remove-place"),
+    **_each("ssh-key-unknown ssh-key-changed ssh-denied ssh-host-unknown ssh-refused ssh-silent "
+            "ssh-no-python ssh-python-old ssh-failed ssh-lost ssh-misspoken", "refresh"),
     **_each("place-not-folder", "add-folder"),
     **_each("place-no-cache", "remove-place"),
     **_each("place-not-server", "add-server"),

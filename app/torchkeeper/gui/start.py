@@ -72,8 +72,9 @@ def started(folder: str | None) -> Ahead | None:
         from PySide6.QtCore import QSettings
 
         folder = str(QSettings(NAME, NAME).value(CURRENT) or "")
-    # For a server it may need a password, which takes long to find.
-    if folder and not scheme_of(folder).may_want_password:
+    # For a server it may need a password, which takes long to find, as does another machine.
+    scheme = scheme_of(folder or "")
+    if folder and not (scheme.may_want_password or scheme.elsewhere):
         # Exactly what gui.places.listing is going to ask for first.
         ahead.ask(protocol.LIST, {"place": folder, "unless": ""})
     return ahead

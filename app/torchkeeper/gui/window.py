@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from PySide6 import QtGui
 
     from torchkeeper.artifacts.entry import Entry
+    from torchkeeper.client.engines.line import Question
     from torchkeeper.gui.inspector.inspecting import Inspecting
     from torchkeeper.gui.places.servers import Facts
     from torchkeeper.gui.verdicts.verifications import Verifications
@@ -225,6 +226,8 @@ class Window(Shell):
         self.guide.warming.connect(lambda own: self.flows.warm(into=own))
         self.guide.showing.connect(self.show_folder)
         self.engines.trouble.connect(self.error_bar.tell)
+        self.engines.reached.connect(self.places.told_way)
+        self.engines.asks.connect(self._ask_for_ssh)
         self.engines.stopped.connect(self.stopped)
         for name, view in (("entries", self.table), ("places", self.places_pane.list)):
             # Only then: asked for one that Qt has made, PySide makes all types of widgets.
@@ -397,8 +400,8 @@ class Window(Shell):
             where += self.tr(" · read-only")
         if about := self.places.meant(path):
             where += f" · {about}"
-        title, local = self.places.title(path) if path else "", scheme_of(path).local
-        self.head.show_place(title, where, not local)
+        title, files = self.places.title(path) if path else "", scheme_of(path).is_files
+        self.head.show_place(title, where, not files)
 
     def _show_owners(self) -> None:
         path = self.place or ""
@@ -475,6 +478,11 @@ class Window(Shell):
 
         above = os.path.dirname(self.place or "") if self.listing.scheme.local else ""
         choose_folder(self, self.tr("Add a cache folder"), above, self.show_folder)
+
+    def _ask_for_ssh(self, question: Question) -> None:
+        from torchkeeper.gui.dialogs.machine import ask
+
+        ask(self, question)
 
     def _ask_for_password(self, error: UserError) -> None:
         if self.place is not None:

@@ -38,6 +38,8 @@ class Scheme:
     may_want_password = True
     #: Whether what is purged goes to a trash; otherwise it is gone for good.
     has_trash = False
+    #: Whether it is a folder or a bundle, on whatever machine.
+    is_files = False
     #: Whether sizes can be those on this machine's disk.
     on_disk = False
     #: Whether programs on other machines use it as well, as a rule.
@@ -95,7 +97,7 @@ class Path(Scheme):
 
     word = ""
     checks = "folder"
-    local = has_trash = on_disk = holds_objects = verifiable = True
+    local = is_files = has_trash = on_disk = holds_objects = verifiable = True
     may_want_password = shared = False
 
     def normal(self, text: str) -> str:
@@ -178,7 +180,7 @@ class SshScheme(Scheme):
 
     begins = ("ssh://",)
     word = "on another machine"
-    elsewhere = has_trash = holds_objects = True
+    elsewhere = is_files = has_trash = holds_objects = True
     may_want_password = shared = False
 
     def machine(self, place: str) -> str:

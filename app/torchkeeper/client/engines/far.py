@@ -23,7 +23,7 @@ _OPERATIONS = frozenset({
     protocol.PROBE, protocol.KNOW, protocol.CHECK, protocol.JUDGE, protocol.EXPLAIN,
     protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY, protocol.PLAN_PURGE,
     protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
-    protocol.TARGET,
+    protocol.TARGET, protocol.LEAKS,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({"place", "into", "output", "files", "nearest", "manifests"})

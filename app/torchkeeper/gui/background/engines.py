@@ -95,6 +95,9 @@ class Engines(QObject):
     #: What was cut off there and waits for being brought to its end.
     cut_off = Signal(object)
     stopped = Signal()
+    #: There is news of the way to a machine, and ssh asks for something (``ways.Ways``).
+    reached = Signal(str, object)
+    asks = Signal(object)
     #: Jobs could not be kept in the history, and why.
     unkept = Signal(object)
 
@@ -122,6 +125,8 @@ class Engines(QObject):
         self.worker.failed.connect(self._on_failed)
         self.worker.cancelled.connect(self._on_cancelled)
         self.worker.trouble.connect(self.trouble)
+        self.worker.ways.reached.connect(self.reached)
+        self.worker.ways.asks.connect(self.asks)
         self.worker.ended.connect(self._thread.quit)
         self._collector = Collector(self)
         self._thread.finished.connect(self._collector.end)

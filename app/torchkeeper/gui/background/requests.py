@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QSocketNotifier
 
+from torchkeeper.artifacts.entry import Problem
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine
-from torchkeeper.engine.protocol import Ends, ends
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.engine.protocol import TARGET, Ends, ends
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -47,8 +50,11 @@ class Arrivals(QSocketNotifier):
 
 #: Seconds for which an operation that does more than look may say nothing once it is cancelled.
 _TO_TAKE_BACK = 15.0
-#: Parameters that name places; one that is a server may need a password first.
+#: Parameters that name places; one that is a server may need a password first. Those that name
+#: several; and those that name files where the places are.
 _PLACES = ("place", "into", "source", "target")
+_SEVERAL = ("nearest", "places")
+_FILES = ("output", "files")
 
 
 class Request(NamedTuple):
@@ -113,14 +119,32 @@ class Line:
     told: dict[str, str] = field(default_factory=dict, repr=False)
     tickets: set[int] = field(default_factory=set)
     keep: bool = False
+    #: The machine that it is on; "" is this one.
+    machine: str = ""
     closing: bool = False
     deadline: float | None = None
     step: int = 0
 
 
+def _named(request: Request, *params: str) -> list[str]:
+    named: list[object] = []
+    for name in params:
+        one = request.params.get(name)
+        named += one if isinstance(one, (list, tuple)) else [one]
+    return list(dict.fromkeys(place for place in named if isinstance(place, str)))
+
+
 def servers_of(request: Request) -> list[str]:
-    named = [request.params.get(name) for name in _PLACES]
-    for several in ("nearest", "places"):
-        named += request.params.get(several) or ()
-    places = (place for place in named if isinstance(place, str))
-    return [place for place in dict.fromkeys(places) if scheme_of(place).may_want_password]
+    places = _named(request, *_PLACES, *_SEVERAL)
+    return [place for place in places if scheme_of(place).may_want_password]
+
+
+def machine_of(request: Request) -> str:
+    """The machine whose engine is asked, by the places that are named; "" is this one. Raises
+    UserError where they are on several.
+    """
+    path = ("path",) if request.op == TARGET else ()
+    try:
+        return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *path))
+    except Problem as problem:
+        raise user_error(problem.code, problem.params) from None

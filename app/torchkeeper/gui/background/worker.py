@@ -21,7 +21,15 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, Message, traits
 from torchkeeper.gui.background.lookups import Asides, aside
-from torchkeeper.gui.background.requests import Arrivals, Asked, Line, Request, servers_of
+from torchkeeper.gui.background.requests import (
+    Arrivals,
+    Asked,
+    Line,
+    Request,
+    machine_of,
+    servers_of,
+)
+from torchkeeper.gui.background.ways import Ways
 from torchkeeper.stores.atomic import remove
 
 if TYPE_CHECKING:
@@ -125,6 +133,8 @@ class Worker(QObject):
         self._asking: set[str] = set()
         self._locked: list[Request] = []
         self._unlocked.connect(self._unlock)
+        self.ways = Ways(self)
+        self.ways.reached.connect(self._arrive)
         #: Probes whose interpreters are being looked at.
         self._probing: set[int] = set()
         self._identified.connect(self._probe)
@@ -157,6 +167,14 @@ class Worker(QObject):
             except UserError as e:
                 self.failed.emit(request.ticket, e, [])
                 return
+        try:
+            machine = machine_of(request)
+        except UserError as e:
+            self.failed.emit(request.ticket, e, [])
+            return
+        if machine and not self.ways.has(machine):
+            self._locked.append(request)
+            return
         servers = [] if request.bare else servers_of(request)
         logins = self._logins(request, servers)
         if unknown := [one for one in logins.values() if one not in self._passwords]:
@@ -170,6 +188,18 @@ class Worker(QObject):
             passwords: dict[str, str | None] = dict.fromkeys(servers, request.password)
             passwords.update((one, self._passwords[login]) for one, login in logins.items())
             self._send(request, passwords)
+
+    def _arrive(self, machine: str, way: UserError | str | None) -> None:
+        """Go on with what waits for the way to a machine, or say that there is none."""
+        if way is None:
+            return
+        waiting = [one for one in self._locked if machine_of(one) == machine]
+        self._locked = [one for one in self._locked if one not in waiting]
+        for request in waiting:
+            if isinstance(way, UserError):
+                self.failed.emit(request.ticket, way, [])
+            else:
+                self.start(request)
 
     def _find_kept(self, request: Request, python: str) -> None:
         from torchkeeper.client.engines import probes
@@ -314,10 +344,12 @@ class Worker(QObject):
             self.failed.emit(ticket, e, [])
 
     def _line_for(self, request: Request) -> Line:
+        machine = machine_of(request)
         for line in self._lines:
             if line.closing:
                 continue
-            if request.shared and line.shared and request.aside == line.aside:
+            same = line.machine == machine and request.aside == line.aside
+            if request.shared and line.shared and same:
                 if not any(asked.cancelled for asked in line.asked.values()):
                     return line
                 # It may hang in what it was to leave; it ends when it has answered.
@@ -327,10 +359,11 @@ class Worker(QObject):
         if request.engine_of is not None:
             what, why = "The engine that made the plan has stopped.", "Nothing was changed."
             raise UserError(what, why, "Ask for a new plan.", code="engine-gone")
-        if request.shared and self._ahead is not None:
+        if request.shared and self._ahead is not None and not machine:
             return self._take_over(self._ahead)
         nice = 0 if request.shared else NICE
-        return self._line_of(Engine(request.python, nice=nice), request.shared, request.aside)
+        engine = Engine(request.python or machine or None, nice=nice)
+        return self._line_of(engine, request.shared, request.aside)
 
     def _take_over(self, ahead: Ahead) -> Line:
         self._ahead = None
@@ -340,7 +373,7 @@ class Worker(QObject):
 
     def _line_of(self, engine: Engine, shared: bool, aside: bool) -> Line:
         arrivals = Arrivals(engine.fileno(), lambda: self._hear(line), self)
-        line = Line(engine, arrivals, shared, aside)
+        line = Line(engine, arrivals, shared, aside, machine=engine.machine)
         self._lines.append(line)
         return line
 
@@ -442,6 +475,7 @@ class Worker(QObject):
 
     def _lost(self, line: Line, error: UserError) -> None:
         told = False
+        self.ways.look(line.machine)
         for asked in list(line.asked.values()):
             if asked.cancelled and not asked.ends.changes:
                 self.cancelled.emit(asked.request.ticket, _log(line))
@@ -569,6 +603,7 @@ class Worker(QObject):
         if self._last_wait:
             self.killTimer(self._last_wait)
             self._last_wait = 0
+        self.ways.close()
         self.ended.emit()
 
 

@@ -52,7 +52,7 @@ def status_text(
         every = say.count(model.total, "entry", "entries")
         parts = [_tr("{} of {}").format(f"{totals.counts['entries']:,}", every)]
     if totals is not None:
-        one, many = ("file", "files") if listing.scheme.local else ("key", "keys")
+        one, many = ("file", "files") if listing.scheme.is_files else ("key", "keys")
         parts += [say.count(totals.files, one, many), say.content(totals.size)]
         if totals.broken and not judged:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
@@ -110,7 +110,11 @@ def empty_state(
     if listing.silent:
         icon, title = "folder", _tr("The place does not answer")
         text = _tr("The disk of {} is slow or gone. The entries appear as soon as it answers.")
-        if not listing.scheme.local:
+        if listing.scheme.elsewhere:
+            icon, title = "machine", _tr("No answer yet")
+            text = _tr("The way to {} is slow, or ssh waits for an answer of yours. The entries "
+                       "appear as soon as they come.")  # fmt: skip
+        elif not listing.scheme.local:
             icon, title = "server", _tr("The server does not answer")
             text = _tr("{} is busy or out of reach. The entries appear as soon as it answers.")
         return icon, title, text.format(printable(listing.place)), _tr("Go to overview"), "overview"
@@ -120,12 +124,15 @@ def empty_state(
         if listing.scheme.lazy:
             return "server", _tr("Reading the keys…"), text, "", ""
         return "folder", _tr("Reading the place…"), text, "", ""
-    if not listing.scheme.local:
+    if not listing.scheme.is_files:
         return ("server", _tr("This server holds no entries of torch.compile"),
                 _tr("Warm fills a folder and publishes it here; “Copy to…” copies the entries of a "
                     "folder. PyTorch fills the server where TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE is "
                     "1 and TORCHINDUCTOR_REDIS_URL names it. Keys of other programs stay hidden."),
                 _tr("Warm…"), "warm")  # fmt: skip
+    if listing.scheme.elsewhere:
+        text = _tr("Drop a bundle here to import it.")
+        return "box", _tr("This cache is empty"), text, _tr("Import…"), "import"
     return ("box", _tr("This cache is empty"),
             _tr("Warm compiles into it ahead of time, so that the first call of a program is fast. "
                 "You can also drop a bundle here to import it."), _tr("Warm…"),
@@ -137,11 +144,12 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
         return ("folder-missing", _tr("This place no longer exists"),
                 _tr("{} was moved or removed. When it is back, its entries are shown again.")
                 .format(printable(place, 400)), _tr("Try again"), "refresh")  # fmt: skip
-    if error.code == "place-missing":
+    if error.code == "place-missing" and not listing.scheme.elsewhere:
         text = _tr("PyTorch creates this folder when it first compiles. Warm fills it now.")
         return "folder-missing", _tr("This folder does not exist yet"), text, _tr("Warm…"), "warm"
     text = "\n".join(part for part in (error.why, error.remedy) if part)
-    icon = "folder-missing" if listing.scheme.local else "server"
+    icon = "folder-missing" if listing.scheme.is_files else "server"
+    icon = "machine" if listing.scheme.elsewhere else icon
     if icon == "server" and error.code in ("password-needed", "password-wrong"):
         return icon, error.what, text, _tr("Enter password…"), "enter-password"
     return icon, error.what, text, _tr("Try again"), "refresh"

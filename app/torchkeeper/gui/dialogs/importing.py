@@ -33,6 +33,7 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import entries as messages
@@ -275,7 +276,9 @@ class ImportDialog(WorkDialog):
             return  # only more was found out of the environment
         self.compared = self._compare_error = self._asked = None
         self._stays.clear()
-        if self.ready and self.chosen and into is not None and self.job is None and not waits:
+        # What is here is not compared with what is on another machine.
+        able = self.ready and self.chosen and self.job is None and not waits
+        if able and into is not None and not scheme_of(into).elsewhere:
             self._asked = asked
             params: messages.CompareParams = {"files": list(asked[2]), "into": into}
             if naming is not None:

@@ -23,6 +23,7 @@ from torchkeeper.gui.dialogs.serverpage import KeepBox, secret
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.redis.address import Address, parse
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class ServerDialog(Dialog):
         self, parent: QWidget, engines: Engines, place: Place | None, others: Collection[str]
     ) -> None:
         super().__init__(parent, 600, "place")
-        add, change = self.tr("Add a Redis server"), self.tr("Edit a Redis server")
+        add, change = self.tr("Add a server"), self.tr("Edit a server")
         self.setWindowTitle(add if place is None else change)
         self.old = place
         self.forgets = False
@@ -263,7 +264,8 @@ class ServerDialog(Dialog):
         asked = forms.column()
         help_text = self.tr(
             "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket. Torchkeeper "
-            "shows the keys of PyTorch and Triton, and never touches others."
+            "shows the keys of PyTorch and Triton, and never touches others. ssh://host/path is a "
+            "folder or a bundle on another machine."
         )
         forms.field(asked, self.tr("&Address"), self.address, help_text)
         self.where = forms.label("", "muted", wrap=True)
@@ -304,6 +306,8 @@ class ServerDialog(Dialog):
     def place(self) -> str:
         """The name of the server. Raises Problem("address-wrong")."""
         text = self.address.text().strip()
+        if self._elsewhere:
+            return scheme_of(text).parted(text)[0]
         address = parse(text if "://" in text else f"redis://{text}").address
         if self.user.text().strip():
             address = replace(address, username=self.user.text().strip())
@@ -318,6 +322,11 @@ class ServerDialog(Dialog):
         return str(parse(str(address)).address)
 
     @property
+    def _elsewhere(self) -> bool:
+        """Whether it is a folder on another machine, to which ssh finds the way."""
+        return scheme_of(self.address.text().strip()).elsewhere
+
+    @property
     def keeps_password(self) -> bool:
         """Whether the password of the server that is changed is that of what it is now, too."""
         if self.old is None or self.forgets or self.password.text():
@@ -327,6 +336,13 @@ class ServerDialog(Dialog):
     def _typed(self) -> None:
         """A password in the address moves to where it is not seen."""
         text = self.address.text()
+        for field in (self.user, self.password, self.name):
+            field.setDisabled(self._elsewhere)
+        if self._elsewhere:
+            self.trial.clear()
+            self.test.setEnabled(False)
+            self.go.setEnabled(True)
+            return
         if (found := _WITHIN.fullmatch(text)) and found[1] != text:
             self.address.setText(found[1])
             return

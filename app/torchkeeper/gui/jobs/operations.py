@@ -12,6 +12,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client import programs
+from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
 from torchkeeper.client.words import causes, outcomes, preparing, say
 from torchkeeper.client.words import found as words
@@ -24,6 +25,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
+from torchkeeper.gui.jobs.crossing import Crossing
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
 from torchkeeper.gui.matrix.cells import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
@@ -182,6 +184,7 @@ class Operations(QObject):
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         steps = self._step, self._listener, self._kept.get, self.asked.emit
         self._signing = Signing(engines, jobs, *steps)
+        self._crossing = Crossing(jobs, self._look, self)
 
     def warm(
         self,
@@ -333,6 +336,22 @@ class Operations(QObject):
             # The engine that has written it holds it until it is signed.
             params["sign"], asked["key"] = True, key
             start = start._replace(keep=True, then=self._signing.of_export(key, output, replace))
+        if machine := far.machine_of(place):
+            # Signed is what came, and no environment here has built what is there.
+            params["sign"], params["builders"] = False, None
+            first, back = self._crossing.back(machine, output, replace)
+
+            def follow(job: Job, result: Values, go_on: GoOn) -> None:
+                def here(whole: Values) -> None:
+                    if key:
+                        sign = self._signing.of_file(key, output, None)
+                        sign(job, {}, lambda told: go_on({**whole, **told}))
+                    else:
+                        go_on(whole)
+
+                back(job, result, here)
+
+            start = start._replace(keep=False, first=first, then=follow)
         return self._begin(self.tr("Export to {}").format(_named(output)), None, start, asked)
 
     def sign(self, file: str, key: str, before: messages.SignatureResult | None = None) -> Job:
@@ -359,11 +378,14 @@ class Operations(QObject):
         portable = any(about.claims["portable"] for about in abouts)
         asked: Asked = {"portable": portable, "files": list(files)}
         start = _Start(protocol.IMPORT, params)
-        if named is not None:
+        if named is not None and not scheme_of(into).elsewhere:
             params["env"] = asked["python"] = named.python
             start = start._replace(before=named.before)
             if any(about.claims["unportable"] for about in abouts):
                 start = start._replace(first=self._look_for_header)
+        if machine := far.machine_of(into):
+            crossing = self._crossing.to(machine, files, params.pop("manifests", {}))
+            start = start._replace(first=crossing)
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
             title = self.tr("Import {}").format(_named(files[0]))

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from torchkeeper.client import secrets
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
@@ -69,7 +70,7 @@ class Discovery(QObject):
         context.engines.ask(protocol.PLACES, {}, Listener(rows=rows, result=known, failed=failed),
                            shared=True, aside=aside)  # fmt: skip
         for place in context.places.places:
-            if place.added and not place.server:
+            if place.added and scheme_of(place.path).local:
                 self._look(place.path)
 
     def help(self) -> None:
@@ -154,7 +155,10 @@ class Opening(QObject):
     def open(self, paths: Sequence[str], *, places: bool = False) -> None:
         """Open each path as what it is; places: folders are places, whatever is in them."""
         for server in (path for path in paths if not scheme_of(path).local):
-            self._show(server)
+            try:
+                self._show(secrets.named(server))
+            except UserError as e:
+                self._context.tell(e)
         if paths := [path for path in paths if scheme_of(path).local]:
             self._looks += 1
             listener = Listener(result=self._looked, failed=self._failed)

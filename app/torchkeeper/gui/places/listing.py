@@ -78,7 +78,7 @@ class Listing(QObject):
     @property
     def is_folder(self) -> bool:
         """Whether the place is a folder, which alone has a trash; a bundle has a format."""
-        named = self.place is not None and self.scheme.local
+        named = self.place is not None and self.scheme.is_files
         return named and self.error is None and "format" not in (self.result or {})
 
     @property
@@ -89,7 +89,7 @@ class Listing(QObject):
     @property
     def what(self) -> str:
         """What the place is, as PlacesModel.looked wants it; empty while that is not known."""
-        if not self.scheme.local:
+        if not self.scheme.is_files:
             return ""
         if self.error is not None:
             return "missing" if self.error.code == "place-missing" else ""
@@ -116,7 +116,10 @@ class Listing(QObject):
         """Whether the place may change by itself, and nothing reads it at the moment."""
         missing = self.error is not None and self.error.code == "place-missing"
         known = self.is_folder and self.result is not None
-        # Every look takes a server some time, and others use it.
+        # Every look takes a server some time, and others use it. A way that broke is not sought
+        # unasked: ssh may want a password.
+        if self.failures and self.scheme.elsewhere:
+            return False
         return not self.scheme.lazy and self._ticket is None and (missing or known)
 
     def show(self, place: str | None, *, times: bool = False) -> None:

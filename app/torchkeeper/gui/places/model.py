@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +12,7 @@ from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QO
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.words import owned
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
@@ -55,12 +54,19 @@ class Place(NamedTuple):
     @property
     def server(self) -> bool:
         """Whether it is a Redis, and no path."""
-        return not scheme_of(self.path).local
+        return not scheme_of(self.path).is_files
+
+    @property
+    def near(self) -> bool:
+        """Whether it is within reach of this machine's programs."""
+        return not scheme_of(self.path).elsewhere
 
     @property
     def group(self) -> int:
-        """Where it stands on the list: found, added, a server, or a bundle."""
-        return 2 if self.server else 3 if self.bundle else int(self.added)
+        """Where it stands on the list: found, added, elsewhere, a server, or a bundle."""
+        if not self.near:
+            return 2
+        return 3 if self.server else 4 if self.bundle else int(self.added)
 
     @property
     def takes(self) -> bool:
@@ -70,8 +76,8 @@ class Place(NamedTuple):
     @property
     def icon(self) -> str:
         """The name of its icon."""
-        if self.server:
-            return "server"
+        if self.server or not self.near:
+            return "server" if self.server else "machine"
         return "folder-missing" if not self.exists else "box" if self.bundle else "folder"
 
     @property
@@ -79,13 +85,22 @@ class Place(NamedTuple):
         """The last part of its path; of a server its name, or host, port and database."""
         if self.server:
             return printable(self.name, 80) if self.name else printable(_address(self.path)[0])
-        return printable(os.path.basename(self.path.rstrip("/")) or self.path)
+        folder, name = self._parts
+        return printable(name or folder)
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        """The folder it is in, of one on another machine with that, and its own name there."""
+        if not self.near and (parts := _far_parts(self.path)):
+            return parts
+        folder, _, name = self.path.rstrip("/").rpartition("/")
+        return folder or "/", name
 
     @property
     def about(self) -> str:
         """The folder it is in; of a server, how it is reached, and what says where it is."""
         if not self.server:
-            return printable(self.path.rpartition("/")[0] or "/")
+            return printable(self._parts[0])
         title, about = map(printable, _address(self.path))
         if self.name:
             return title
@@ -96,7 +111,7 @@ class Place(NamedTuple):
         """What a file made from it can be called."""
         if self.server:
             return self.title.replace("/", "-").replace(":", "-").strip("-") or "redis"
-        name = self.path.rstrip("/").rpartition("/")[2].removesuffix(".torchcache")
+        name = self._parts[1].removesuffix(".torchcache")
         return printable(name or "cache", 80)
 
 
@@ -116,6 +131,19 @@ def _address(place: str) -> tuple[str, str]:
     host = f"[{address.host}]" if ":" in address.host else address.host
     reached = _tr("Redis over TLS") if address.scheme == "rediss" else _tr("Redis")
     return f"{user}{host}:{address.port}/{address.db}", reached
+
+
+@functools.cache
+def _far_parts(place: str) -> tuple[str, str] | None:
+    from torchkeeper.stores.ssh import SCHEME, parse
+
+    try:
+        address = parse(place)
+    except Problem:
+        return None
+    machine = address.machine[len(SCHEME) :]
+    folder, _, name = address.path.rpartition("/")
+    return (f"{machine} · {folder or '/'}", name) if name else (machine, "")
 
 
 def reason_words(place: Place) -> str:
@@ -147,6 +175,34 @@ def _names(settings: QSettings) -> dict[str, str]:
     return {place: name for place, name in kept if isinstance(name, str)}
 
 
+@functools.cache
+def _machine(place: str) -> str:
+    try:
+        return scheme_of(place).machine(place)
+    except Problem:
+        return ""
+
+
+class Way(NamedTuple):
+    """The way to another machine. short: said beside a place there. line: the same in a sentence.
+    role: the colour of the place's icon.
+    """
+
+    short: str = ""
+    line: str = ""
+    role: str = "muted"
+
+    @classmethod
+    def of(cls, machine: str, state: object) -> Way:
+        """As ``Ways.reached`` tells it."""
+        host = printable(machine.partition("://")[2], 120)
+        if state is None:
+            return cls(_tr("connecting…"), _tr("Connecting to {}…").format(host))
+        if isinstance(state, UserError):
+            return cls(_tr("no connection"), f"{state.what} {state.why}", "error")
+        return cls("", _tr("Connected to {}").format(host), "text")
+
+
 class PlacesModel(QAbstractListModel):
     """The places: those found, those added, servers, and bundles."""
 
@@ -159,6 +215,8 @@ class PlacesModel(QAbstractListModel):
     StandingRole = Qt.ItemDataRole.UserRole + 4
     #: The heading over it; empty where it has none.
     HeadingRole = Qt.ItemDataRole.UserRole + 5
+    #: Of one on another machine, the ``Way`` there.
+    WayRole = Qt.ItemDataRole.UserRole + 6
 
     def __init__(self, settings: QSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -169,6 +227,8 @@ class PlacesModel(QAbstractListModel):
         #: Who else can change what lies in a place, as engines have found.
         self._owners: dict[str, list[Owned]] = {}
         self._standing: dict[str, Standing] = {}
+        #: By machine.
+        self._ways: dict[str, Way] = {}
         self._places = [self._marked(Place(path, added=True)) for path in self._kept(SETTING)]
         self._places.sort(key=lambda place: place.group)
 
@@ -202,6 +262,8 @@ class PlacesModel(QAbstractListModel):
             return bool(owned.grave(self._owners.get(place.path)))
         if role == PlacesModel.StandingRole:
             return self._standing.get(place.path)
+        if role == PlacesModel.WayRole:
+            return self._way(place)
         if role == PlacesModel.HeadingRole:
             return self._heading(index.row())
         if role == Qt.ItemDataRole.EditRole:
@@ -216,6 +278,7 @@ class PlacesModel(QAbstractListModel):
             lines += [one.what for one in owned.told(self._owners.get(place.path))]
             lines += [beside.line, beside.more] if beside is not None else []
             lines += standing.lines if standing is not None else []
+            lines += [self._way(place).line]
             return tip("\n".join(filter(None, lines)))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             state = "" if place.exists else _tr(", missing")
@@ -223,6 +286,7 @@ class PlacesModel(QAbstractListModel):
             said = [beside.line] if beside is not None else []
             said += [one.short for one in owned.told(self._owners.get(place.path))]
             said += standing.lines if standing is not None else []
+            said += filter(None, [self._way(place).line])
             state += "".join(f", {line}" for line in said)
             return shown(f"{place.title}, {printable(place.path)}{state}")
         return None
@@ -248,7 +312,8 @@ class PlacesModel(QAbstractListModel):
         grouped = len(places) > FEW and places[0].group != places[-1].group
         if (row and places[row - 1].group == group) or not grouped:
             return ""
-        return (_tr("On this machine"), _tr("Added"), _tr("Servers"), _tr("Bundles"))[group]
+        return (_tr("On this machine"), _tr("Added"), _tr("On other machines"), _tr("Servers"),
+                _tr("Bundles"))[group]  # fmt: skip
 
     def place_at(self, index: Index) -> Place | None:
         ok = index.isValid() and index.row() < len(self._places)
@@ -257,6 +322,11 @@ class PlacesModel(QAbstractListModel):
     @property
     def places(self) -> tuple[Place, ...]:
         return tuple(self._places)
+
+    @property
+    def near(self) -> tuple[Place, ...]:
+        """Those within reach of this machine's programs."""
+        return tuple(place for place in self._places if place.near)
 
     def row_of(self, path: str) -> int:
         """The row of a path, or -1."""
@@ -334,6 +404,15 @@ class PlacesModel(QAbstractListModel):
             if self._owners.get(place.path, []) != before.get(place.path, []):
                 self.dataChanged.emit(self.index(row), self.index(row))
 
+    def told_way(self, machine: str, state: object) -> None:
+        """There is news of the way to a machine (``Ways.reached``)."""
+        self._ways[machine] = Way.of(machine, state)
+        self.repaint()
+
+    def _way(self, place: Place) -> Way:
+        machine = "" if place.near else _machine(place.path)
+        return self._ways.get(machine, Way())
+
     def told_standing(self, known: dict[str, Standing]) -> None:
         """How these places stand; of others nothing is known."""
         before, self._standing = self._standing, known
@@ -379,7 +458,7 @@ class PlacesModel(QAbstractListModel):
     def looked(self, path: str, what: str) -> None:
         """What is at a path: "folder", "file" or "missing"."""
         row = self.row_of(path)
-        if row >= 0 and scheme_of(path).local:
+        if row >= 0 and scheme_of(path).is_files and what:
             old = self._places[row]
             bundle = old.bundle if what == "missing" else what == "file"
             self._set(row, old._replace(exists=what != "missing", bundle=bundle))

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QPainter
 from PySide6.QtWidgets import QLabel, QLineEdit, QWidget
 
 from torchkeeper.gui import theme
-from torchkeeper.gui.places.model import Place, PlacesModel
+from torchkeeper.gui.places.model import Place, PlacesModel, Way
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, Section, SideList, answer
 from torchkeeper.gui.widgets import forms
@@ -58,13 +58,15 @@ class PlaceDelegate(EditingDelegate):
         frame = self._view.frame_of(index)
         drawing.ground(painter, self._view, option, box, chosen, frame, quiet=True)
         at = QRect(box.left() + 8, box.center().y() - 9, 20, 20)
-        drawing.mark(painter, self._view, at, place.icon, "text" if place.exists else "muted")
+        way: Way = index.data(PlacesModel.WayRole)
+        role = "muted" if not place.exists else "text" if place.near else way.role
+        drawing.mark(painter, self._view, at, place.icon, role)
         inner = box.adjusted(38, 6, -8, -6)
         first = QRect(inner.left(), inner.top(), inner.width(), metrics.height())
         second = first.translated(0, metrics.height() + 2)
         standing: Standing | None = index.data(PlacesModel.StandingRole)
         self._first(painter, first, index, place, standing)
-        self._second(painter, second, place, standing)
+        self._second(painter, second, place, standing, way)
         if standing is not None and standing.filling is not None:
             bar = QRect(inner.left(), box.bottom() - 5, inner.width(), 3)
             drawing.progress(painter, bar, standing.done)
@@ -89,11 +91,13 @@ class PlaceDelegate(EditingDelegate):
                       Qt.TextElideMode.ElideMiddle)  # fmt: skip
 
     def _second(
-        self, painter: QPainter, line: QRect, place: Place, standing: Standing | None
+        self, painter: QPainter, line: QRect, place: Place, standing: Standing | None, way: Way
     ) -> None:
         shades = theme.shades()
         beside, colour = "", shades.muted
-        if not place.exists:
+        if way.short:
+            beside, colour = way.short, shades.error if way.role == "error" else colour
+        elif not place.exists:
             beside = self.tr("missing")
         elif standing is not None:
             beside = standing.beside
@@ -104,7 +108,9 @@ class PlaceDelegate(EditingDelegate):
             elif standing.trouble or standing.silent or standing.low:
                 colour = shades.warning
         line = drawing.at_right(painter, line, beside, colour)
-        drawing.words(painter, line, place.about, shades.muted, Qt.TextElideMode.ElideMiddle)
+        # Of one on another machine, that comes first.
+        cut = Qt.TextElideMode.ElideMiddle if place.near else Qt.TextElideMode.ElideRight
+        drawing.words(painter, line, place.about, shades.muted, cut)
 
     def createEditor(self, parent: QWidget, _: QStyleOptionViewItem, __: Index) -> QWidget:
         made = QLineEdit(parent)

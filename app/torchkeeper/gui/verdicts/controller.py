@@ -72,6 +72,8 @@ class Verdicts(QObject):
     @property
     def environment(self) -> Environment | None:
         """What the verdicts are about: an interpreter whose torch is known."""
+        if self._listing.scheme.elsewhere:
+            return None  # those of this machine say nothing of another's caches
         chosen = self._environments.chosen
         return chosen if chosen is not None and chosen.torch else None
 
@@ -250,6 +252,8 @@ class VerdictController(QObject):
                 if not self._soon.isActive()
                 else ""
             )
+        elif self._context.listing.scheme.elsewhere:
+            said = self.tr("verdicts are not checked on another machine yet")
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
         counts = self._count(verdicts.counts) if verdicts.counts is not None else None
@@ -274,6 +278,8 @@ class VerdictController(QObject):
         verdicts, environments = self.verdicts, self.environments
         if verdicts.counts is not None:
             return ""
+        if self._context.listing.scheme.elsewhere:
+            return self.tr("Not checked yet: the environments here are not those of that machine.")
         if environments.off:
             return self.tr("Verdicts are off. Choose an environment at the top right.")
         if verdicts.error is not None:

@@ -111,8 +111,8 @@ class DoctorPage(Page):
     def entered(self) -> None:
         context = self._context
         self._here = True
-        shown = None if context.listing.what == "file" else context.place
-        self._turn_to(context.places.places, shown)
+        shown = None if context.listing.what == "file" else context.near
+        self._turn_to(context.places.near, shown)
         if self.diagnosis.asked is None:
             self._use()
         self._say()

@@ -1,0 +1,77 @@
+"""What ssh asks on its way to another machine; what is typed goes to it and nowhere else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from torchkeeper.gui.dialogs.base import Dialog
+from torchkeeper.gui.dialogs.serverpage import secret
+from torchkeeper.gui.widgets import forms
+from torchkeeper.stores.ssh import SCHEME
+
+if TYPE_CHECKING:
+    from torchkeeper.client.engines.line import Question
+
+#: How ssh's question about a key begins, which nothing of a server's can: those name the user.
+_OF_KEY = "The authenticity of host "
+
+
+class QuestionDialog(Dialog):
+    """One question, in ssh's own words, which may have some of a stranger's server in them."""
+
+    def __init__(self, parent: QWidget, question: Question) -> None:
+        super().__init__(parent, 560)
+        self.question = question
+        host = question.machine.removeprefix(SCHEME)
+        of_key, note = question.text.startswith(_OF_KEY), question.kind == "none"
+        self.setWindowTitle(self.tr("Connecting to {}").format(host))
+        asked = self.tr("ssh wants to know something on its way to {}")
+        if of_key:
+            asked = self.tr("{} was never seen from here: is this its key?")
+        elif note:
+            asked = self.tr("ssh waits for you on its way to {}")
+        self.what = forms.label(asked.format(host), "heading", wrap=True)
+        self.words = forms.label(question.text, wrap=True, selectable=True)
+        forms.add(self.body, self.what, self.words, forms.GAP)
+        self.text: QLineEdit | None = None
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        yes = self.tr("Trust this key") if of_key else self.tr("Yes")
+        self.go = forms.button(yes, self.accept, primary=True)
+        if of_key:
+            told = self.tr("Compare it with what the administrator of the machine tells you. ssh "
+                           "keeps a key that you trust in ~/.ssh/known_hosts.")  # fmt: skip
+            self.body.addWidget(forms.label(told, "muted", wrap=True))
+        elif not note and question.kind != "confirm":
+            self.text = secret()
+            self.go.setText(self.tr("Connect"))
+            self.go.setEnabled(False)
+            self.go.setDefault(True)
+            self.text.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
+            told = self.tr("Torchkeeper hands it to ssh and does not keep it.")
+            forms.field(self.body, self.tr("&Answer"), self.text, told)
+        self.body.addStretch(1)
+        self.buttons(self.cancel, *([] if note else [self.go]))
+        (self.text or self.cancel).setFocus()
+        self.accepted.connect(self._answer)
+        self.rejected.connect(lambda: question.answer(None))
+
+    def _answer(self) -> None:
+        self.question.answer(self.text.text() if self.text else "yes")
+        if self.text:
+            self.text.clear()
+
+    def over(self) -> None:
+        """It is answered, or nobody waits for an answer any more."""
+        self.rejected.disconnect()
+        self.reject()
+
+
+def ask(window: QWidget, question: Question) -> None:
+    """Ask it instead of what was asked about the machine before."""
+    for shown in window.findChildren(QuestionDialog):
+        if shown.question.machine == question.machine and shown.isVisible():
+            shown.over()
+    if question.text:
+        QuestionDialog(window, question).open()

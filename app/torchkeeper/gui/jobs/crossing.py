@@ -1,0 +1,91 @@
+"""What jobs do that reach over to another machine: bundles go there before them, or come after."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from PySide6.QtCore import QObject, Signal
+
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.gui.jobs.bundles import First, Follow, GoOn, Values
+from torchkeeper.gui.jobs.model import Job, JobsModel
+
+#: Seconds between two words of how far it is.
+_EVERY = 0.1
+#: Begins a step of a job that may wait: what hears the result, the function, and what that takes.
+Look = Callable[..., None]
+
+
+class Crossing(QObject):
+    """Carries bundles of jobs; look: as of ``Operations``."""
+
+    #: A job, how many bytes have gone, and of how many.
+    _carried = Signal(object, object, object)
+
+    def __init__(self, jobs: JobsModel, look: Look, parent: QObject) -> None:
+        super().__init__(parent)
+        self._jobs, self._look = jobs, look
+        self._carried.connect(self._tell)
+
+    def to(self, machine: str, files: Sequence[str], manifests: Mapping[str, str]) -> First:
+        """What sends files there, before an import by what they are called there."""
+
+        def first(job: Job, then: GoOn) -> None:
+            def sent(there: dict[str, str]) -> None:
+                seen = {there[file]: manifest for file, manifest in manifests.items()}
+                then({"files": list(there.values()), **({"manifests": seen} if seen else {})})
+
+            self._look(job, sent, self._send, job, machine, files)
+
+        return first
+
+    def back(self, machine: str, output: str, replace: bool) -> tuple[First, Follow]:
+        """What has an export written there, and brings it here afterwards."""
+        made: dict[Job, str] = {}
+
+        def first(job: Job, then: GoOn) -> None:
+            from torchkeeper.client.engines import ferry
+
+            def named(name: str) -> None:
+                made[job] = name
+                then({"output": name, "replace": False})
+
+            self._look(job, named, ferry.name, machine)
+
+        def follow(job: Job, result: Values, go_on: GoOn) -> None:
+            whole = {**result, "output": output}
+            what = job, made.pop(job), output, result["size"], replace
+            self._look(job, lambda _: go_on(whole), self._fetch, *what)
+
+        return first, follow
+
+    def _send(self, job: Job, machine: str, files: Sequence[str]) -> dict[str, str]:
+        from torchkeeper.client.engines import ferry
+
+        told = self._told(job, sum(os.stat(file).st_size for file in files if os.path.exists(file)))
+        return {file: ferry.send(machine, file, told) for file in files}
+
+    def _fetch(self, job: Job, made: str, output: str, size: int, replace: bool) -> None:
+        from torchkeeper.client.engines import ferry
+
+        ferry.fetch(made, output, size, replace, self._told(job, size))
+
+    def _told(self, job: Job, total: int) -> Callable[[int], None]:
+        """Hears how far it is; raises where the job has ended meanwhile, so that it stops."""
+        said = 0.0
+
+        def told(done: int) -> None:
+            nonlocal said
+            if not job.active:
+                raise user_error("cancelled", {})
+            if (now := time.monotonic()) > said + _EVERY:
+                said = now
+                self._carried.emit(job, done, total)
+
+        return told
+
+    def _tell(self, job: Job, done: int, total: int) -> None:
+        if job.active:
+            self._jobs.progress(job, done, total, "bytes")

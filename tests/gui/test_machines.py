@@ -1,0 +1,367 @@
+"""Places on another machine in the window: a real sshd, a real ssh, and engines there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
+from tests.gui.test_inspector import GRAPH, choose, first
+from tests.pace import LONG
+from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
+from torchkeeper.client.engines import line
+from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.places.model import PlacesModel, Way
+from torchkeeper.gui.start import started
+from torchkeeper.gui.window import Window
+
+__all__ = ["forks", "sshd", "there", "tk"]
+
+
+def shown(qtbot: QtBot, window: Window, place: str) -> None:
+    """Wait until the window has read a place, or knows why not."""
+    qtbot.waitUntil(lambda: window.place == place and not window.listing.loading)
+    settle(qtbot)
+
+
+def failed(window: Window) -> str:
+    """Why the place that is shown could not be read: the code."""
+    return window.listing.error.code if window.listing.error else ""
+
+
+def barred(window: Window) -> str:
+    """What the error bar says: the code."""
+    return window.error_bar.error.code if window.error_bar.error else ""
+
+
+def way(window: Window, place: str) -> Way:
+    row = window.places.row_of(place)
+    found = window.places.index(row).data(PlacesModel.WayRole)
+    assert isinstance(found, Way)
+    return found
+
+
+def question(qtbot: QtBot, window: Window) -> QuestionDialog:
+    """The question that ssh asks, once it does."""
+
+    def asked() -> list[QuestionDialog]:
+        return [one for one in window.findChildren(QuestionDialog) if one.isVisible()]
+
+    qtbot.waitUntil(lambda: bool(asked()))
+    return asked()[0]
+
+
+def test_a_place_there_is_listed(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    here = window.entries.total
+    place = there.place(fixture_cache)
+    told: list[str] = []
+    window.engines.reached.connect(lambda *_: told.append(way(window, place).short))
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    assert failed(window) == ""
+    assert told == ["connecting…", ""]
+    assert window.entries.total == here > 0
+    assert way(window, place) == Way("", "Connected to there", "text")
+    row = window.places.place_at(window.places.index(window.places.row_of(place)))
+    assert row is not None
+    assert (row.title, row.about) == (fixture_cache.name, f"there · {fixture_cache.parent}")
+    assert not row.server and row.added
+    # As a folder here: it is filtered, and an entry is inspected by the engine there.
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    assert window.entries.count == 7
+    window.head.clear_filter()
+    settle(qtbot)
+    window.actions_["inspector"].trigger()
+    inspector = choose(qtbot, window, first(window, "aotautograd", "make_cache.forward"))
+    assert not inspector.notice.isVisible()
+    qtbot.waitUntil(lambda: inspector.sharing.found is not None)
+    inspector.tabs.setCurrentIndex(GRAPH)
+    qtbot.waitUntil(lambda: "torch.ops.aten" in inspector.graph.edit.toPlainText())
+    assert there.sessions() == 1, "all engines there share a connection"
+
+
+def test_what_cannot_be_done_there_says_why(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    window.update_now()
+    for name in ("warm", "verify", "prepare", "run-program", "clean-up"):
+        action = window.actions_[name]
+        assert not action.isEnabled(), name
+        assert "another machine" in action.toolTip(), name
+    assert window.actions_["purge-shown"].isEnabled()
+    # No verdict of this machine's environments is said of what is there.
+    assert window.here.verdicts.environment is None
+    assert "Not checked yet" in window.here.unjudged
+
+
+@pytest.mark.parametrize("wrong", ["ssh://-oProxyCommand=x/y", "ssh://there:x/y"])
+def test_a_wrong_name_is_no_place(qtbot: QtBot, open_window: OpenWindow, wrong: str) -> None:
+    window = open_window()
+    data = QMimeData()
+    data.setText(wrong)
+    QGuiApplication.clipboard().setMimeData(data)
+    window.actions_["paste"].trigger()
+    qtbot.waitUntil(lambda: window.error_bar.error is not None)
+    assert barred(window) == "ssh-address-wrong"
+    assert window.places.row_of(wrong) < 0
+
+
+def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    config(there, Port=1)
+    window = open_window(fixture_cache)
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    assert failed(window) == "ssh-refused"
+    assert way(window, place).short == "no connection" and way(window, place).role == "error"
+    assert window.empty.isVisible()
+    config(there)
+    window.actions_["refresh"].trigger()
+    shown(qtbot, window, place)
+    assert failed(window) == "" and window.entries.total > 0
+    window.open_paths([str(fixture_cache)])
+    shown(qtbot, window, str(fixture_cache))
+    assert window.entries.total > 0
+
+
+def test_a_way_that_breaks_is_told_and_found_again(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    total = window.entries.total
+    line.to("ssh://there")._process.kill()
+    qtbot.waitUntil(lambda: window.error_bar.error is not None)
+    assert barred(window) == "ssh-lost"
+    assert way(window, place).short == "no connection"
+    # What was read stays, and nothing is tried unasked.
+    assert window.entries.total == total
+    again = window.error_bar.remedies.buttons[0]
+    assert again.text() == "Try again"
+    click(qtbot, again)
+    qtbot.waitUntil(lambda: way(window, place).short == "" and not window.listing.loading)
+    settle(qtbot)
+    assert barred(window) == "" and window.entries.total == total
+    assert there.sessions() == 2
+
+
+def test_a_new_key_is_shown_and_asked_about(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known"
+    config(there, UserKnownHostsFile=known)
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    dialog = question(qtbot, window)
+    assert "ED25519 key fingerprint is SHA256:" in dialog.words.text()
+    assert "there" in dialog.what.text()
+    click(qtbot, dialog.cancel)
+    shown(qtbot, window, place)
+    assert failed(window) == "ssh-key-unknown"
+    assert not known.exists()
+    window.actions_["refresh"].trigger()
+    click(qtbot, question(qtbot, window).go)
+    shown(qtbot, window, place)
+    assert failed(window) == "" and window.entries.total > 0
+    assert known.exists()
+
+
+def test_a_passphrase_is_asked_for_and_goes_to_ssh(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    key = tmp_path / "key"
+    shutil.copy(there.folder / "user", key)
+    key.chmod(0o600)
+    change = ["ssh-keygen", "-q", "-p", "-P", "", "-N", "apple pie", "-f", str(key)]
+    subprocess.run(change, check=True)
+    config(there, IdentityFile=key)
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    first = question(qtbot, window)
+    assert first.text is not None and "passphrase" in first.words.text()
+    type_in(qtbot, first.text, "wrong")
+    click(qtbot, first.go)
+    qtbot.waitUntil(lambda: question(qtbot, window) is not first)
+    dialog = question(qtbot, window)
+    assert dialog.text is not None
+    type_in(qtbot, dialog.text, "apple pie")
+    click(qtbot, dialog.go)
+    shown(qtbot, window, place)
+    assert failed(window) == "" and window.entries.total > 0
+    assert not [one for one in window.findChildren(QuestionDialog) if one.isVisible()]
+
+
+def test_a_changed_key_ends_with_what_ssh_says(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    known = tmp_path / "known"
+    known.write_text(f"[127.0.0.1]:{there.port} {keygen(tmp_path / 'other')}")
+    config(there, UserKnownHostsFile=known)
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    error = window.listing.error
+    assert error is not None and error.code == "ssh-key-changed"
+    assert "IDENTIFICATION HAS CHANGED" in error.why
+
+
+def test_undone_when_the_window_closes_while_ssh_asks(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    config(there, UserKnownHostsFile=tmp_path / "known")
+    window = open_window()
+    window.open_paths([there.place(fixture_cache)])
+    question(qtbot, window)
+    window.close_surely()
+    QApplication.processEvents()
+
+
+def test_a_purge_there_is_undone(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    total = window.entries.total
+    window.head.box.setText("kind:fxgraph")
+    settle(qtbot)
+    window.actions_["purge-shown"].trigger()
+    [dialog] = window.findChildren(PurgeDialog)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert not list(fixture_cache.glob("fxgraph/*/*/*"))
+    assert window.listing.trash is not None and window.listing.trash["entries"] == 7
+    window.actions_["undo"].trigger()
+    idle(qtbot, window)
+    qtbot.waitUntil(lambda: window.entries.total == total)
+    assert len(list(fixture_cache.glob("fxgraph/*/*/*"))) > 0
+
+
+def test_an_export_comes_here_and_an_import_goes_there(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    chosen = Selection.of(window.entries.shown())
+    bundle = tmp_path / "from-there.torchcache"
+    job = window.operations.export(place, chosen, str(bundle), secrets="allow")
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.state is State.DONE, job.error
+    assert zipfile.is_zipfile(bundle) and job.fruit == str(bundle)
+    into = there.place("new")
+    (there.home / "new").mkdir()
+    window.open_paths([into])
+    shown(qtbot, window, into)
+    assert window.entries.total == 0 and window.empty.isVisible()
+    dialog = window.flows.open_import([str(bundle)])
+    qtbot.waitUntil(lambda: dialog.ready and not dialog.environment.waiting)
+    settle(qtbot)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    assert dialog.target.path == into
+    click(qtbot, dialog.go)
+    qtbot.waitUntil(lambda: len(window.jobs.jobs) == 2 and not window.jobs.active)
+    assert window.jobs.jobs[0].error is None
+    qtbot.waitUntil(lambda: window.entries.total > 0)
+    assert list((there.home / "new").glob("fxgraph/*/*/*"))
+
+
+def test_a_cancelled_transfer_leaves_nothing(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    bundle = tmp_path / "cancelled.torchcache"
+    job = window.operations.export(place, Selection.of(window.entries.shown()), str(bundle))
+    window.operations.cancel(job)
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.CANCELLED
+    idle(qtbot, window)
+    assert not bundle.exists()
+
+
+def test_one_is_added_where_a_server_is(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window()
+    place = there.place(fixture_cache)
+    dialog = window.servers.add_server()
+    type_in(qtbot, dialog.address, "ssh://ada:pw@there/x")
+    click(qtbot, dialog.go)
+    assert "password" in str(dialog.trial.notice.error) and dialog.isVisible()
+    dialog.address.clear()
+    type_in(qtbot, dialog.address, place)
+    assert not dialog.password.isEnabled() and not dialog.test.isEnabled()
+    click(qtbot, dialog.go)
+    shown(qtbot, window, place)
+    assert failed(window) == "" and window.entries.total > 0
+    row = window.places.row_of(place)
+    assert [one.path for one in window.places.places if one.added] == [place] and row >= 0
+
+
+def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -> None:
+    ahead = started("ssh://there/cache")
+    assert ahead is not None
+    assert ahead.take("list", {"place": "ssh://there/cache", "unless": ""}) is None
+    ahead.engine.close_and_wait()
+
+
+def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
+    asked: list[line.Question] = []
+    asking = line.Asking("ssh://there", asked.append)
+    helper = asking.environment["SSH_ASKPASS"]
+    stranger = "\x1b[31m<b>Password</b>\r\n" * 4000
+    pipe = subprocess.PIPE
+    with subprocess.Popen([helper, stranger], env=asking.environment, stdout=pipe) as process:
+        until = time.monotonic() + LONG
+        while not asked and time.monotonic() < until:
+            time.sleep(0.01)
+        [one] = asked
+        assert one.text.startswith("\\x1b[31m<b>Password</b>") and one.machine == "ssh://there"
+        assert len(one.text) <= 2000 and one.text.count("\n") < 20
+        assert one.text.replace("\n", "").isprintable()
+        one.answer("secret\nmore")
+        assert process.stdout is not None and process.stdout.read() == b"secret\n"
+    asked.clear()
+    with subprocess.Popen([helper, "again?"], env=asking.environment, stdout=pipe) as process:
+        while not asked and time.monotonic() < until:
+            time.sleep(0.01)
+        asked[0].answer(None)
+        assert process.wait(LONG) == 1
+    folder = asking.environment["TORCHKEEPER_ASK"]
+    while os.path.exists(folder) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not os.path.exists(folder)

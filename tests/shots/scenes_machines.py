@@ -1,0 +1,65 @@
+"""Pictures of places on other machines: each way there, one that broke, and what ssh asks."""
+
+from __future__ import annotations
+
+from tests.shots.sample_engines import SampleEngines
+from tests.shots.stage import Stage, turn
+from torchkeeper.client.engines.line import Question
+from torchkeeper.client.words.problems import user_error
+from torchkeeper.gui import CURRENT
+from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.window import Window
+
+_PLACES = (
+    "ssh://gpu1/srv/shared/inductor-team",
+    "ssh://gpu1/scratch/nightly.torchcache",
+    "ssh://ada@login.example.org:2222/~/.cache/torchinductor_ada",
+    "ssh://gpu2/srv/shared/inductor-team",
+)
+_REFUSED = user_error(
+    "ssh-refused",
+    {"machine": "ssh://gpu2"},
+)
+_LOST = user_error("ssh-lost", {"machine": "ssh://gpu1"})
+_KEY = """The authenticity of host 'gpu1 (192.0.2.17)' can't be established.
+ED25519 key fingerprint is SHA256:vUzWYx6tC3Ck8z7cuLpM1yq2l0x9dQbTn4eR5sWf0Jk.
+This key is not known by any other names.
+Are you sure you want to continue connecting (yes/no/[fingerprint])?"""
+
+
+def _window(stage: Stage, engines: SampleEngines | None = None) -> Window:
+    first = _PLACES[0]
+    window = stage.window(engines, settings={CURRENT: first, "places/added": list(_PLACES)})
+    window.places.told_way("ssh://gpu1", "")
+    window.places.told_way("ssh://ada@login.example.org:2222", None)
+    window.places.told_way("ssh://gpu2", _REFUSED)
+    turn(0.3)
+    return window
+
+
+def _machines(stage: Stage) -> None:
+    window = _window(stage)
+    stage.take("machines", window)
+    window.places.told_way("ssh://gpu1", _LOST)
+    window.error_bar.tell(_LOST)
+    turn(0.3)
+    stage.take("machines-lost", window)
+    stage.close(window)
+    window = _window(stage, SampleEngines(failing={"list": _REFUSED}))
+    stage.take("machines-refused", window)
+    stage.close(window)
+
+
+def _asked(stage: Stage) -> None:
+    window = _window(stage)
+    for name, kind, text in (
+        ("key", "", _KEY),
+        ("password", "", "ada@gpu1's password:"),
+        ("touch", "none", "Confirm user presence for key ED25519-SK SHA256:1b2c3d4e5f"),
+    ):
+        question = Question("ssh://gpu1", kind, text, lambda _: None)
+        stage.dialog(f"machine-{name}", QuestionDialog(window, question))
+    stage.close(window)
+
+
+SCENES = {"machines": _machines, "machine-asks": _asked}
