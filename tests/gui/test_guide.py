@@ -168,7 +168,7 @@ def test_while_a_step_is_taken_the_guide_says_so(qtbot: QtBot, open_window: Open
     window.jobs.end(warmed, State.DONE, result=RESULTS["warm"])
     assert bar.number == 0, "that is another place"
     job = window.jobs.add("Warm", "warm", own_folder())
-    assert "under way" in bar.text.text() and bar.go.text() == "Show activity"
+    assert "is running" in bar.text.text() and bar.go.text() == "Show activity"
     click(qtbot, bar.go)
     assert window.following.open is not None and window.following.job is job
     window.jobs.end(job, State.CANCELLED)

@@ -136,7 +136,7 @@ def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
     window.open_paths([place])
     shown(qtbot, window, place)
     assert failed(window) == "ssh-refused"
-    assert way(window, place).short == "no connection" and way(window, place).role == "error"
+    assert way(window, place).short == "no connection" and way(window, place).role == "warning"
     assert window.empty.isVisible()
     config(there)
     window.actions_["refresh"].trigger()

@@ -199,7 +199,7 @@ class Way(NamedTuple):
         if state is None:
             return cls(_tr("connecting…"), _tr("Connecting to {}…").format(host))
         if isinstance(state, UserError):
-            return cls(_tr("no connection"), f"{state.what} {state.why}", "error")
+            return cls(_tr("no connection"), f"{state.what} {state.why}", "warning")
         return cls("", _tr("Connected to {}").format(host), "text")
 
 

@@ -96,7 +96,7 @@ class PlaceDelegate(EditingDelegate):
         shades = theme.shades()
         beside, colour = "", shades.muted
         if way.short:
-            beside, colour = way.short, shades.error if way.role == "error" else colour
+            beside, colour = way.short, shades.warning if way.role == "warning" else colour
         elif not place.exists:
             beside = self.tr("missing")
         elif standing is not None:
