@@ -22,13 +22,13 @@ from torchkeeper.client.overviewing import Totals
 from torchkeeper.client.signers import Signer
 from torchkeeper.engine.messages import bundles, compiling, dead, doctor, entries, places, verdicts
 from torchkeeper.engine.messages.bundles import Counts, SignatureResult, Space
-from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
+from torchkeeper.engine.messages.findings import LeftFinding, VariantFinding
 from torchkeeper.engine.protocol import misfit
 from torchkeeper.settings.known import Setting
 from torchkeeper.settings.shapes import FindingTold, LookedTold, OriginTold, ProcessTold
 from torchkeeper.stores.shapes import Last, Orphans, Owned, ReceiptRow, Users, Writer
 from torchkeeper.verdict.probed import AotTold, CauseTold, Env, GraphTold
-from torchkeeper.warm.shapes import Found, LookedUp, VerdictOfCell, Verification, WarmCell
+from torchkeeper.warm.shapes import Found, LookedUp, VerdictOfVariant, Verification, WarmVariant
 
 #: Types by the names of fields, or by their own.
 _Types = MutableMapping[str, Any]
@@ -199,18 +199,21 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 recipe=typing.NotRequired[_RECORDED]),
     ),
     "warm": (
-        Line("each variant", (CellFinding,),
+        Line("each variant", (VariantFinding,),
              {"uncached": typing.NotRequired[list[Uncached]], "seconds": typing.NotRequired[float],
               **_PROOF}, ("rebuilt", "ratios", "good", "why"), "variant"),
         _result(compiling.WarmResult, left=_LEFT,
-                variants=_list(_object("WarmedVariant", WarmCell, without=("log",), **_PROOF)),
+                variants=_list(_object("WarmedVariant", WarmVariant, without=("log",), **_PROOF)),
                 bundle=_BUNDLED | _FAILED | None,
                 published=_PUBLISHED | _FAILED | None),
         _SECRETS,
-        Line("with --dry-run: each variant", (compiling.CellsRow,)),
-        _result(compiling.CellsResult, what="with --dry-run: the last"),
+        Line("with --dry-run: each variant", (compiling.VariantsRow,)),
+        _result(compiling.VariantsResult, what="with --dry-run: the last"),
     ),
-    "recipe show": (Line("each variant", (compiling.CellsRow,)), _result(compiling.CellsResult)),
+    "recipe show": (
+        Line("each variant", (compiling.VariantsRow,)),
+        _result(compiling.VariantsResult),
+    ),
     "recipe check": (
         Line("each recipe", (), {"file": str, "problem": str | None, "faults": _FAULTS}),
         _result(recipes=int, wrong=int),
@@ -223,7 +226,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "verify": (
         Line("each graph", (_VERIFIED,)),
         _result(Verification, rows=_list(_VERIFIED), place=str, python=str, left=_LEFT,
-                variants=_list(_object("VerifiedVariant", VerdictOfCell, why=str | None))),
+                variants=_list(_object("VerifiedVariant", VerdictOfVariant, why=str | None))),
     ),
     "prepare": (_result(compiling.PrepareResult, left=_LEFT),),
     "runs": (

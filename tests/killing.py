@@ -32,11 +32,11 @@ NOTICE = 20.0
 #: What the processes of a warm-up run, in the order in which they start each other.
 _RUN = {"engine": "torchkeeper.engine.serve", "worker": "torchkeeper.warm.job"}
 _TURN = 0.01
-#: The end of a recipe of each source, a cell of it, where that is kept, and as how many.
+#: The end of a recipe of each source, a variant of it, where that is kept, and as how many.
 _SOURCES = {
     "callable": (
         "[compile]\ndynamic = false",
-        "[[callable]]\nfunction = 'cell_models:wave'\ninputs = [{{ shape = [{n}] }}]",
+        "[[callable]]\nfunction = 'variant_models:wave'\ninputs = [{{ shape = [{n}] }}]",
         "fxgraph/*/*",
         1,
     ),
@@ -167,11 +167,11 @@ class Killing:
         self.place = self.folder / f"place-{len(self.started)}"
         self.place.mkdir()
 
-    def start(self, by: str, jobs: int = 1, cells: int = 48) -> Warm:
-        """A warm-up of so many cells for each job: the first is the last of those that are there,
-        the second what an earlier one was interrupted at.
+    def start(self, by: str, jobs: int = 1, variants: int = 48) -> Warm:
+        """A warm-up of so many variants for each job: the first is the last of those that are
+        there, the second what an earlier one was interrupted at.
         """
-        recipe = self._recipe(cells * jobs)
+        recipe = self._recipe(variants * jobs)
         mark = f"KILLED_{uuid.uuid4().hex}"
         # Without one, windows find each other in a folder for temporary files, which stays.
         runtime = self.folder / "runtime"
@@ -196,14 +196,14 @@ class Killing:
             warm.ask(warm=str(recipe), jobs=jobs)
         return warm
 
-    def again(self, warm: Warm, cells: int = 48) -> None:
+    def again(self, warm: Warm, variants: int = 48) -> None:
         """The next one, in the same window."""
-        warm.ask(warm=str(self._recipe(cells)), jobs=1)
+        warm.ask(warm=str(self._recipe(variants)), jobs=1)
 
-    def _recipe(self, cells: int) -> Path:
+    def _recipe(self, variants: int) -> Path:
         head, one, entries, each = _SOURCES[self.source]
         done = len(list(self.place.glob(entries))) // each
-        sizes = [max(done, 1) + more for more in range(cells)]
+        sizes = [max(done, 1) + more for more in range(variants)]
         recipe = self.folder / "recipe.toml"
         recipe.write_text("\n".join([*(one.format(n=n) for n in sizes), head]))
         return recipe
@@ -269,7 +269,7 @@ def killing(folder: Path, python: str, header_folder: Path) -> Iterator[Killing]
     """A place in ``folder``, with a folder for temporary files of its own; the C++ header in that
     is the one in ``header_folder``.
     """
-    for name in ("cell_models.py", "recipe_kernels.py"):
+    for name in ("variant_models.py", "recipe_kernels.py"):
         (folder / name).write_bytes((DATA / name).read_bytes())
     temporary = folder / "tmp"
     temporary.mkdir()

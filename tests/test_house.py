@@ -42,7 +42,7 @@ FLOORS = [
 #: The same within gui: modules and packages, of which the longest name counts.
 GUI_FLOORS = {
     "widgets": "widgets theme idle taborder pages.glossary",
-    "models": """background desktop jobs matrix.cells pages.profiles.drafts
+    "models": """background desktop jobs matrix.variants pages.profiles.drafts
         pages.profiles.words pages.recipes.known places.model sidebar.standing
         verdicts.environments verdicts.asking verdicts.verifications""",
     "parts": """actions chrome context inspector matrix pages places sidebar table treemap

@@ -26,12 +26,12 @@ def main() -> None:
     import torch
     from torch._dynamo.utils import counters
 
-    from torchkeeper.warm.recipes.recipe import Cell
+    from torchkeeper.warm.recipes.recipe import Variant
     from torchkeeper.warm.sources import builtin
 
     if args.load:
         assert torch.compiler.load_cache_artifacts(args.load.read_bytes()) is not None
-    steps = builtin.make(Cell(0, "", "", "builtin"), "cpu", None).steps
+    steps = builtin.make(Variant(0, "", "", "builtin"), "cpu", None).steps
     begun = time.monotonic()
     for step in steps:
         step.run()

@@ -1,9 +1,9 @@
 """What a warm-up costs beside the compiles themselves: ``python -m tests.bench.warming [times]``.
 
 ``torchkeeper warm`` and a bare script compile the same, from start to exit, each with an empty
-cache and an empty temporary folder of its own: the built-in recipe, and a matrix of six cells. Ours
-may take the start of one interpreter more, which is measured, and 5 %; two cells at a time are
-never to be slower than one.
+cache and an empty temporary folder of its own: the built-in recipe, and a matrix of six variants.
+Ours may take the start of one interpreter more, which is measured, and 5 %; two variants at a time
+are never to be slower than one.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def test_every_example_gets_warm_and_proves_it(
     proof = ("--recipe", folder, "--quick", "--trust")
     verified = tk("verify", tmp_path / "cache", *proof, *common, timeout=600, **env)
     assert verified.code == 0, verified.err
-    assert [cell["good"] for cell in verified.result["variants"]] == [True] * 10
+    assert [variant["good"] for variant in verified.result["variants"]] == [True] * 10
 
 
 def test_a_recipe_of_the_list_is_read_as_any_other(tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_a_recipe_of_the_list_is_read_as_any_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_some_of_the_cells(tk: Tk, tmp_path: Path) -> None:
-    """Each cell by its name, with its recipe's where several have it, or by its number."""
+def test_only_some_of_the_variants(tk: Tk, tmp_path: Path) -> None:
+    """Each variant by its name, with its recipe's where several have it, or by its number."""
     (tmp_path / "models.py").write_text("def f(x): ...")
     for name in ("a", "b"):
         (tmp_path / f"{name}.toml").write_text(

@@ -18,7 +18,7 @@ from tests.cli.test_run import tracing
 from tests.pace import LONG
 from torchkeeper.client.recipes import recorded, recording, toml
 from torchkeeper.warm.recipes import recipe as recipes
-from torchkeeper.warm.recipes.recipe import cells_of
+from torchkeeper.warm.recipes.recipe import variants_of
 
 PROGRAM = """
 import gc
@@ -234,7 +234,7 @@ def test_what_differs_is_said_of_each_and_what_does_not_of_all() -> None:
         {"device": "cuda"},
     ]
     assert "compile" not in found.data
-    assert [cell.name for cell in cells_of([recipes.checked(found.data, "a", "/")])] == [
+    assert [variant.name for variant in variants_of([recipes.checked(found.data, "a", "/")])] == [
         "step, cpu, max-autotune, fullgraph", "other, cpu, fullgraph, options",
         "Net, cpu, dynamic, backward", "Net, cpu, static, no grad", "own, cuda",
     ]  # fmt: skip
@@ -261,9 +261,9 @@ def test_what_is_set_around_calls_is_said() -> None:
     assert [one.get("compile") for one in found.data["callable"]] == [
         {"autocast": "bfloat16", "precision": "high"}, None,
     ]  # fmt: skip
-    [cell, _] = cells_of([recipes.checked(found.data, "a", "/")])
-    assert (cell.autocast, cell.precision) == ("bfloat16", "high")
-    assert cell.name == "step, autocast bfloat16, high precision"
+    [variant, _] = variants_of([recipes.checked(found.data, "a", "/")])
+    assert (variant.autocast, variant.precision) == ("bfloat16", "high")
+    assert variant.name == "step, autocast bfloat16, high precision"
     first, second = call(tensor(4), **cast), call(tensor(8), precision="high", symbols=True)
     found = made(thing(first, second))
     assert [one.get("autocast") for one in found.data["callable"][0]["calls"]] == [
@@ -636,7 +636,7 @@ def test_an_everyday_program_is_recorded_by_name_and_hits_all(
     proof = ("--recipe", out, "--quick", "--trust", "--env", torch_python, "--json")
     proved = tk("verify", tmp_path / "second", *proof, timeout=600)
     assert proved.code == 0, proved.err
-    assert [cell["good"] for cell in proved.result["variants"]] == [True] * len(names)
+    assert [variant["good"] for variant in proved.result["variants"]] == [True] * len(names)
 
 
 @pytest.mark.slow

@@ -21,18 +21,18 @@ FAILED: Any = {"index": 1, "state": "failed", "seconds": 1.0, "log": ["a", "last
           "problem": {"code": "warm-failed", "params": {"why": "ValueError: no"}}}  # fmt: skip
 
 
-def live(cells: Any, as_json: bool = False) -> Live:
+def live(variants: Any, as_json: bool = False) -> Live:
     made = Live(as_json, Asker(cast(Engine, None), quiet=True))
-    made({"variants": cells})
+    made({"variants": variants})
     return made
 
 
-def test_a_line_for_each_cell_that_ended(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_for_each_variant_that_ended(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED)
     for index in (0, 1):
         heard({"variant": {"index": index, "state": "compiling"}})
-    for cell in (DONE, FAILED):
-        heard({"variant": cell})
+    for variant in (DONE, FAILED):
+        heard({"variant": variant})
     assert capsys.readouterr().err.splitlines() == [
         "done    small: f, batch 0  1 hit, 0 misses  2.5 s",
         "failed  small: f, batch 1  Compiling failed.  1.0 s",
@@ -67,7 +67,7 @@ def test_what_is_not_cacheable_is_named(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
-def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
+def test_what_is_going_on_names_the_variant_and_its_phase() -> None:
     heard = live(QUEUED)
     assert heard.now() == ""
     heard({"variant": {"index": 0, "state": "compiling"}})
@@ -82,7 +82,7 @@ def test_what_is_going_on_names_the_cell_and_its_phase() -> None:
     assert heard.now() == "small: f, batch 1"
 
 
-def test_graphs_of_a_single_cell_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_graphs_of_a_single_variant_are_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED[:1])
     for outcome in ("compiling", "miss", "miss"):
         heard({"graph": {"id": "0/0 forward", "name": "f", "outcome": outcome, "seconds": 1.0,
@@ -91,7 +91,7 @@ def test_graphs_of_a_single_cell_are_said_once(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "  miss    0/0 forward  f  1.0 s\n"
 
 
-def test_as_json_each_cell_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_as_json_each_variant_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     heard = live(QUEUED, as_json=True)
     heard({"device": {"type": "cpu", "name": "CPU", "why": "asked"}})
     heard({"variant": DONE})

@@ -97,7 +97,7 @@ def test_unknown_recipes_and_unwritable_places(tk: Tk, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_single_cell_that_fails_is_told_as_json(tk: Tk, tmp_path: Path) -> None:
+def test_a_single_variant_that_fails_is_told_as_json(tk: Tk, tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(
         '[[script]]\ncommand = ["sh", "-c", "echo no >&2; exit 3"]\n'
     )
@@ -105,9 +105,9 @@ def test_a_single_cell_that_fails_is_told_as_json(tk: Tk, tmp_path: Path) -> Non
     ran = tk(*warm, "--json")
     assert ran.code == 1
     first, _ = ran.objects
-    cell, last = first["variant"], ran.result
-    assert (cell["state"], cell["problem"]["code"]) == ("failed", "script-failed")
-    assert "no" in cell["log"]
+    variant, last = first["variant"], ran.result
+    assert (variant["state"], variant["problem"]["code"]) == ("failed", "script-failed")
+    assert "no" in variant["log"]
     assert (last["failed"], last["done"], last["added"]) == (1, 0, 0)
     said = tk(*warm)
     assert (said.code, said.out) == (1, "")

@@ -433,10 +433,10 @@ def of_runs() -> Iterator[str]:
                             yield verifying.verdict(result)
                             yield verifying.outcome(result)
                             yield from verifying.advice(result, 4)
-    cell: Any = {**good, "problem": None, "good": False, "why": None}
-    for one in (cell, cell | bad, cell | none, cell | {"good": True}):
-        yield verifying.of_cell(one | {"misses": 1 if one["hits"] else 3})
-        yield verifying.of_cell(one)
+    variant: Any = {**good, "problem": None, "good": False, "why": None}
+    for one in (variant, variant | bad, variant | none, variant | {"good": True}):
+        yield verifying.of_variant(one | {"misses": 1 if one["hits"] else 3})
+        yield verifying.of_variant(one)
 
 
 def of_settings() -> Iterator[str]:

@@ -23,7 +23,7 @@ import torchkeeper.gui
 from tests.shots.stage import turn
 from torchkeeper.gui.dialogs.base import Dialog
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.matrix.pane import CellsPane
+from torchkeeper.gui.matrix.pane import VariantsPane
 from torchkeeper.gui.widgets.forms import Choice, Wrapped
 from torchkeeper.gui.widgets.notice import Notice
 
@@ -156,7 +156,7 @@ def unseen_warnings(top: QWidget) -> list[str]:
                     if label.isVisible()
                     and label.text()
                     and not _whole(label)
-                    and not any(p.isAncestorOf(label) for p in top.findChildren(CellsPane))
+                    and not any(p.isAncestorOf(label) for p in top.findChildren(VariantsPane))
                 ]
     top.resize(size)
     turn(0.01)

@@ -27,7 +27,7 @@ def place(tmp_path: Path, torch_python: str, header_folder: Path) -> Iterator[Ki
 
 
 def test_a_job_goes_on_in_the_background_to_its_end(place: Killing) -> None:
-    warm = place.start("window", cells=3)
+    warm = place.start("window", variants=3)
     assert warm.hear("begun")["begun"]
     place.wait(warm, Moment(1, 0.0))
     warm.ask(close="background")
@@ -60,22 +60,22 @@ def test_the_end_of_a_session_ends_it_all(
     assert time.monotonic() < begun + SESSION
     assert warm.said == ""
     if all_at_once:
-        warm = place.start("command", cells=3)
+        warm = place.start("command", variants=3)
         assert warm.process.wait(120) == 0, warm.said
         place.assert_well(warm)
 
 
 def test_the_window_says_that_a_worker_was_killed(place: Killing) -> None:
     choice = random.Random()
-    warm = place.start("window", cells=3)
+    warm = place.start("window", variants=3)
     assert warm.hear("begun")["begun"]
     place.wait(warm, Moment(1, 0.0))
     warm.kill("worker", choice)
     told = warm.hear("ended")
     assert told["ended"] == "done"
     assert told["said"].startswith("1 of 3 variants failed · 2 graphs: "), told
-    # The only cell.
-    place.again(warm, cells=1)
+    # The only variant.
+    place.again(warm, variants=1)
     assert warm.hear("begun")["begun"]
     warm.kill("worker", choice)
     assert warm.hear("ended")["said"] == "Failed: SIGKILL ended the compile job."

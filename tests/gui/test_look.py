@@ -133,7 +133,7 @@ STATES = {
     "window-cut-off",
     "owners": "window-owners window-taken window-of-a-team",
     "jobs": "window-busy window-importing window-job-done window-job-failed",
-    "activity": "activity activity-failed activity-cells activity-past activity-past-failed "
+    "activity": "activity activity-failed activity-variants activity-past activity-past-failed "
     "activity-empty activity-no-match activity-unreadable activity-clear activity-narrow "
     "activity-narrow-failed activity-laptop activity-least",
     "empty": "window-empty window-no-places window-looking window-choose window-missing "
@@ -185,8 +185,8 @@ STATES = {
     "copied": "copy-result copy-result-left copy-result-bundle copy-result-nothing",
     "drop": "window-drop-on-place",
     "warm": "warm warm-probing warm-looking warm-broken warm-no-python",
-    "cells": "cells-working cells-failed cells-outcome cells-done cells-uncached",
-    "verify-cells": "verify-cells-working verify-cells",
+    "variants": "variants-working variants-failed variants-outcome variants-done variants-uncached",
+    "verify-variants": "verify-variants-working verify-variants",
     "recipes": "recipes recipes-one recipes-faulty recipes-filtered recipes-none-match "
     "recipes-gone recipes-empty recipes-failed",
     "editor": "recipe-form recipe-form-again recipe-good recipe-faulty",

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QFileDialog,
     QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QWidget,
 )

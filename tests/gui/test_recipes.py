@@ -26,7 +26,7 @@ from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.pages.recipes import known
 from torchkeeper.gui.pages.recipes.known import BUILTIN
-from torchkeeper.gui.pages.recipes.page import CELLS, NAME, SOURCE, RecipesPage
+from torchkeeper.gui.pages.recipes.page import NAME, SOURCE, VARIANTS, RecipesPage
 from torchkeeper.gui.window import Window
 from torchkeeper.warm.recipes.recipe import without_faults
 
@@ -189,13 +189,13 @@ def test_names_have_room_before_what_stands_beside_them(
     for wide in (1360, 1000, 910):
         window.resize(wide, 700)
         settle(qtbot)
-        alone = tree.isColumnHidden(SOURCE) and tree.isColumnHidden(CELLS)
+        alone = tree.isColumnHidden(SOURCE) and tree.isColumnHidden(VARIANTS)
         assert alone or tree.sizeHintForColumn(NAME) <= tree.columnWidth(NAME), wide
         assert tree.header().length() <= tree.viewport().width(), "nothing is scrolled to"
-        for column in (SOURCE, CELLS):
+        for column in (SOURCE, VARIANTS):
             hidden = tree.isColumnHidden(column)
             assert hidden or tree.sizeHintForColumn(column) <= tree.columnWidth(column)
-        seen.append((tree.isColumnHidden(SOURCE), tree.isColumnHidden(CELLS)))
+        seen.append((tree.isColumnHidden(SOURCE), tree.isColumnHidden(VARIANTS)))
     if magnified == 1.0:
         assert seen == [(False, False), (False, True), (True, True)]
     window.resize(1600, 700)
@@ -275,7 +275,7 @@ def test_for_an_exported_program_a_recipe_is_begun(
     assert editor.text.toPlainText() == '[[exported]]\nfile = "model.pt2"\n'
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     assert editor.looked is not None
-    assert list(editor.looked.cells) == ["model"]
+    assert list(editor.looked.variants) == ["model"]
     assert not editor.unsaved, "nothing is lost with it"
     editor.reject()
 
@@ -288,7 +288,7 @@ def test_a_text_is_looked_at_while_it_is_written(
     file = folder / "small.toml"
     editor = edited(qtbot, window, file)
     assert editor.makes.title.text() == "It makes 4 variants"
-    assert editor.makes.cells.item(0).text() == "small, batch 2, default"
+    assert editor.makes.variants.item(0).text() == "small, batch 2, default"
     assert editor.state.text() == "No faults found"
     assert not editor.save.isEnabled()
     editor.text.go_to(5, len("batch = [2, 4") + 1)
@@ -356,11 +356,11 @@ def test_what_cannot_be_written_is_told_and_nothing_is_lost(
 
 def test_the_rest_is_what_is_not_warm_by_name(folder: Path) -> None:
     file, other = folder / "small.toml", folder / "a.toml"
-    cell = "small, batch {}, {}"
+    variant = "small, batch {}, {}"
     other.write_text(GOOD)
     folder.joinpath("odd.toml").unlink()
-    warm = [("a", cell.format(*way)) for way in ((2, "default"), (2, "max-autotune"))]
-    warm += [("small", cell.format(4, "default")), ("small", "of which nobody knows")]
+    warm = [("a", variant.format(*way)) for way in ((2, "default"), (2, "max-autotune"))]
+    warm += [("small", variant.format(4, "default")), ("small", "of which nobody knows")]
     file.write_text(GOOD.replace("[2, 4]", "[1, 2, 4]"))
     found = known.wire([str(folder)], warm)
     assert found.paths == [str(other), str(file)]
@@ -472,13 +472,13 @@ def test_a_recipe_lies_beside_the_file_that_was_chosen(
 
 
 @pytest.mark.parametrize(
-    ("cells", "called", "name"),
+    ("variants", "called", "name"),
     [(["small, batch 2"], "", "small.toml"), (["add.Tensor"], "", "add.toml"),
      (["train.py"], "", "train.toml"), ([], "", "recipe.toml"), (["../.."], "", "recipe.toml"),
      (["x"], "a small / model", "a-small-model.toml")],
 )  # fmt: skip
-def test_what_a_file_may_be_called(cells: list[str], called: str, name: str) -> None:
-    assert known.Looked([], cells, called=called).file_name == name
+def test_what_a_file_may_be_called(variants: list[str], called: str, name: str) -> None:
+    assert known.Looked([], variants, called=called).file_name == name
 
 
 def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
@@ -507,7 +507,7 @@ def test_a_form_becomes_a_text(qtbot: QtBot, open_window: OpenWindow) -> None:
     qtbot.waitUntil(lambda: editor.looked is not None, timeout=PATIENCE)
     assert editor.looked is not None
     assert editor.looked.faults == []
-    assert len(editor.looked.cells) == 8
+    assert len(editor.looked.variants) == 8
     assert tomllib.loads(editor.text.toPlainText()) == {
         "callable": [{"factory": "models.py:small", "inputs": [
             {"shape": ["batch", 64], "dtype": "float32"}, {"shape": []}, 3, 0.5, True, "mean"]}],
@@ -691,7 +691,7 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
     dialog = window.flows.warm([str(folder / "small.toml")])
     qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
     assert dialog.recipe.said.text() == "4 variants"
-    assert dialog.recipe.cells.count() == 4
+    assert dialog.recipe.variants.count() == 4
     qtbot.waitUntil(lambda: dialog.recipe.combo.findText("recipes", Qt.MatchFlag.MatchStartsWith)
                     >= 0, timeout=PATIENCE)  # fmt: skip
     row = dialog.recipe.combo.findText("recipes", Qt.MatchFlag.MatchStartsWith)
@@ -729,7 +729,7 @@ def test_what_a_recipe_makes_is_said_before_it_is_warmed(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("torch_that_waits")
-def test_of_several_cells_all_runs_of_a_verification_are_prepared(
+def test_of_several_variants_all_runs_of_a_verification_are_prepared(
     qtbot: QtBot, open_window: OpenWindow, folder: Path
 ) -> None:
     dialog = open_window().flows._verify(str(folder), recipes=[str(folder / "small.toml")])
@@ -787,14 +787,14 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
     qtbot.waitUntil(lambda: not job.active, timeout=240_000)
-    assert [cell.state for cell in job.cells.rows] == ["done", "done", "failed", "failed"]
-    assert job.cells.rows[0].phases
+    assert [variant.state for variant in job.variants.rows] == ["done", "done", "failed", "failed"]
+    assert job.variants.rows[0].phases
     drawer = window.following.drawer
     assert told(window).startswith("Warmed, but 2 variants are not.")
-    cells = drawer.detail.cells
-    assert cells is not None
-    assert not cells.notice.isHidden()
-    assert cells.log.toPlainText()
+    variants = drawer.detail.variants
+    assert variants is not None
+    assert not variants.notice.isHidden()
+    assert variants.log.toPlainText()
     assert not bundle.exists(), "not every variant is warm"
     # What failed is warmed again, and nothing else, wherever it stands now.
     models.write_text(MODELS + wrong.replace("batch, 5", "batch, 4"))
@@ -804,7 +804,10 @@ def test_a_recipe_is_warmed_and_goes_into_a_bundle(
     assert again is not job
     qtbot.waitUntil(lambda: not again.active, timeout=240_000)
     assert again.state is State.DONE, list(again.log)
-    assert [(cell.index, cell.state) for cell in again.cells.rows] == [(0, "done"), (1, "done")]
+    assert [(variant.index, variant.state) for variant in again.variants.rows] == [
+        (0, "done"),
+        (1, "done"),
+    ]
     qtbot.waitUntil(bundle.exists, timeout=PATIENCE)
     idle(qtbot, window)
     assert [x.kind for x in window.jobs.jobs] == ["export", "warm", "warm"]

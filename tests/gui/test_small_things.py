@@ -97,10 +97,10 @@ def test_the_doctor_names_the_button_beside_it_and_no_command(qtbot: QtBot) -> N
 
 def test_a_warm_up_says_that_it_loads_pytorch() -> None:
     job = Job(1, "Warm", "warm", samples.PLACE)
-    job.cells.hear({"variants": [{"index": 0, "state": "queued"}]})
+    job.variants.hear({"variants": [{"index": 0, "state": "queued"}]})
     job.state = type(job.state).RUNNING
     assert "Loading PyTorch" in state_text(job)
-    job.cells.hear({"variant": {"index": 0, "state": "compiling"}})
+    job.variants.hear({"variant": {"index": 0, "state": "compiling"}})
     assert "Loading PyTorch" not in state_text(job)
 
 

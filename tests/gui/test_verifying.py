@@ -115,12 +115,12 @@ def test_its_progress_is_that_of_its_runs(qapp: QApplication) -> None:
     assert page.bar.value() == page.bar.maximum() // 2
     assert page.words.text() == "Run 2 of 2"
     several = jobs.add("Verify", "verify", "/x")
-    several.cells.hear({"variants": [
+    several.variants.hear({"variants": [
         {"index": n, "recipe": "r", "name": f"c{n}", "state": "queued"} for n in range(4)
     ]})  # fmt: skip
     jobs.progress(several, 3_200_000, 3_200_000, "bytes")
     assert several.fraction() is None
-    several.cells.hear({"variant": {"index": 0, "state": "failed"}})
+    several.variants.hear({"variant": {"index": 0, "state": "failed"}})
     assert several.fraction() == 0.25
 
 

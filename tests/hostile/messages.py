@@ -11,7 +11,7 @@ from torchkeeper.engine import protocol
 
 #: What runs what the user points it at, asks servers, or tells of this machine.
 _NOT_ASKED = {
-    "probe", "warm", "verify", "prepare", "server", "facts", "ttl", "cells", "know", "toolchain",
+    "probe", "warm", "verify", "prepare", "server", "facts", "ttl", "variants", "know", "toolchain",
     "settings", "processes", "process_settings", "diagnose",
 }  # fmt: skip
 ASKED = sorted(set(protocol.TABLE) - _NOT_ASKED)

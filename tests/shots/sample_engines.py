@@ -56,7 +56,7 @@ class SampleEngines(Engines):
     found: findings that an operation tells before it ends.
     cause: what makes two entries different (sample_compare.ROWS); empty where there is no other.
     kept_profiles: the profiles that there are.
-    cells: what is known of the cells of recipes before they are warmed.
+    variants: what is known of the variants of recipes before they are warmed.
     no_recipes: there is none but the built-in one.
     no_keys, no_signers: there is nothing to sign with, nobody who is trusted.
     signers_required: only what signers have signed is imported.
@@ -98,7 +98,7 @@ class SampleEngines(Engines):
         #: How many entries a plan to purge takes.
         self.goes = 12
         self.no_keys = self.no_signers = self.signers_required = False
-        self.cells: list[Any] = []
+        self.variants: list[Any] = []
         #: What the doctor's look comes to; what it finds is in ``found``.
         self.diagnosed: dict[str, Any] = {"checks": [], "left": []}
         self.kept_profiles = sample_profiles.kept()
@@ -128,7 +128,7 @@ class SampleEngines(Engines):
             lookups.runs: self._runs,
             lookups.past_jobs: self._past_jobs,
             known_recipes.listed: self._recipes,
-            known_recipes.made: self._recipe_cells,
+            known_recipes.made: self._recipe_variants,
             known_recipes.text: self._recipe_text,
             known_recipes.looked: self._recipe_looked,
             known_profiles.listed: self._profiles,
@@ -236,7 +236,7 @@ class SampleEngines(Engines):
         listed = self.listed_recipes or sample_recipes.listed(empty=self.no_recipes)
         return self._tell(listed, listener)
 
-    def _recipe_cells(self, listener: Listener, names: Sequence[str]) -> int:
+    def _recipe_variants(self, listener: Listener, names: Sequence[str]) -> int:
         """What the recipes of the samples make."""
         return self._tell(sample_recipes.made(list(names)), listener)
 
@@ -364,9 +364,9 @@ class SampleEngines(Engines):
                 result["unknown"] = {"goes": 0, "stays": 0}
                 rows = rows if params.get("rows", True) else []
             return rows, result
-        if op == "cells":
-            problems = sum(one["problem"] is not None for one in self.cells)
-            return self.cells, {"variants": len(self.cells), "problems": problems}
+        if op == "variants":
+            problems = sum(one["problem"] is not None for one in self.variants)
+            return self.variants, {"variants": len(self.variants), "problems": problems}
         if op == "overview":
             rows = self.overviewed
             return rows, sample_overview.result(rows, gone=self.server_gone)

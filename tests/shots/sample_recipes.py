@@ -77,14 +77,14 @@ def _known(path: str, name: str, warmed: Warmed | None = None) -> Known:
     found = looked(PATHS[path], path)
     said = (line for line in PATHS[path].splitlines() if line.startswith("about"))
     about = next(said).partition(" = ")[2].strip('"')
-    cells = len(found.cells)
-    return Known(path, name, about, found.source, cells, found.faults, None, warmed)
+    variants = len(found.variants)
+    return Known(path, name, about, found.source, variants, found.faults, None, warmed)
 
 
 def listed(*, empty: bool = False) -> list[Listed]:
     """A folder of two, one that is wrong, one that is gone, and the built-in one."""
     now, place = time.time(), "/tmp/torchinductor_ada"
-    first = Known(BUILTIN, BUILTIN, source=BUILTIN, cells=1,
+    first = Known(BUILTIN, BUILTIN, source=BUILTIN, variants=1,
                   warmed=None if empty else Warmed(now - 90_000, place, 1, 0))  # fmt: skip
     if empty:
         return [Listed(BUILTIN, False, [first])]
@@ -101,17 +101,17 @@ def listed(*, empty: bool = False) -> list[Listed]:
 
 def made(names: list[str]) -> Made:
     """What recipes make."""
-    cells: list[tuple[str, str, str]] = []
+    variants: list[tuple[str, str, str]] = []
     recipes = 0
     for name in names:
         texts = {p: t for p, t in PATHS.items() if p == name or p.startswith(f"{name}/")}
         if name == BUILTIN:
-            cells.append((BUILTIN, BUILTIN, BUILTIN))
+            variants.append((BUILTIN, BUILTIN, BUILTIN))
             recipes += 1
         for path, text in texts.items():
             found = looked(text, path)
             stem = path.rpartition("/")[2].removesuffix(".toml")
-            cells += [(stem, cell, found.source) for cell in found.cells]
+            variants += [(stem, variant, found.source) for variant in found.variants]
             recipes += 1
     sent = [name for name in names if name != BUILTIN]
-    return Made(cells, recipes, [{"name": name, "folder": "/", "data": {}} for name in sent])
+    return Made(variants, recipes, [{"name": name, "folder": "/", "data": {}} for name in sent])

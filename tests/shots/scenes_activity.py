@@ -1,4 +1,4 @@
-"""Pictures of the drawer: what runs, what failed, cells, the history, and without any."""
+"""Pictures of the drawer: what runs, what failed, variants, the history, and without any."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _activity(stage: Stage) -> None:
     window = stage.window()
     begun(window, 9, (4, 7), running=2)
     drawer = _opened(window)
-    stage.take("activity-cells", window)
+    stage.take("activity-variants", window)
     stage.close(window)
     engines = SampleEngines()
     engines.elsewhere = [sample_jobs.ELSEWHERE]

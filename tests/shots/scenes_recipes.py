@@ -75,7 +75,7 @@ def _warm(stage: Stage) -> None:
     turn(5.0, dialog.go.isEnabled)
     stage.dialog("warm-recipes", dialog)
     problem = {"code": "device-missing", "params": {"device": "cuda:1", "found": "cuda:0, cpu"}}
-    engines.cells = [{"problem": problem}, {"problem": problem}, {"problem": None}]
+    engines.variants = [{"problem": problem}, {"problem": problem}, {"problem": None}]
     stage.dialog("warm-foreseen", window.flows.warm([sample_recipes.FOLDER]), 0.3)
     stage.close(window)
 

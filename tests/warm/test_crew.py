@@ -1,4 +1,5 @@
-"""Several processes at a time, and cells that end them: real ones, of commands that need no torch.
+"""Several processes at a time, and variants that end them: real ones, of commands that need no
+torch.
 
 A command that compiles nothing has failed with "script-nothing", which here says that it ran.
 """
@@ -26,8 +27,8 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.protocol import Message
 from torchkeeper.warm import processes, workers
 from torchkeeper.warm.recipes.foreseeing import foreseen
-from torchkeeper.warm.recipes.recipe import Cell
-from torchkeeper.warm.supervise import checked, environment, of_cell, warm
+from torchkeeper.warm.recipes.recipe import Variant
+from torchkeeper.warm.supervise import checked, environment, of_variant, warm
 from torchkeeper.warm.workers import Worker, group_of
 
 Answer = dict[str, Any]
@@ -52,7 +53,7 @@ def recipe(folder: Path, name: str, *commands: list[str], **more: Any) -> Any:
 
 
 def when(report: Recorder) -> dict[int, list[tuple[int, str]]]:
-    """The places of what was told of each cell, among all findings of cells."""
+    """The places of what was told of each variant, among all findings of variants."""
     told: dict[int, list[tuple[int, str]]] = {}
     for place, found in enumerate(one for one in report.all("variant") if isinstance(one, dict)):
         if found["state"] != "starting":
@@ -67,7 +68,7 @@ def overlap(report: Recorder, first: int, second: int) -> bool:
 
 
 @pytest.mark.slow
-def test_what_ends_a_process_ends_one_cell(
+def test_what_ends_a_process_ends_one_variant(
     folder: Path, tmp_path: Path, jobs: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = tmp_path / "temporary"
@@ -100,7 +101,7 @@ def test_what_ends_a_process_ends_one_cell(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_what_leaves_its_session_is_ended_too(folder: Path, tmp_path: Path) -> None:
-    # Each is with process 1 for its parent before its cell has ended.
+    # Each is with process 1 for its parent before its variant has ended.
     away = ["sh", "-c", "setsid sleep 60 > /dev/null 2>&1 & echo $! >> escaped"]
     twice = ["sh", "-c", "(setsid sh -c 'echo $$ >> escaped; exec sleep 60' &); "
              "until [ $(wc -l < escaped) = 2 ]; do sleep 0.05; done"]  # fmt: skip
@@ -138,25 +139,25 @@ def test_two_at_a_time(
 
 def test_another_process_has_to_be_worth_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "busy", lambda: False)
-    cells = [Cell(index, "a", str(index), "callable", device="cpu") for index in range(20)]
-    queue = workers.Queue(cells, 2)
-    one = Worker(cast("Any", None), group_of(cells[0]), cell=cells.pop(0))
-    queue.cells.pop(0)
+    variants = [Variant(index, "a", str(index), "callable", device="cpu") for index in range(20)]
+    queue = workers.Queue(variants, 2)
+    one = Worker(cast("Any", None), group_of(variants[0]), variant=variants.pop(0))
+    queue.variants.pop(0)
     assert queue.newcomer([one]) is None
     queue.start_s = 4.0
     queue.ended(20.0, first=True)  # with a header, and all that a process does but once
     assert queue.newcomer([one]) is None
     queue.ended(2.0, first=False)
-    assert queue.newcomer([one]) is queue.cells[0]
+    assert queue.newcomer([one]) is queue.variants[0]
     assert queue.share([one]) == 2
     monkeypatch.setattr(processes, "busy", lambda: True)
     assert queue.newcomer([one]) is None
     monkeypatch.setattr(processes, "busy", lambda: False)
-    del queue.cells[8:]
+    del queue.variants[8:]
     assert queue.newcomer([one]) is None
     # Another environment needs another process in any case.
-    other = Cell(20, "b", "b", "callable", device="cpu", environment={"X": "1"})
-    queue.cells.append(other)
+    other = Variant(20, "b", "b", "callable", device="cpu", environment={"X": "1"})
+    queue.variants.append(other)
     assert queue.newcomer([one]) is other
 
 
@@ -241,30 +242,30 @@ def test_a_disk_that_is_full_ends_all(
     assert failure.value.code == "disk-full"
 
 
-def test_the_environment_of_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_a_variant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHINDUCTOR_COMPILE_THREADS", raising=False)
     monkeypatch.setenv("MKL_NUM_THREADS", "1")
     base = environment("/place")
-    plain = Cell(0, "a", "b", "builtin")
-    assert of_cell(base, plain) == base
+    plain = Variant(0, "a", "b", "builtin")
+    assert of_variant(base, plain) == base
     own = {"X": "1", "TORCHINDUCTOR_CACHE_DIR": "/mine", "TMPDIR": "/mine", "TRITON_HOME": "/mine"}
-    cell = Cell(0, "a", "b", "builtin", environment=own, threads=3, portable=True)
-    changed = of_cell(base, cell, 2)
+    variant = Variant(0, "a", "b", "builtin", environment=own, threads=3, portable=True)
+    changed = of_variant(base, variant, 2)
     assert changed.pop("TORCHINDUCTOR_COMPILE_THREADS") == str(max(processes.cores() // 2, 1))
     assert changed == {**environment("/place", 3, True), "X": "1"}
     monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "5")
-    assert of_cell(environment("/place"), plain, 2)["TORCHINDUCTOR_COMPILE_THREADS"] == "5"
+    assert of_variant(environment("/place"), plain, 2)["TORCHINDUCTOR_COMPILE_THREADS"] == "5"
 
 
 def test_what_takes_too_much_beside_others_is_tried_alone() -> None:
-    queue = workers.Queue([Cell(n, "a", str(n), "callable") for n in range(2)], 2)
-    worker = Worker(cast(Any, None), group_of(queue.cells[0]), fresh=False)
+    queue = workers.Queue([Variant(n, "a", str(n), "callable") for n in range(2)], 2)
+    worker = Worker(cast(Any, None), group_of(queue.variants[0]), fresh=False)
     queue.alone.add(0)
     following = queue.next(worker, [worker])
-    assert following is queue.cells[1]
+    assert following is queue.variants[1]
     # A process of its own is worth its start, for nothing else can take it.
-    assert queue.newcomer([worker]) is queue.cells[0]
-    queue.cells.remove(following)
+    assert queue.newcomer([worker]) is queue.variants[0]
+    queue.variants.remove(following)
     assert queue.next(worker, [worker]) is None
     assert not queue.left_for(worker)
 
@@ -293,7 +294,7 @@ def test_a_path_that_is_no_good_is_told_before_anything_starts(tmp_path: Path) -
         for into, code in (("a b", "place-blank"), ("ab", None)):
             heard: list[Message] = []
             params = {**asked, "into": str(tmp_path / into), "recipes": ["builtin", script]}
-            result = engine.call("cells", params, heard.append)
+            result = engine.call("variants", params, heard.append)
             rows = [row for message in heard for row in message.rows]
             assert {(row["problem"] or {}).get("code") for row in rows} == {code}
             assert result["problems"] == (len(rows) if code else 0)
@@ -316,7 +317,7 @@ def test_a_compiler_that_is_missing_is_foretold(
     heard: list[Message] = []
     with Engine() as engine:
         params = {"into": str(tmp_path / "c"), "recipes": ["builtin", script], "device": "cpu"}
-        engine.call("cells", params, heard.append)
+        engine.call("variants", params, heard.append)
     found = {row["source"]: row["problem"] for message in heard for row in message.rows}
     assert (found["builtin"] or {}).get("code") == code
     assert found["script"] is None
@@ -363,11 +364,11 @@ def test_what_is_certain_to_fail_has_failed_at_once(
     assert [*states[:3], states[3]] == [
         (0, "failed"), (1, "failed"), (2, "failed"), (3, "starting")]  # fmt: skip
     assert report.steps[0] == (3, 5, "variants")
-    # A cell before it may make the file.
-    [cell] = checked({"recipes": [exported | {"name": "later"}]}, asked["into"]).cells
-    maker = Cell(0, "a", "b", "script", {"command": ["true"]}, str(folder))
-    assert None not in foreseen([replace(cell, index=1)])
-    assert list(foreseen([maker, replace(cell, index=1)])) == [None, None]
+    # A variant before it may make the file.
+    [variant] = checked({"recipes": [exported | {"name": "later"}]}, asked["into"]).variants
+    maker = Variant(0, "a", "b", "script", {"command": ["true"]}, str(folder))
+    assert None not in foreseen([replace(variant, index=1)])
+    assert list(foreseen([maker, replace(variant, index=1)])) == [None, None]
     with pytest.raises(Problem) as failure:
         warm(asked | {"only": [2]}, Recorder())
     assert failure.value.code == "script-missing"
@@ -376,7 +377,7 @@ def test_what_is_certain_to_fail_has_failed_at_once(
 
 def test_files_of_two_folders_share_no_process(tmp_path: Path) -> None:
     def group(name: str, kind: str = "function") -> Any:
-        return group_of(Cell(0, "a", "b", "callable", cast("Any", {kind: name}), str(tmp_path)))
+        return group_of(Variant(0, "a", "b", "callable", cast("Any", {kind: name}), str(tmp_path)))
 
     assert group("a/m.py:f") == group("a/n.py:C", "factory") == group("./a/n.py:e", "example")
     assert group("a/m.py:f") != group("b/m.py:f")

@@ -101,12 +101,12 @@ def test_a_library_that_is_gone_is_missed(warmed: Path, with_torch: Any) -> None
     """Verified in a fresh process on a copy, by PyTorch's own list and by running it."""
     asked: Any = {"place": str(warmed / "place"), "recipes": request(GOOD), "runs": ["warm"]}
     good = verify(asked, Recorder())
-    assert [cell["good"] for cell in good["variants"]] == [True, True]
+    assert [variant["good"] for variant in good["variants"]] == [True, True]
     assert (good["hits"], good["misses"], good["rebuilt"]) == (2, 0, 0)
     other = {**GOOD[0], "keywords": {"alpha": 3}}
     result = verify(asked | {"recipes": request([other])}, Recorder())
-    [cell] = result["variants"]
-    assert not cell["good"]
-    assert cell["proof"] == {"found": 0, "of": 1}
-    assert cell["why"]
-    assert "not in PyTorch's list" in str(cell["why"]["text"])
+    [variant] = result["variants"]
+    assert not variant["good"]
+    assert variant["proof"] == {"found": 0, "of": 1}
+    assert variant["why"]
+    assert "not in PyTorch's list" in str(variant["why"]["text"])

@@ -1,4 +1,6 @@
-"""What is known to go wrong with a cell before anything is imported: never what would go well."""
+"""What is known to go wrong with a variant before anything is imported: never what would go
+well.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,12 @@ from typing import Any
 import pytest
 
 from torchkeeper.warm.recipes.foreseeing import foreseen, problem_of
-from torchkeeper.warm.recipes.recipe import cells_of, checked
+from torchkeeper.warm.recipes.recipe import checked, variants_of
 
 
 def code(folder: Path, **data: Any) -> str | None:
-    [cell] = cells_of([checked(data, "mine", str(folder))])
-    problem = problem_of(cell)
+    [variant] = variants_of([checked(data, "mine", str(folder))])
+    problem = problem_of(variant)
     return None if problem is None else problem.code
 
 
@@ -99,15 +101,15 @@ def test_a_script_may_write_what_comes_later(tmp_path: Path) -> None:
     for command, says in (("export.py", [None, None]),
                           ("none.py", ["script-missing", "exported-unreadable"])):  # fmt: skip
         data = ({"script": {"command": [command]}}, {"exported": {"file": "a.pt2"}})
-        cells = cells_of([checked(one, "mine", str(tmp_path)) for one in data])
-        assert [one and one.code for one in foreseen(cells)] == says
+        variants = variants_of([checked(one, "mine", str(tmp_path)) for one in data])
+        assert [one and one.code for one in foreseen(variants)] == says
 
 
 def test_names_that_are_like_it(tmp_path: Path) -> None:
     for source, near in (("def decode(): ...", "decode"), ("def g(): ...", "—")):
         (tmp_path / "models.py").write_text(source)
         data = {"callable": {"function": "models.py:decoed"}}
-        [cell] = cells_of([checked(data, "mine", str(tmp_path))])
-        problem = problem_of(cell)
+        [variant] = variants_of([checked(data, "mine", str(tmp_path))])
+        problem = problem_of(variant)
         assert problem
         assert problem.params["near"] == near

@@ -188,7 +188,7 @@ def test_a_launch_on_this_gpu_takes_what_was_warmed(
 @pytest.mark.torch
 @pytest.mark.slow
 def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torch: Any) -> None:
-    """Each cell is judged by itself, by what Triton writes."""
+    """Each variant is judged by itself, by what Triton writes."""
     place = Path(shutil.copytree(warmed / "place", tmp_path / "place"))
     for group in place.glob("triton/0/*/__grp__*"):
         text = group.read_text()
@@ -202,8 +202,8 @@ def test_a_kernel_that_is_gone_is_missed(warmed: Path, tmp_path: Path, with_torc
     report = Recorder()
     asked: Any = {"place": str(place), "recipes": request(GOOD), "only": [0, 1], "runs": ["warm"]}
     result = verify(asked, report)
-    assert [cell["good"] for cell in result["variants"]] == [True, False]
-    assert [cell["proof"] for cell in result["variants"]] == [
+    assert [variant["good"] for variant in result["variants"]] == [True, False]
+    assert [variant["proof"] for variant in result["variants"]] == [
         {"found": 1, "of": 1}, {"found": 0, "of": 1},
     ]  # fmt: skip
     assert [row["outcome"] for row in result["rows"]] == ["hit", "miss"]

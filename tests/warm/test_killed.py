@@ -66,7 +66,7 @@ def rounds(choice: random.Random) -> list[Round]:
         if number in with_worker:
             victims.insert(0, "worker")
         moments = [_moment(choice, empty)]
-        # Once more files are there, the next cell is being compiled.
+        # Once more files are there, the next variant is being compiled.
         moments += [Moment(choice.randint(1, 16), choice.uniform(0, 0.4)) for _ in victims[1:]]
         killed = tuple(zip(victims, moments, strict=True))
         made.append(Round(by, number % 2 + 1, killed, source, empty))
@@ -96,7 +96,7 @@ def play(place: Killing, one: Round, choice: random.Random) -> Warm:
         assert warm.process.wait(LONG) == 0, warm.said
     status = warm.process.wait(LONG)
     if one.by == "command" and len(one.victims) > 1:
-        # Only the cell that the worker was at has failed, if it was at one.
+        # Only the variant that the worker was at has failed, if it was at one.
         assert len(re.findall(r"^failed +recipe:", warm.said, re.M)) <= 1, warm.said
     if one.by == "command" and one.victims[-1][0] == "engine":
         assert status == 1

@@ -1,4 +1,4 @@
-"""Recipes: every fault is told with its path, and nothing wrong becomes a cell."""
+"""Recipes: every fault is told with its path, and nothing wrong becomes a variant."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.following import fitting
 from torchkeeper.warm.recipes import faults as looking
 from torchkeeper.warm.recipes.recipe import (
-    MOST_CELLS,
-    Cell,
+    MOST_VARIANTS,
+    Variant,
     bytes_of,
-    cells_of,
     checked,
     faults,
     of_request,
+    variants_of,
 )
 
 CALLABLE = '[callable]\nfunction = "m:f"\n'
@@ -32,8 +32,8 @@ def found(text: str) -> list[tuple[str, str]]:
     return [(looking.said(one.where), one.expected) for one in faults(tomllib.loads(text))]
 
 
-def cells(text: str, **given: Any) -> list[Cell]:
-    return cells_of([checked(tomllib.loads(text), "mine", "/models")], **given)
+def variants(text: str, **given: Any) -> list[Variant]:
+    return variants_of([checked(tomllib.loads(text), "mine", "/models")], **given)
 
 
 @pytest.mark.parametrize(
@@ -198,28 +198,28 @@ def test_a_matrix_without_end_is_refused_before_it_is_expanded() -> None:
     each = checked({"callable": {"function": "m:f", "inputs": [{"shape": ["b"]}]},
                     "matrix": {"b": list(range(900))}}, "a", "/")  # fmt: skip
     with pytest.raises(Problem) as caught:
-        cells_of([each] * 12)
+        variants_of([each] * 12)
     assert (caught.value.code, caught.value.params["variants"]) == ("variants-too-many", 10_800)
-    assert len(cells_of([each] * 11)) == 9_900 <= MOST_CELLS
+    assert len(variants_of([each] * 11)) == 9_900 <= MOST_VARIANTS
 
 
-def test_every_combination_is_a_cell_with_a_name_of_its_own() -> None:
+def test_every_combination_is_a_variant_with_a_name_of_its_own() -> None:
     text = CALLABLE + 'inputs = [{ shape = ["batch", 64] }, { shape = [2], dtype = "int64" }]\n'
     text += '[matrix]\nmode = ["default", "max-autotune"]\nbatch = [1, 8]\ndtype = ["bfloat16"]\n'
-    made = cells(text)
-    assert [cell.name for cell in made] == [
+    made = variants(text)
+    assert [variant.name for variant in made] == [
         "f, batch 1, bfloat16, default", "f, batch 8, bfloat16, default",
         "f, batch 1, bfloat16, max-autotune", "f, batch 8, bfloat16, max-autotune",
     ]  # fmt: skip
     last = made[-1]
-    assert [cell.index for cell in made] == [0, 1, 2, 3]
+    assert [variant.index for variant in made] == [0, 1, 2, 3]
     assert (last.recipe, last.folder, last.sizes) == ("mine", "/models", {"batch": 8})
     assert (last.mode, last.dtype, last.device) == ("max-autotune", "bfloat16", None)
     assert last.item["inputs"] == [
         {"shape": [8, 64], "dtype": "bfloat16", "fill": "rand"},
         {"shape": [2], "dtype": "int64", "fill": "randint", "low": 0, "high": 2},
     ]
-    assert Cell.from_json(last.to_json()) == last
+    assert Variant.from_json(last.to_json()) == last
 
 
 def test_items_vary_with_what_they_use_alone() -> None:
@@ -229,20 +229,20 @@ def test_items_vary_with_what_they_use_alone() -> None:
             { op = "aten::add.Tensor", inputs = [{ shape = [3], dtype = "float64" }, 1] },
         ]
         matrix = { n = [4, 5], dtype = ["float32", "float16"] }"""
-    made = cells(text)
-    assert [cell.name for cell in made] == [
+    made = variants(text)
+    assert [variant.name for variant in made] == [
         "add.Tensor, n 4, float32", "add.Tensor, n 4, float16",
         "add.Tensor, n 5, float32", "add.Tensor, n 5, float16", "add.Tensor",
     ]  # fmt: skip
     assert made[0].item["inputs"][1] == 4
-    twice = cells('[[eager]]\nop = "aten::sin"\ninputs = [1]\n' * 2)
-    assert [cell.name for cell in twice] == ["sin", "sin (2)"]
+    twice = variants('[[eager]]\nop = "aten::sin"\ninputs = [1]\n' * 2)
+    assert [variant.name for variant in twice] == ["sin", "sin (2)"]
 
 
-def test_a_kernel_has_a_cell_for_each_target_and_constant() -> None:
+def test_a_kernel_has_a_variant_for_each_target_and_constant() -> None:
     text = TRITON + 'constants = { BLOCK = 1, EVEN = true }\ntargets = ["cuda:90", "hip:gfx942"]\n'
-    made = cells(text + "[matrix]\nBLOCK = [64]\nnum_warps = [2, 4]", device="cpu", threads=2)
-    assert [cell.name for cell in made] == [
+    made = variants(text + "[matrix]\nBLOCK = [64]\nnum_warps = [2, 4]", device="cpu", threads=2)
+    assert [variant.name for variant in made] == [
         f"add, BLOCK 64, {warps} warps, {target}"
         for warps in (2, 4) for target in ("cuda:90", "hip:gfx942")
     ]  # fmt: skip
@@ -251,26 +251,26 @@ def test_a_kernel_has_a_cell_for_each_target_and_constant() -> None:
     assert item["constants"] == {"BLOCK": 64, "EVEN": True}
     assert "targets" not in item
     assert made[0].device is None  # its target says all
-    assert [cell.item["target"] for cell in cells(TRITON)] == [None]
+    assert [variant.item["target"] for variant in variants(TRITON)] == [None]
 
 
 def test_what_a_recipe_says_goes_before_what_is_given_with_it() -> None:
     said = '[compile]\ndevice = "cuda"\nthreads = 3\nportable = false\n[limits]\nseconds = 5\n'
     given: dict[str, Any] = {"device": "cpu", "threads": 2, "portable": True, "seconds": 9.0}
-    [own], [other] = cells(CALLABLE + said, **given), cells(CALLABLE, **given)
+    [own], [other] = variants(CALLABLE + said, **given), variants(CALLABLE, **given)
     assert (own.device, own.threads, own.portable, own.seconds) == ("cuda", 3, False, 5)
     assert (other.device, other.threads, other.portable, other.seconds) == ("cpu", 2, True, 9.0)
 
 
 def test_with_gradients_unless_it_says_otherwise() -> None:
-    assert [cell.grad for cell in cells(CALLABLE)] == [True]
-    assert [cell.grad for cell in cells(CALLABLE + "[compile]\ngrad = false")] == [False]
+    assert [variant.grad for variant in variants(CALLABLE)] == [True]
+    assert [variant.grad for variant in variants(CALLABLE + "[compile]\ngrad = false")] == [False]
 
 
 def test_options_by_their_full_names_and_without_a_mode() -> None:
     text = '[compile]\nmode = "default"\noptions = { triton.cudagraphs = true, "a.b" = 1 }'
-    [cell] = cells(CALLABLE + text)
-    assert (cell.mode, cell.options) == (None, {"triton.cudagraphs": True, "a.b": 1})
+    [variant] = variants(CALLABLE + text)
+    assert (variant.mode, variant.options) == (None, {"triton.cudagraphs": True, "a.b": 1})
 
 
 def test_an_item_says_what_is_otherwise_for_it() -> None:
@@ -296,9 +296,9 @@ def test_an_item_says_what_is_otherwise_for_it() -> None:
     """
     callables, _, exported = text.partition("[[exported]]")
     rest = exported[exported.index("[compile]") :]
-    [plain, own, model] = cells(callables + rest)
-    [program] = cells(f"[[exported]]{exported}")
-    assert [cell.name for cell in (plain, own, model, program)] == [
+    [plain, own, model] = variants(callables + rest)
+    [program] = variants(f"[[exported]]{exported}")
+    assert [variant.name for variant in (plain, own, model, program)] == [
         "f", "f, default, static, options", "mine", "a",
     ]  # fmt: skip
     assert (plain.mode, plain.grad, plain.backward) == ("max-autotune", False, False)
@@ -310,13 +310,13 @@ def test_an_item_says_what_is_otherwise_for_it() -> None:
     assert isinstance(given, dict)
     assert given["dtype"] == "float16"
     assert not program.fullgraph
-    assert {cell.threads for cell in (plain, own, model, program)} == {3}
-    [one] = cells(CALLABLE + "compile = { training = false, backward = true }")
+    assert {variant.threads for variant in (plain, own, model, program)} == {3}
+    [one] = variants(CALLABLE + "compile = { training = false, backward = true }")
     assert (one.name, one.training, plain.training) == ("f, backward, evaluation", False, None)
-    assert "compile" not in {**own.item, **program.item}, "a cell has it itself"
+    assert "compile" not in {**own.item, **program.item}, "a variant has it itself"
 
 
-def test_several_calls_are_one_cell_for_each_way() -> None:
+def test_several_calls_are_one_variant_for_each_way() -> None:
     text = """
         [[callable]]
         function = "m:f"
@@ -331,7 +331,7 @@ def test_several_calls_are_one_cell_for_each_way() -> None:
         twice = [4]
         dtype = ["bfloat16"]
     """
-    first, second = cells(text)
+    first, second = variants(text)
     assert [first.name, second.name] == [
         f"f, 2 calls, batch {batch}, twice 4, bfloat16" for batch in (1, 2)
     ]
@@ -381,11 +381,11 @@ def test_nothing_on_the_wire_is_believed(asked: Any, code: str) -> None:
 
 def test_recipes_of_a_request() -> None:
     sent: Any = {"name": "a", "folder": "/models", "data": tomllib.loads(CALLABLE)}
-    made = cells_of(of_request(["builtin", sent, sent]))
-    assert [(cell.recipe, cell.source) for cell in made] == [
+    made = variants_of(of_request(["builtin", sent, sent]))
+    assert [(variant.recipe, variant.source) for variant in made] == [
         ("builtin", "builtin"), ("a", "callable"), ("a (2)", "callable"),
     ]  # fmt: skip
-    assert cells_of(of_request(None)) == cells_of(of_request([])) == made[:1]
+    assert variants_of(of_request(None)) == variants_of(of_request([])) == made[:1]
 
 
 _KEYS = st.sampled_from(
@@ -404,14 +404,14 @@ _VALUES = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(_KEYS, _VALUES, max_size=6) | _VALUES)
-def test_whatever_comes_is_refused_or_becomes_cells(data: Any) -> None:
+def test_whatever_comes_is_refused_or_becomes_variants(data: Any) -> None:
     told = faults(data)
     for one in told:
         assert looking.said(one.where).isprintable()
         assert one.found.isprintable()
         assert len(one.found) < 100
     if not told:
-        assert cells_of([checked(data, "a", "/")])
+        assert variants_of([checked(data, "a", "/")])
 
 
 def test_deep_and_wide_data_is_bounded() -> None:
@@ -424,7 +424,7 @@ def test_deep_and_wide_data_is_bounded() -> None:
     assert len(faults(many)) == looking.MOST
 
 
-def test_a_result_of_many_cells_fits_a_line() -> None:
+def test_a_result_of_many_variants_fits_a_line() -> None:
     rows: Any = [{"index": n, "name": "é" * 160, "state": "failed", "problem": {"code": "x" * 400},
              "log": ["é" * 400] * 40} for n in range(2000)]  # fmt: skip
     fit = fitting(rows)
@@ -434,6 +434,6 @@ def test_a_result_of_many_cells_fits_a_line() -> None:
     assert fitting(rows[:3]) == [{k: v for k, v in row.items() if k != "log"} for row in rows[:3]]
     sizes = {f"size_{n}": [10**12, 10**11] for n in range(7)}
     item = {"op": "aten::add", "inputs": [{"size": name} for name in sizes]}
-    made = cells_of([checked({"eager": item, "matrix": sizes})])
-    assert len({cell.name for cell in made}) == len(made) == 128
-    assert max(len(cell.name) for cell in made) < 170
+    made = variants_of([checked({"eager": item, "matrix": sizes})])
+    assert len({variant.name for variant in made}) == len(made) == 128
+    assert max(len(variant.name) for variant in made) < 170

@@ -81,7 +81,7 @@ def test_each_example_is_a_recipe_and_together_they_have_every_key_of_an_item() 
         tomllib.loads(text) for text in re.findall(r"^```toml\n(.*?)^```", PAGE, re.M | re.S)
     ]
     assert [(one, recipe.faults(one)) for one in examples if recipe.faults(one)] == []
-    assert all(recipe.cells_of([recipe.checked(one)]) for one in examples)
+    assert all(recipe.variants_of([recipe.checked(one)]) for one in examples)
     used: dict[str, set[str]] = {source: set() for source in recipe.KINDS}
     for one in examples:
         source, told = recipe.items_of(recipe.without_faults(one))

@@ -15,7 +15,7 @@ from tests.warm.test_phases import kept
 from tests.warm.test_trace import lookup, record, written
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import processes, supervise
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.sources import Work, scripts
 from torchkeeper.warm.traces.graphs import Graph
 
@@ -42,26 +42,26 @@ def own_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
 
 
-def cell(where: Path, *command: object, **item: Any) -> Cell:
+def variant(where: Path, *command: object, **item: Any) -> Variant:
     told: Any = {"command": [str(one) for one in command], **item}
-    return Cell(3, "recipe", "the script", "script", told, str(where))
+    return Variant(3, "recipe", "the script", "script", told, str(where))
 
 
-def made(cell: Cell) -> tuple[Work, list[dict[str, Any]]]:
+def made(variant: Variant) -> tuple[Work, list[dict[str, Any]]]:
     told: list[dict[str, Any]] = []
-    return scripts.make(cell, "cpu", lambda **what: told.append(what["graph"])), told
+    return scripts.make(variant, "cpu", lambda **what: told.append(what["graph"])), told
 
 
-def ran(cell: Cell) -> tuple[Any, list[dict[str, Any]]]:
-    work, told = made(cell)
+def ran(variant: Variant) -> tuple[Any, list[dict[str, Any]]]:
+    work, told = made(variant)
     for step in work.steps:
         step.run()
     return work.counts, told
 
 
-def why_not(cell: Cell) -> dict[str, Any]:
+def why_not(variant: Variant) -> dict[str, Any]:
     with pytest.raises(Problem) as failure:
-        ran(cell)
+        ran(variant)
     return {"problem": failure.value.code, **failure.value.params}
 
 
@@ -85,7 +85,7 @@ def test_a_script_is_told_while_it_runs_and_counted(
     (trace,) = (recorded / "first").iterdir()
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "serve.py").write_text(TRACING)
-    counts, told = ran(cell(tmp_path, "serve.py", trace, "a", "b", folder="sub"))
+    counts, told = ran(variant(tmp_path, "serve.py", trace, "a", "b", folder="sub"))
     assert counts == {"graphs": 2, "hits": 0, "misses": 2, "bypasses": 0,
                       "autograd": {"hits": 0, "misses": 2}}  # fmt: skip
     assert [(one["id"], one["name"], one["outcome"], one["variant"]) for one in told] == [
@@ -102,7 +102,7 @@ def test_the_users_own_trace_stays(
     (trace,) = (recorded / "first").iterdir()
     own = written(tmp_path / "own", lookup("hit", key="f9"))
     monkeypatch.setenv("TORCH_TRACE", str(own))
-    counts, told = ran(cell(tmp_path, "-c", TRACING, trace, "a"))
+    counts, told = ran(variant(tmp_path, "-c", TRACING, trace, "a"))
     assert (counts["hits"], counts["misses"], len(told)) == (0, 1, 1), "what was there is not its"
     assert len(list(own.iterdir())) == 2
 
@@ -110,18 +110,18 @@ def test_the_users_own_trace_stays(
 def test_what_goes_wrong(tmp_path: Path) -> None:
     (tmp_path / "fails.py").write_text("import sys; print('no', file=sys.stderr); sys.exit(3)\n")
     (tmp_path / "tool").write_text("no program")
-    assert why_not(cell(tmp_path, "fails.py")) == {
+    assert why_not(variant(tmp_path, "fails.py")) == {
         "problem": "script-failed", "command": "fails.py", "status": "exit code 3", "why": "no"
     }  # fmt: skip
-    ended = why_not(cell(tmp_path, "-c", "import os; os.kill(os.getpid(), 11)"))
+    ended = why_not(variant(tmp_path, "-c", "import os; os.kill(os.getpid(), 11)"))
     assert ended["status"] == "SIGSEGV"
-    nothing = why_not(cell(tmp_path, "-c", "pass"))
+    nothing = why_not(variant(tmp_path, "-c", "pass"))
     assert nothing == {"problem": "script-nothing", "command": "pass", "compiles": 0}
     for one, code in (
-        (cell(tmp_path, "serve.py"), "script-missing"),
-        (cell(tmp_path, "fails.py", folder="there"), "script-folder"),
-        (cell(tmp_path, "no-such-program-anywhere"), "command-missing"),
-        (cell(tmp_path, "./tool"), "command-missing"),
+        (variant(tmp_path, "serve.py"), "script-missing"),
+        (variant(tmp_path, "fails.py", folder="there"), "script-folder"),
+        (variant(tmp_path, "no-such-program-anywhere"), "command-missing"),
+        (variant(tmp_path, "./tool"), "command-missing"),
     ):
         with pytest.raises(Problem) as failure:
             made(one)
@@ -134,7 +134,7 @@ def test_what_a_script_leaves_running_holds_nobody_up(tmp_path: Path) -> None:
         "import os, time\nleft = os.fork()\nif not left:\n    time.sleep(6000)\n    os._exit(0)\n"
         f"open({str(file)!r}, 'w').write(str(left))\n"
     )
-    assert why_not(cell(tmp_path, "-c", source))["problem"] == "script-nothing"
+    assert why_not(variant(tmp_path, "-c", source))["problem"] == "script-nothing"
     os.kill(int(file.read_text()), signal.SIGKILL)
 
 
@@ -207,7 +207,7 @@ def test_a_script_warms_a_place(
     monkeypatch.setenv("TMPDIR", str(header_folder))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "place"))
     shutil.copy(Path(__file__).parent.parent / "data" / "plain_script.py", tmp_path)
-    counts, told = ran(cell(tmp_path, "plain_script.py"))
+    counts, told = ran(variant(tmp_path, "plain_script.py"))
     assert counts["misses"] == counts["graphs"] == len(list(filled.glob("fxgraph/*/*")))
     assert {key.name for key in (tmp_path / "place").glob("fxgraph/*/*")} == {
         key.name for key in filled.glob("fxgraph/*/*")

@@ -1,4 +1,6 @@
-"""A verification of several cells: which runs each has, what they share, and what they come to."""
+"""A verification of several variants: which runs each has, what they share, and what they come
+to.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ from torchkeeper.engine import protocol
 from torchkeeper.stores.folders.folder import Folder
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ground, Ran, Used, led_to
-from torchkeeper.warm.recipes.recipe import Cell
-from torchkeeper.warm.verify import of_cell, runs_of, told
+from torchkeeper.warm.recipes.recipe import Variant
+from torchkeeper.warm.verify import of_variant, runs_of, told
 
 
-def cell(index: int, source: str = "callable", **more: Any) -> Cell:
-    return Cell(index, "recipe", f"cell {index}", source, **more)
+def variant(index: int, source: str = "callable", **more: Any) -> Variant:
+    return Variant(index, "recipe", f"variant {index}", source, **more)
 
 
 def run(seconds: float, hits: int = 0, misses: int = 0, **more: Any) -> Ran:
@@ -32,13 +34,13 @@ def run(seconds: float, hits: int = 0, misses: int = 0, **more: Any) -> Ran:
 
 
 def test_what_each_source_is_run_with() -> None:
-    assert runs_of(cell(0), RUNS, False) == list(RUNS)
+    assert runs_of(variant(0), RUNS, False) == list(RUNS)
     # Of several, the header is there for all of them.
-    assert runs_of(cell(0), RUNS, True) == ["cold", "mega", "warm"]
-    assert runs_of(cell(0), ["prepared"], True) == ["warm"]
+    assert runs_of(variant(0), RUNS, True) == ["cold", "mega", "warm"]
+    assert runs_of(variant(0), ["prepared"], True) == ["warm"]
     for source in ("eager", "triton"):
-        assert runs_of(cell(0, source), RUNS, False) == ["cold", "warm"]
-    assert runs_of(cell(0, "script"), RUNS, False) == ["cold", "warm", "prepared"]
+        assert runs_of(variant(0, source), RUNS, False) == ["cold", "warm"]
+    assert runs_of(variant(0, "script"), RUNS, False) == ["cold", "warm", "prepared"]
 
 
 def test_sums_and_each_by_itself() -> None:
@@ -50,7 +52,8 @@ def test_sums_and_each_by_itself() -> None:
     ]
     problem: Any = {"code": "inputs-refused", "params": {"why": "no", "where": "m.py:3"}}
     rows = [
-        of_cell(cell(index), one, problem if index == 2 else None) for index, one in enumerate(runs)
+        of_variant(variant(index), one, problem if index == 2 else None)
+        for index, one in enumerate(runs)
     ]
     assert [row["good"] for row in rows] == [True, False, False]
     assert [row["ratios"] for row in rows] == [{"warm_cold": 4.0}, {"warm_cold": 1.0}, {}]
@@ -65,27 +68,27 @@ def test_sums_and_each_by_itself() -> None:
     assert kept["variants"][1]["why"] == kept["rows"][0]["why"] == "No graph was there"
     assert verifying.verdict(kept) == "Not good: 2 of 3 variants"
     assert verifying.outcome(kept).startswith("1 of 3 variants is good.")
-    said = [verifying.of_cell(one) for one in kept["variants"]]
+    said = [verifying.of_variant(one) for one in kept["variants"]]
     assert said[:2] == ["good", "nothing hit"]
-    assert "m.py:3" in verifying.why_of_cell(kept["variants"][2])
+    assert "m.py:3" in verifying.why_of_variant(kept["variants"][2])
 
 
-def test_however_many_cells_there_are_the_result_fits_a_line() -> None:
+def test_however_many_variants_there_are_the_result_fits_a_line() -> None:
     runs = {"warm": run(1, misses=1)}
     why = {"code": "said", "text": "x" * 400}
-    rows: Any = [{**of_cell(cell(index), runs, None), "why": why} for index in range(10_000)]
+    rows: Any = [{**of_variant(variant(index), runs, None), "why": why} for index in range(10_000)]
     result = told([runs] * len(rows), rows)
     assert len(json.dumps(result)) < protocol.MAX_LINE
     assert len(result["variants"]) > 100
     assert result["misses"] == len(rows)
 
 
-def test_what_was_counted_is_called_what_it_is_of_all_cells() -> None:
+def test_what_was_counted_is_called_what_it_is_of_all_variants() -> None:
     """Also of those that the result has no room for."""
     sources = ["callable", "eager", "triton", "triton"]
     runs = [{"warm": run(1, hits=2)}, *({"warm": run(1, hits=1)} for _ in sources[1:])]
     rows = [
-        of_cell(cell(index, source), one, None)
+        of_variant(variant(index, source), one, None)
         for index, (source, one) in enumerate(zip(sources, runs, strict=True))
     ]
     result = told(runs, rows)
@@ -103,23 +106,23 @@ def test_what_was_counted_is_called_what_it_is_of_all_cells() -> None:
 
 
 def test_nothing_came_of_any() -> None:
-    rows = [of_cell(cell(0), {}, {"code": "disk-full", "params": {}})]
+    rows = [of_variant(variant(0), {}, {"code": "disk-full", "params": {}})]
     result = told([{}], rows)
     assert (result["good"], result["hits"], result["runs"]) == (False, 0, {})
     assert verified.checked(result)["device"] == ""
 
 
 @pytest.mark.parametrize("change", ["source", "proof", "problem", "seconds"])
-def test_a_cell_that_is_none_is_not_kept(change: str) -> None:
+def test_a_variant_that_is_none_is_not_kept(change: str) -> None:
     runs = {"warm": run(1, hits=1)}
-    result: Any = told([runs], [of_cell(cell(0), runs, None)])
+    result: Any = told([runs], [of_variant(variant(0), runs, None)])
     verified.checked(result)
     result["variants"][0][change] = 7
     with pytest.raises(ValueError, match=r"."):
         verified.checked(result)
 
 
-def test_cells_share_a_copy_until_one_changes_it(kept_291: Path, tmp_path: Path) -> None:
+def test_variants_share_a_copy_until_one_changes_it(kept_291: Path, tmp_path: Path) -> None:
     source = Folder(str(kept_291))
     items = source.items(Recorder())
     ground = Ground(source, items, Used(), str(tmp_path), True, None)

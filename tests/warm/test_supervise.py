@@ -21,7 +21,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.engine.protocol import WARM, misfit, traits
 from torchkeeper.warm import following, prepare, processes, supervise, workers
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 
 APP = str(Path(torchkeeper.__file__).resolve().parent.parent)
 
@@ -255,10 +255,10 @@ def test_the_environment_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_answers_that_are_not_as_promised_are_ignored() -> None:
-    work, report, cell = prepare._Work(), Recorder(), Cell(3, "mine", "one", "builtin")
+    work, report, variant = prepare._Work(), Recorder(), Variant(3, "mine", "one", "builtin")
     means = workers.Means(1, lambda _, __: pytest.fail("started"), lambda _, __: None)
-    one = workers.Crew([cell], means, report)
-    worker = workers.Worker(typing.cast("Any", None), (), cell=cell)
+    one = workers.Crew([variant], means, report)
+    worker = workers.Worker(typing.cast("Any", None), (), variant=variant)
     for line in (
         b"",
         b"nonsense",
@@ -280,7 +280,7 @@ def test_answers_that_are_not_as_promised_are_ignored() -> None:
     ):
         following.take(line, worker.state, partial(one._hear, worker))
         following.take(line, work, partial(prepare._tell, work, report))
-    assert (worker.state.result, worker.state.problem, worker.cell) == (None, None, cell)
+    assert (worker.state.result, worker.state.problem, worker.variant) == (None, None, variant)
     assert (report.findings, report.steps) == ([], [])
     assert one.rows[3]["state"] == "queued"
 

@@ -126,8 +126,8 @@ def test_cold(built: Filled) -> None:
 def test_a_plain_script_hits_what_was_warmed(
     place: Path, torch_python: str, tmp_path: Path, with_torch: list[int]
 ) -> None:
-    """So neither the job nor its handler changes a key. Every day: of the cells of recipes, in
-    test_cells_job.py.
+    """So neither the job nor its handler changes a key. Every day: of the variants of recipes, in
+    test_variants_job.py.
     """
     script = tmp_path / "plain.py"
     script.write_text(PLAIN)

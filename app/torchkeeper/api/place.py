@@ -36,7 +36,7 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets as Sent
     from torchkeeper.engine.messages import Select, bundles, compiling, dead
-    from torchkeeper.engine.messages.findings import CellFinding
+    from torchkeeper.engine.messages.findings import VariantFinding
 
 #: A path, or of a place also the address of a server.
 Name = str | os.PathLike[str]
@@ -425,7 +425,7 @@ def _variants_of(answer: Answer) -> list[Variant]:
     for one in [*begun, *told, *answer.result["variants"]]:
         if isinstance(one, dict):  # else only its number
             variants[one["index"]] |= one
-    return [variant_of(cast("CellFinding", variants[index])) for index in sorted(variants)]
+    return [variant_of(cast("VariantFinding", variants[index])) for index in sorted(variants)]
 
 
 def _placed(into: str, answer: Answer) -> Placed:

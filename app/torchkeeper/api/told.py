@@ -12,7 +12,7 @@ from torchkeeper.client.words import verdicts
 from torchkeeper.client.words.problems import UserError, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
+    from torchkeeper.engine.messages.findings import LeftFinding, VariantFinding
 
 #: What every function raises where it cannot do what it is asked for.
 Error = UserError
@@ -269,7 +269,7 @@ def left_of(told: LeftFinding) -> Error:
     return user_error(told["code"], {**about, **told["params"]})
 
 
-def variant_of(told: CellFinding) -> Variant:
+def variant_of(told: VariantFinding) -> Variant:
     """What became of a variant, as it was last told."""
     problem, seconds = told.get("problem"), told.get("seconds")
     return Variant(

@@ -28,7 +28,7 @@ from torchkeeper.warm.recipes.recipe import items_of
 if TYPE_CHECKING:
     from torchkeeper.client.recipes.recording import Note
     from torchkeeper.engine.messages.compiling import WarmResult
-    from torchkeeper.engine.messages.findings import CellFinding, Finding
+    from torchkeeper.engine.messages.findings import Finding, VariantFinding
     from torchkeeper.verdict.probed import AotTold, GraphTold
 
 #: Reasons that are said on the command line; the recipe has more.
@@ -146,7 +146,7 @@ _REMOTE = (
 
 
 def prove(args: argparse.Namespace, notes: Sequence[Note], ran: Ran) -> Proof:
-    """Run each cell of the recipe on a copy of what was looked up. Passes KeyboardInterrupt on."""
+    """Run each variant of a recipe on a copy of what was looked up. Passes KeyboardInterrupt on."""
     program = recording.looked_up(ran.graphs)
     if not program:
         return Proof(unproved="the program used no cache, or the cache is turned off")
@@ -219,7 +219,7 @@ def _judged(
 
 
 class _Heard(Live):
-    """missed: the indexes of cells with a graph that was not found, but for backward passes."""
+    """missed: the indexes of variants with a graph that was not found, but for backward passes."""
 
     def __init__(self, json: bool, asker: Asker) -> None:
         super().__init__(True, asker)
@@ -234,5 +234,5 @@ class _Heard(Live):
                 self.missed.add(graph["variant"])
         super().__call__(what)
 
-    def _emit(self, cell: CellFinding) -> None:
-        """Nothing: the cells are not what was asked for."""
+    def _emit(self, variant: VariantFinding) -> None:
+        """Nothing: the variants are not what was asked for."""

@@ -1,4 +1,4 @@
-"""What a warm-up says of its cells, while it goes on and at the end; and the command prepare."""
+"""What a warm-up says of its variants, while it goes on and at the end; and the command prepare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torchkeeper.engine.protocol import PREPARE
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.compiling import PrepareParams, PrepareResult, WarmResult
-    from torchkeeper.engine.messages.findings import CellFinding, Finding
+    from torchkeeper.engine.messages.findings import Finding, VariantFinding
     from torchkeeper.verdict.probed import GraphTold
 
 
@@ -74,7 +74,7 @@ class Uncached(TypedDict):
     reason: str | None
 
 
-#: Lines of its log that are shown of a cell that failed, and cells of which they are.
+#: Lines of its log that are shown of a variant that failed, and variants of which they are.
 _TAIL, _SHOWN = 12, 20
 #: Problems that a log has nothing to add to.
 _SAYS_ALL = frozenset({
@@ -82,16 +82,16 @@ _SAYS_ALL = frozenset({
     "script-missing", "script-folder", "command-missing", "input-type", "kernel-target",
     "triton-missing", "compiler-missing", "arguments-wrong", "place-blank",
 })  # fmt: skip
-#: Columns of a table of cells that are numbers.
+#: Columns of a table of variants that are numbers.
 _NUMBERS = ("GRAPHS", "HITS", "MISSES", "SECONDS")
 
 
-def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding]) -> None:
-    """The table of cells where there are several, and of those that failed what, why, remedy."""
+def tell(live: Live, rows: Sequence[VariantFinding], failed: Sequence[VariantFinding]) -> None:
+    """The table of variants where there are several, and of those that failed what, why, remedy."""
     if len(rows) > 1:
         several = len({row.get("recipe") for row in rows}) > 1
         head = [*(["RECIPE"] if several else []), "VARIANT", "STATE", *_NUMBERS, "DEVICE"]
-        table = [[*([str(row.get("recipe"))] if several else []), *_cells(row)] for row in rows]
+        table = [[*([str(row.get("recipe"))] if several else []), *_variants(row)] for row in rows]
         output.table(head, table, frozenset(map(head.index, _NUMBERS)))
     failed = [row for row in failed if row.get("problem")]  # not those that were cancelled
     bypassed = [row for row in rows if row["state"] == "done" and row.get("bypasses")]
@@ -110,7 +110,7 @@ def tell(live: Live, rows: Sequence[CellFinding], failed: Sequence[CellFinding])
         output.warn(f"and {len(failed) - most:,} more that failed; --verbose has them all")
 
 
-def error_of(row: CellFinding) -> UserError:
+def error_of(row: VariantFinding) -> UserError:
     problem = row.get("problem")
     assert problem
     return user_error(problem["code"], problem["params"])
@@ -128,7 +128,7 @@ def _say_log(log: Sequence[str]) -> None:
         output.note(f"    {printable(text)}")
 
 
-def _cells(row: CellFinding) -> list[str]:
+def _variants(row: VariantFinding) -> list[str]:
     seconds = row.get("seconds")
     took = say.seconds(seconds) if isinstance(seconds, (int, float)) else "-"
     # Of a kernel or an operator there are no graphs.
@@ -139,8 +139,8 @@ def _cells(row: CellFinding) -> list[str]:
 
 
 class Live:
-    """Says on standard error what a compile job does: each cell that ended, or each step and graph
-    of a single one; as JSON, each cell on standard output. rows: the cells by index, as last told;
+    """Says on standard error what a compile job does: each variant that ended, or each step and
+    graph of a single one; as JSON, each variant on standard output. rows: by index, as last told;
     uncached: the graphs of each that PyTorch does not cache.
     """
 
@@ -148,10 +148,10 @@ class Live:
         self._json = json
         self._asker = asker
         self._say = saying()
-        self.rows: dict[int, CellFinding] = {}
+        self.rows: dict[int, VariantFinding] = {}
         self.uncached: dict[int, list[Uncached]] = {}
         self._log: deque[str] = deque(maxlen=None if screen.now.verbose else _TAIL)
-        #: What each cell that is being compiled is at, by its index.
+        #: What each variant that is being compiled is at, by its index.
         self._at: dict[int, str] = {}
         asker.on_finding, asker.aside = self, self.now
 
@@ -162,8 +162,8 @@ class Live:
             self._log.append(what["log"])
         elif "graph" in what:
             self._graph(what["graph"], what)
-        elif isinstance(cell := what.get("variant"), dict):
-            self._ended(cell)
+        elif isinstance(variant := what.get("variant"), dict):
+            self._ended(variant)
         elif "jobs" in what:
             if not self._json:
                 self._asker.say(found.noted(what))
@@ -172,7 +172,7 @@ class Live:
             self._say(what)
 
     def now(self) -> str:
-        """What is going on: the first of the cells that are being compiled, and its phase."""
+        """What is going on: the first of the variants that are being compiled, and its phase."""
         for index, phase in self._at.items():
             row = self.rows[index]
             about = f"{row.get('recipe')}: {row.get('name')}{phase and f', {phase}'}"
@@ -194,15 +194,15 @@ class Live:
         elif len(self.rows) < 2 and not self._json:
             self._say(what)
 
-    def _ended(self, cell: CellFinding) -> None:
-        before = self.rows.get(cell["index"])
+    def _ended(self, variant: VariantFinding) -> None:
+        before = self.rows.get(variant["index"])
         begun = before is not None and before["state"] == "compiling"
-        row: CellFinding = {**before, **cell} if before else cell
-        self.rows[cell["index"]] = row
+        row: VariantFinding = {**before, **variant} if before else variant
+        self.rows[variant["index"]] = row
         if row["state"] == "compiling" and len(self.rows) > 1:
-            self._at[cell["index"]] = ""
+            self._at[variant["index"]] = ""
         else:
-            self._at.pop(cell["index"], None)
+            self._at.pop(variant["index"], None)
         if row["state"] not in ("done", "failed", "cancelled"):
             return
         if self._json:
@@ -222,13 +222,13 @@ class Live:
         said = f"{row['state']:<7} {row.get('recipe')}: {row.get('name')}  {about}{took}"
         self._asker.say(printable(said.rstrip()))
 
-    def _emit(self, cell: CellFinding) -> None:
-        uncached = self.uncached.get(cell["index"])
-        output.emit({"variant": {**cell, **({"uncached": uncached} if uncached else {})}})
+    def _emit(self, variant: VariantFinding) -> None:
+        uncached = self.uncached.get(variant["index"])
+        output.emit({"variant": {**variant, **({"uncached": uncached} if uncached else {})}})
         sys.stdout.flush()  # whoever reads it wants to know now
 
-    def rows_of(self, answer: WarmResult) -> list[CellFinding]:
-        """All cells in their order, as the result has them or as they were told."""
+    def rows_of(self, answer: WarmResult) -> list[VariantFinding]:
+        """All variants in their order, as the result has them or as they were told."""
         told = {one["index"]: one for one in answer["variants"]}
         rows = sorted(self.rows.items())
         return [{**row, **told[index]} if index in told else row for index, row in rows]

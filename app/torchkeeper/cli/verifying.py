@@ -22,10 +22,10 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verified import KeptCell, KeptVerification
+    from torchkeeper.client.kept.verified import KeptVariant, KeptVerification
     from torchkeeper.engine.messages.bundles import ImportResult
     from torchkeeper.engine.messages.compiling import VerifyParams, VerifyResult
-    from torchkeeper.engine.messages.findings import CellFinding, Finding, LeftFinding
+    from torchkeeper.engine.messages.findings import Finding, LeftFinding, VariantFinding
 
 #: What is said before minutes are spent, where no recipe was named.
 _BUILT_IN = "Verify runs the built-in recipe; --recipe FILE names the one that you warmed."
@@ -131,20 +131,20 @@ def _unpack(
 class _Live:
     def __init__(self) -> None:
         self._built = 0
-        self._cells: dict[int, CellFinding] = {}
+        self._variants: dict[int, VariantFinding] = {}
 
     def __call__(self, what: Finding) -> None:
         if "run" in what:
             self._built = 0
             run = what["run"]
-            # Of several cells the folder for temporary files is not empty: the header is in it.
+            # Of several variants the folder for temporary files is not empty: the header is in it.
             short = "variant" in run and verifying.about(run["name"])
             title = verifying.title(run["name"])
             output.note(f"  {title}" if short else verifying.beginning(run["name"]))
         elif "variants" in what:
-            self._cells = {one["index"]: one for one in what["variants"]} | self._cells
-        elif isinstance(cell := what.get("variant"), dict):
-            if cell["state"] == "compiling" and (row := self._cells.get(cell["index"])):
+            self._variants = {one["index"]: one for one in what["variants"]} | self._variants
+        elif isinstance(variant := what.get("variant"), dict):
+            if variant["state"] == "compiling" and (row := self._variants.get(variant["index"])):
                 output.note(printable(f"{row.get('recipe')}: {row.get('name')}"))
         elif "built" in what:
             self._built += 1
@@ -165,7 +165,7 @@ def _tell(
         output.result(args, {**result, "place": one.place, "python": one.python, "left": left}, "")
         return
     if len(result["variants"]) > 1:
-        _tell_cells(result)
+        _tell_variants(result)
     else:
         for row in result["rows"]:
             output.line(printable(f"{row['outcome']:<7} {row['id']:<14} {row['name']}"))
@@ -181,28 +181,28 @@ def _tell(
     output.line(said)
 
 
-def _tell_cells(result: KeptVerification) -> None:
-    """The cells, each with its seconds and whether it is good; and why some are not."""
-    cells = result["variants"]
-    several = len({cell["recipe"] for cell in cells}) > 1
+def _tell_variants(result: KeptVerification) -> None:
+    """The variants, each with its seconds and whether it is good; and why some are not."""
+    variants = result["variants"]
+    several = len({variant["recipe"] for variant in variants}) > 1
     head = [*(["RECIPE"] if several else []), "VARIANT", "COLD", "WARM", "OF COLD", "OUTCOME"]
     rows = [
-        [*([cell["recipe"]] if several else []), cell["name"], *_times(cell),
-         verifying.of_cell(cell)]
-        for cell in cells
+        [*([variant["recipe"]] if several else []), variant["name"], *_times(variant),
+         verifying.of_variant(variant)]
+        for variant in variants
     ]  # fmt: skip
     output.table(head, rows, frozenset(range(len(head) - 4, len(head) - 1)))
-    if (more := result["whole"]["variants"] - len(cells)) > 0:
+    if (more := result["whole"]["variants"] - len(variants)) > 0:
         many = say.count(more, "variant", "variants")
         output.line(f"and {many} more, which do not fit here")
-    for cell in cells:
-        if not cell["good"] and (why := verifying.why_of_cell(cell)):
-            output.line(printable(f"{cell['name']}: {why}", 1000))
+    for variant in variants:
+        if not variant["good"] and (why := verifying.why_of_variant(variant)):
+            output.line(printable(f"{variant['name']}: {why}", 1000))
 
 
-def _times(cell: KeptCell) -> list[str]:
+def _times(variant: KeptVariant) -> list[str]:
     """Seconds cold and with the target, and how many times as fast that is."""
-    seconds, ratios = cell["seconds"], cell["ratios"]
+    seconds, ratios = variant["seconds"], variant["ratios"]
     warm = next((name for name in JUDGED if name in seconds), "")
     ratio = ratios.get(f"{warm}_cold")
     told = [say.seconds(seconds[name]) if name in seconds else "" for name in ("cold", warm)]

@@ -32,8 +32,13 @@ from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_SECONDS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import CopyResult, ExportResult, TargetResult
-    from torchkeeper.engine.messages.compiling import CellsResult, CellsRow, WarmParams, WarmResult
-    from torchkeeper.engine.messages.findings import CellFinding, LeftFinding
+    from torchkeeper.engine.messages.compiling import (
+        VariantsResult,
+        VariantsRow,
+        WarmParams,
+        WarmResult,
+    )
+    from torchkeeper.engine.messages.findings import LeftFinding, VariantFinding
     from torchkeeper.engine.messages.places import ServerResult
     from torchkeeper.warm.shapes import Compiling
 
@@ -121,7 +126,7 @@ def ways(args: argparse.Namespace) -> Compiling:
 
 
 def warm(args: argparse.Namespace) -> int:
-    """torchkeeper warm; done where every cell is warm, and went where it should."""
+    """torchkeeper warm; done where every variant is warm, and went where it should."""
     paths = recipes.chosen(args.recipes)
     params: WarmParams = {**ways(args), "into": args.into, "jobs": args.jobs}
     if args.limit is not None:
@@ -132,11 +137,11 @@ def warm(args: argparse.Namespace) -> int:
     _look_ahead(args)
     if args.dry_run:
         params.pop("settings", None)
-        return cells(args, params, args.into)
+        return variants(args, params, args.into)
     with asking(args, interpreters.chosen(args.env)) as asker:
         live = Live(args.json, asker)
         try:
-            # As JSON a single cell that fails is told as of several.
+            # As JSON a single variant that fails is told as of several.
             answer: WarmResult = asker.ask(WARM, **params, each=args.json)
         except UserError:
             live.say_tail()
@@ -156,7 +161,7 @@ def warm(args: argparse.Namespace) -> int:
     if not args.only:
         _keep(paths, rows, args.into)
     onward: dict[str, object] = {"bundle": None, "published": None}
-    one = outcomes.Ended(WARM, answer, args.into, cells=len(rows), bad=len(failed))
+    one = outcomes.Ended(WARM, answer, args.into, variants=len(rows), bad=len(failed))
     code = contract.number(outcomes.went(one))
     if code != contract.DONE:
         _say_nothing_went_on(args)
@@ -171,8 +176,8 @@ def _say_nothing_went_on(args: argparse.Namespace) -> None:
         output.note("Nothing was exported or published, because not every variant is warm.")
 
 
-def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
-    """Note when each recipe was warmed, for the window; its cells come recipe by recipe."""
+def _keep(paths: list[str], rows: Sequence[VariantFinding], place: str) -> None:
+    """Note when each recipe was warmed, for the window; its variants come recipe by recipe."""
     names = list(dict.fromkeys(row.get("recipe") for row in rows))
     states = [[row.get("state") for row in rows if row.get("recipe") == name] for name in names]
     counts = [(one.count("done"), len(one) - one.count("done")) for one in states]
@@ -181,13 +186,13 @@ def _keep(paths: list[str], rows: Sequence[CellFinding], place: str) -> None:
         verified.keep_warmed(kept, place)
 
 
-def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
-    """List the cells that there would be; 1 where one is known to fail. into: the place that they
-    would be compiled into, for which the environment and its devices are looked at, too.
+def variants(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
+    """List the variants that there would be; 1 where one is known to fail. into: the place that
+    they would be compiled into, for which the environment and its devices are looked at, too.
     """
     with asking(args, interpreters.chosen(args.env)) as asker:
-        answer: CellsResult = asker.ask(protocol.CELLS, **params)
-        found: list[CellsRow] = asker.rows
+        answer: VariantsResult = asker.ask(protocol.VARIANTS, **params)
+        found: list[VariantsRow] = asker.rows
     if into:
         _look_around(args, found, into)
         answer["problems"] = sum(row["problem"] is not None for row in found)
@@ -213,8 +218,8 @@ def cells(args: argparse.Namespace, params: Compiling, into: str = "") -> int:
     return 1 if answer["problems"] else 0
 
 
-def _look_around(args: argparse.Namespace, rows: Sequence[CellsRow], into: str) -> None:
-    """Note at cells whose device is not there that they would fail. Raises UserError where the
+def _look_around(args: argparse.Namespace, rows: Sequence[VariantsRow], into: str) -> None:
+    """Note at variants whose device is not there that they would fail. Raises UserError where the
     interpreter has no torch, or the place cannot be written.
     """
     above = os.path.abspath(into)
@@ -334,8 +339,8 @@ def add_recipe(command: argparse.ArgumentParser) -> None:
         _HELP,
     )
     part = functools.partial(output.add_part, command.add_subparsers(metavar="WHAT", required=True))
-    show = part("show", lambda args: cells(args, ways(args)), "list the combinations that recipes "
-                "compile, without compiling")  # fmt: skip
+    show = part("show", lambda args: variants(args, ways(args)), "list the combinations that "
+                "recipes compile, without compiling")  # fmt: skip
     add_ways(show)
     check = part("check", _check, "name every fault of recipes with its line")
     for one in (show, check):

@@ -292,7 +292,7 @@ def warm_(_: Session, params: compiling.WarmParams, report: Report) -> compiling
 def verify_(
     session: Session, params: compiling.VerifyParams, report: Report
 ) -> compiling.VerifyResult:
-    from torchkeeper.engine.cells import explainer
+    from torchkeeper.engine.variants import explainer
     from torchkeeper.warm.verify import verify
 
     return verify(params, report, explainer(session, params["place"], report))

@@ -111,7 +111,7 @@ class Operation(NamedTuple):
 
     @property
     def warms(self) -> bool:
-        """Whether it compiles the cells of recipes into a place."""
+        """Whether it compiles the variants of recipes into a place."""
         return self.compiles and self.fills
 
 
@@ -127,7 +127,7 @@ PROBE, KNOW, SETTINGS, PROCESSES = "probe", "know", "settings", "processes"
 PROCESS_SETTINGS, HELD = "process_settings", "held"
 CHECK, JUDGE, EXPLAIN, EXPLAIN_TRACE = "check", "judge", "explain", "explain_trace"
 DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
-CELLS = "cells"
+VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE, RUN = "ttl", "warm", "verify", "prepare", "run"
@@ -204,7 +204,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(MEND, "mending.mend", Ends.STAYS, "place", removes=True, entry_rows=True),
     ),
     "compiling": (
-        Operation(CELLS, "cells.cells"),
+        Operation(VARIANTS, "variants.variants"),
         Operation(WARM, "operations.warm_", Ends.APART, "into", fills=True, compiles=True,
                   repeats=True, owned=(Owned("into", runs=True),)),
         Operation(VERIFY, "operations.verify_", Ends.APART, compiles=True, proves=True,

@@ -362,11 +362,11 @@ class Flows(QObject):
             self._verify(job.place, False, recipes, python, job.asked)
 
     def warm_rest(self, job: Job) -> None:
-        """Warm the cells of a job that are not, as the recipes make them now."""
+        """Warm the variants of a job that are not, as the recipes make them now."""
         asked, context = job.asked, self._context
-        if job.place is None or not job.cells.bad:
+        if job.place is None or not job.variants.bad:
             return
-        good = [(cell.recipe, cell.name) for cell in job.cells.rows if cell.good]
+        good = [(variant.recipe, variant.name) for variant in job.variants.rows if variant.good]
         warm = [*(asked.get("warm") or ()), *good]
         then = asked.get("then")
         context.operations.warm(asked["python"], asked["recipes"], job.place, asked, then, warm)
@@ -383,7 +383,7 @@ class Flows(QObject):
             listener = Listener(result=noted)
             context.engines.background(listener, known_recipes.keep_warmed, counts, job.place)
         then = asked.get("then")
-        if then is None or job.place is None or job.cells.bad:
+        if then is None or job.place is None or job.variants.bad:
             return
         if then.bundle:
             context.operations.export(job.place, Selection(), then.bundle, True, self._builders())

@@ -221,7 +221,8 @@ class _GraphTold(TypedDict):
 class GraphTold(_GraphTold, total=False):
     """A graph that was looked up (``warm.traces.trace.Graph``). source: where its function is. at:
     seconds since the epoch. where: where a hit came from, "local", "remote" or "unknown". variant:
-    the index of the cell it is of, in a compile job, which tells no more than the first of these.
+    the index of the variant it is of, in a compile job, which tells no more than the first of
+    these.
     """
 
     reason: str | None

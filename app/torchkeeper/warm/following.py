@@ -22,8 +22,8 @@ from torchkeeper.artifacts.report import Report
 from torchkeeper.verdict.probed import GraphTold
 from torchkeeper.warm import processes, sweep
 from torchkeeper.warm.processes import give_way
-from torchkeeper.warm.recipes.recipe import Cell
-from torchkeeper.warm.shapes import Became, Proof, Summed, WarmCell
+from torchkeeper.warm.recipes.recipe import Variant
+from torchkeeper.warm.shapes import Became, Proof, Summed, WarmVariant
 from torchkeeper.warm.traces.graphs import checked_phases
 
 #: Seconds between two looks at whether the user wants an end.
@@ -273,19 +273,19 @@ def tell_swept(report: Report, swept: list[sweep.Swept]) -> None:
         report.finding(swept={"count": len(swept), "paths": [item.path for item in swept[:_SWEPT]]})
 
 
-# What is told of cells on the wire, before and after it was checked.
+# What is told of variants on the wire, before and after it was checked.
 
 #: Bytes of all rows of a result, which goes in one line with the rest (engine/protocol.py).
 _MOST_SENT = 600_000
 
 
-def told_of(cell: Cell) -> WarmCell:
-    """What is told of a cell before anything is known of it."""
+def told_of(variant: Variant) -> WarmVariant:
+    """What is told of a variant before anything is known of it."""
     return {
-        "index": cell.index,
-        "recipe": cell.recipe,
-        "name": cell.name,
-        "source": cell.source,
+        "index": variant.index,
+        "recipe": variant.recipe,
+        "name": variant.name,
+        "source": variant.source,
         "state": "queued",
     }
 
@@ -306,7 +306,7 @@ def graph_of(value: Any) -> GraphTold:
 
 
 def done_of(value: Any) -> Became:
-    """What a cell came to, as a process told it. Raises as ``graph_of``."""
+    """What a variant came to, as a process told it. Raises as ``graph_of``."""
     proof, autograd = value["proof"], value["autograd"]
     told: Proof | None = None
     if proof is not None:
@@ -345,7 +345,8 @@ def fitting(rows: Iterable[Row], most: int = _MOST_SENT) -> list[Row]:
 
 def things(counts: Iterable[tuple[str, int, int]]) -> dict[str, int]:
     """How many things were looked up, of the source, the graphs and the lookups of each: "graphs",
-    or of cells that make none "eager" for operators and "triton" for kernels; only what there is.
+    or of variants that make none "eager" for operators and "triton" for kernels; only what there
+    is.
     """
     found = Counter[str]()
     for source, graphs, lookups in counts:
@@ -354,8 +355,8 @@ def things(counts: Iterable[tuple[str, int, int]]) -> dict[str, int]:
     return {name: found[name] for name in ("graphs", "eager", "triton") if found[name]}
 
 
-def summed(rows: Iterable[WarmCell], torch: str) -> Summed:
-    """The result of a job, of what became of its cells."""
+def summed(rows: Iterable[WarmVariant], torch: str) -> Summed:
+    """The result of a job, of what became of its variants."""
     rows = list(rows)
     done = [row for row in rows if row["state"] == "done"]
     lookups = ((row["source"], row["graphs"], row["hits"] + row["misses"]) for row in done)

@@ -1,9 +1,9 @@
 """What a process has set for everything that it compiles, kept and put back.
 
 A recipe's code sets what it likes: a default dtype, Inductor's options, an environment variable.
-All of it is in PyTorch's keys, or decides over what is in them; the next cell in the same process
-must find what a fresh process has. Nothing here is a promise of PyTorch: what a version lacks is
-passed over.
+All of it is in PyTorch's keys, or decides over what is in them; the next variant in the same
+process must find what a fresh process has. Nothing here is a promise of PyTorch: what a version
+lacks is passed over.
 """
 
 from __future__ import annotations

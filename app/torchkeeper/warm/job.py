@@ -1,8 +1,8 @@
 """The compile job: a process that imports torch and compiles; in a warm-up nothing else does.
 
-``workers.Crew`` starts it (child.py says how they talk) and sends it one cell after another.
-Between them what a cell has set is put back, so that each finds what a fresh process has. Besides
-its result it tells ``begun``, ``device``, ``step``, ``graph`` and ``cell``.
+``workers.Crew`` starts it (child.py says how they talk) and sends it one variant after another.
+Between them what a variant has set is put back, so that each finds what a fresh process has.
+Besides its result it tells ``begun``, ``device``, ``step``, ``graph`` and ``variant``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torchkeeper.warm.child import MORE, Tell, chain, importing_torch, said, ser
 from torchkeeper.warm.following import make_writable
 from torchkeeper.warm.global_state import put_back
 from torchkeeper.warm.header import check_compiler, check_place, choose_device
-from torchkeeper.warm.recipes.recipe import SOURCES, WITHOUT_TORCH, Cell
+from torchkeeper.warm.recipes.recipe import SOURCES, WITHOUT_TORCH, Variant
 from torchkeeper.warm.shapes import Counts, Device, Done, Proof
 from torchkeeper.warm.traces.graphs import LOGGER, Graphs
 
@@ -48,31 +48,33 @@ def main() -> None:
 
 
 def run(job: Request, tell: Tell) -> dict[str, str]:
-    """Compile the cells that are sent, until there is an end; returns the version of ``torch``, ""
-    where it was not needed. ``threads`` of the job have to have had an effect. A mega-cache is
-    code: only one that another job saved is loaded. Raises Problem where no cell at all can be
-    compiled here; else each cell tells its own.
+    """Compile the variants that are sent, until there is an end; returns the version of ``torch``,
+    "" where it was not needed. ``threads`` of the job have to have had an effect. A mega-cache is
+    code: only one that another job saved is loaded. Raises Problem where no variant at all can be
+    compiled here; else each variant tells its own.
     """
     torch: Any = None
     told: Device | None = None
     settled = False
     while "variant" in (sent := MORE.get()):
-        cell = Cell.from_json(sent["variant"])
-        if torch is None and cell.source not in WITHOUT_TORCH:
+        variant = Variant.from_json(sent["variant"])
+        if torch is None and variant.source not in WITHOUT_TORCH:
             torch = _torch(job)
             if job.get("load"):
                 with open(job["load"], "rb") as file:
                     torch.compiler.load_cache_artifacts(file.read())
         if torch is not None:
-            # Only now: the time that a cell may take is not what importing torch takes.
+            # Only now: the time that a variant may take is not what importing torch takes.
             _, told = choose_device(torch, None)
-        tell(begun={"index": cell.index, "default": told["type"] if told else None})
+        tell(begun={"index": variant.index, "default": told["type"] if told else None})
         try:
-            done = _one(torch, cell, job, tell)
+            done = _one(torch, variant, job, tell)
         except BaseException as e:  # noqa: BLE001  # a recipe may raise anything
-            tell(variant={"index": cell.index, "state": "failed", "problem": _problem(e, cell)})
+            tell(
+                variant={"index": variant.index, "state": "failed", "problem": _problem(e, variant)}
+            )
         else:
-            tell(variant={"index": cell.index, "state": "done", **done})
+            tell(variant={"index": variant.index, "state": "done", **done})
             if not settled:
                 # What PyTorch makes when it first compiles stays: no need to look through it again.
                 gc.freeze()
@@ -98,37 +100,37 @@ def _torch(job: Request) -> Any:
     return torch
 
 
-def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
-    """Compile a cell; returns what the wire promises of one that is done. Raises anything."""
-    wanted = cell.device or job.get("device")
+def _one(torch: Any, variant: Variant, job: Request, tell: Tell) -> Done:
+    """Compile a variant; returns what the wire promises of one that is done. Raises anything."""
+    wanted = variant.device or job.get("device")
     if torch is None:
         with put_back(None):
-            work = _work_of(cell, wanted or "", tell)
-            seconds, proof = _run(cell, work, job, tell)
-        _check_counts(cell, work, counts := _counts(None, work))
+            work = _work_of(variant, wanted or "", tell)
+            seconds, proof = _run(variant, work, job, tell)
+        _check_counts(variant, work, counts := _counts(None, work))
         device = wanted or ""
         return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": 0}
     with put_back(torch):
         device, about = choose_device(torch, wanted)
         tell(device=about)
-        if device == "cpu" and cell.source not in WITHOUT_TORCH:
+        if device == "cpu" and variant.source not in WITHOUT_TORCH:
             check_compiler()
             check_place(_place())
         from torch._dynamo.utils import counters  # noqa: TID251
 
         counters.clear()
-        graphs = Graphs(lambda graph: tell(graph={**asdict(graph), "variant": cell.index}))
+        graphs = Graphs(lambda graph: tell(graph={**asdict(graph), "variant": variant.index}))
         logger = logging.getLogger(LOGGER)
         logger.addHandler(graphs)
         try:
-            if cell.folder is not None:
-                os.chdir(cell.folder)
+            if variant.folder is not None:
+                os.chdir(variant.folder)
             # What is random and becomes part of a graph is the same again when it is verified.
             torch.manual_seed(0)
             random.seed(0)
-            work = _work_of(cell, device, tell)
+            work = _work_of(variant, device, tell)
             threads = int(torch.get_num_threads())
-            seconds, proof = _run(cell, work, job, tell, graphs, torch, device)
+            seconds, proof = _run(variant, work, job, tell, graphs, torch, device)
         finally:
             logger.removeHandler(graphs)
         counts = _counts(graphs, work)
@@ -136,24 +138,24 @@ def _one(torch: Any, cell: Cell, job: Request, tell: Tell) -> Done:
         if counters["inductor"][_UNWRITTEN]:
             make_writable(_place())
             raise Problem("warm-failed", why=_UNWRITTEN)
-        _check_counts(cell, work, counts)
+        _check_counts(variant, work, counts)
     return {**counts, "seconds": seconds, "proof": proof, "device": device, "threads": threads}
 
 
-def _work_of(cell: Cell, device: str, tell: Tell) -> sources.Work:
-    """A cell's work, by its source. Raises Problem, and what the user's own code raises."""
+def _work_of(variant: Variant, device: str, tell: Tell) -> sources.Work:
+    """A variant's work, by its source. Raises Problem, and what the user's own code raises."""
     # Each is imported only where it is asked for: it may need what this interpreter lacks.
     modules = {"callable": "callables", "triton": "kernels", "script": "scripts"}
-    if cell.source not in SOURCES:
-        raise Problem("recipe-unknown", recipe=cell.source)
-    name = modules.get(cell.source, cell.source)
+    if variant.source not in SOURCES:
+        raise Problem("recipe-unknown", recipe=variant.source)
+    name = modules.get(variant.source, variant.source)
     module = importlib.import_module(f"torchkeeper.warm.sources.{name}")
-    work: sources.Work = module.make(cell, device, tell)
+    work: sources.Work = module.make(variant, device, tell)
     return work
 
 
 def _run(
-    cell: Cell,
+    variant: Variant,
     work: sources.Work,
     job: Request,
     tell: Tell,
@@ -162,14 +164,14 @@ def _run(
     device: str = "cpu",
 ) -> tuple[float, Proof | None]:
     """Seconds that the steps took, or the proof that stands for them, and what it proved. Raises
-    what the steps do, and after them Problem("not-found-again", cell, found, of, why).
+    what the steps do, and after them Problem("not-found-again", variant, found, of, why).
     """
     begun = time.monotonic()
     if job.get("prove") and work.proof is not None:
         proved = work.proof()
         return time.monotonic() - begun, proved
     for index, step in enumerate(work.steps):
-        tell(step={"index": index, "name": step.name, "variant": cell.index})
+        tell(step={"index": index, "name": step.name, "variant": variant.index})
         if graphs is not None:
             graphs.step = step.name
         step.run()
@@ -181,7 +183,7 @@ def _run(
     if proof and proof["found"] < proof["of"]:
         why = proof.get("why") or "A program that looks for it does not find it"
         found, of = proof["found"], proof["of"]
-        raise Problem("not-found-again", variant=cell.name, why=why, found=found, of=of)
+        raise Problem("not-found-again", variant=variant.name, why=why, found=found, of=of)
     return seconds, proof
 
 
@@ -205,7 +207,7 @@ def _counts(graphs: Graphs | None, work: sources.Work) -> Counts:
     return {**found, **work.counts}
 
 
-def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
+def _check_counts(variant: Variant, work: sources.Work, counts: Counts) -> None:
     """That a cache has, or was given, some of what was compiled, or that there is a proof of it. A
     graph that PyTorch cannot cache is no fault where there are others: they are warm, and nothing
     that is done here would make that one so. Raises Problem("nothing-compiled", variant=…) and
@@ -217,19 +219,19 @@ def _check_counts(cell: Cell, work: sources.Work, counts: Counts) -> None:
     if work.proof is not None or counts["hits"] + counts["misses"] + autograd["hits"]:
         return
     if counts["bypasses"]:
-        raise Problem("nothing-cached", variant=cell.name, bypasses=counts["bypasses"])
+        raise Problem("nothing-cached", variant=variant.name, bypasses=counts["bypasses"])
     if not autograd["misses"]:
-        raise Problem("nothing-compiled", variant=cell.name)
+        raise Problem("nothing-compiled", variant=variant.name)
 
 
-def _problem(error: BaseException, cell: Cell) -> Fault:
-    """Why a cell failed, as the wire says it."""
+def _problem(error: BaseException, variant: Variant) -> Fault:
+    """Why a variant failed, as the wire says it."""
     if not isinstance(error, Problem):
         traceback.print_exc()
         if full(error):
             error = Problem("disk-full", place=_place())
         elif isinstance(error, ModuleNotFoundError):
-            error = Problem("module-needs", module=cell.name, missing=error.name)
+            error = Problem("module-needs", module=variant.name, missing=error.name)
         else:
             error = Problem("warm-failed", why=said(error))
     return {"code": error.code, "params": error.params}

@@ -1,4 +1,4 @@
-"""One run of a verification: the copy of the target that it is made on, and one cell in a fresh
+"""One run of a verification: the copy of the target that it is made on, and one variant in a fresh
 process with a cache folder of its own. Also which caches a program is led to, and to no other.
 """
 
@@ -140,8 +140,8 @@ class Ran:
 
 
 class Heard(Report):
-    """Passes on what a job tells, but for what it says of its one cell, and keeps the graphs, each
-    when it is known how its lookup ended. quiet: progress is told by somebody else.
+    """Passes on what a job tells, but for what it says of its one variant, and keeps the graphs,
+    each when it is known how its lookup ended. quiet: progress is told by somebody else.
     """
 
     def __init__(self, report: Report, quiet: bool = False) -> None:
@@ -175,11 +175,12 @@ def run(
     job: supervise.Job, home: str, temporary: str, led: Used, name: str, heard: Heard,
     trace: str | None = None, more: supervise.Request | None = None,
 ) -> Ran:  # fmt: skip
-    """Run the one cell of a job on ``home/cache``, with a folder for temporary files. led: where in
-    that folder a program is led to. name: of the run, one of RUNS. trace: a folder for PyTorch's.
+    """Run the one variant of a job on ``home/cache``, with a folder for temporary files. led: where
+    in that folder a program is led to. name: of the run, one of RUNS. trace: a folder for
+    PyTorch's.
     more: as for ``supervise.run``. Raises as that does, and Problem("verify-crashed").
     """
-    [cell] = job.cells
+    [variant] = job.variants
     cache = os.path.join(home, "cache")
     inductor = os.path.normpath(os.path.join(cache, led.inductor))
     env = alone(supervise.environment(inductor, job.threads, job.portable, job.settings), temporary)
@@ -187,7 +188,7 @@ def run(
         env["TRITON_CACHE_DIR"] = os.path.normpath(os.path.join(cache, led.triton))
     if trace is not None:
         env["TORCH_TRACE"] = trace
-    prove = name in JUDGED and cell.source in PROVED
+    prove = name in JUDGED and variant.source in PROVED
     asked: supervise.Request = {**(more or {}), "prove": True} if prove else more or {}
     before = files(cache, ".so")
     try:
@@ -209,7 +210,11 @@ def run(
     found, of = proof["found"], proof["of"]
     result = {**result, "graphs": of, "hits": found, "misses": of - found}
     outcome = "hit" if found == of else "miss"
-    graph: VerifiedGraph = {"id": cell.source, "name": cell.name[:_MAX_NAME], "outcome": outcome}
+    graph: VerifiedGraph = {
+        "id": variant.source,
+        "name": variant.name[:_MAX_NAME],
+        "outcome": outcome,
+    }
     if why := proof.get("why"):
         graph["why"] = {"code": "said", "text": why}
     return Ran(result, [graph], built, proof)
@@ -226,7 +231,7 @@ def files(folder: str, ending: str = "") -> dict[str, sweep.Mark]:
     return {path: mark for path, mark in marks.items() if any(mark)}
 
 
-# What the runs of several cells share: the copy of the target, and folders for temporary files.
+# What the runs of several variants share: the copy of the target, and folders for temporary files.
 
 #: Says why graphs were not hits: from the folder that a program was led to, relative to the place,
 #: and its trace, to a cause by the graph's id, as ``Near.cause`` in engine/running.py tells it.
@@ -236,8 +241,8 @@ Explain = Callable[[str, str], Mapping[str, "CauseTold"]]
 @dataclass
 class Ground:
     """What the runs of a verification have in common. led: where in a copy a program is led to;
-    several: whether there is more than one cell, which share a folder for temporary files; marks:
-    the files of the copy that they share.
+    several: whether there is more than one variant, which share a folder for temporary files;
+    marks: the files of the copy that they share.
     """
 
     source: Folder

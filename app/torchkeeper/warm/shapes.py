@@ -18,9 +18,10 @@ class SentRecipe(TypedDict):
 class Compiling(TypedDict, total=False):
     """What is compiled, and how. recipes: "builtin", which it is without any, and those that were
     read. device, threads, portable: for recipes that say nothing of it themselves. limit_s: seconds
-    that a cell may take. jobs: processes at a time. each: a single cell that fails does so as one
-    of several. settings: texts by variable, as a profile has them, and no other of the described
-    settings; they may hold a password. only: the indexes of the cells that are compiled.
+    that a variant may take. jobs: processes at a time. each: a single variant that fails does so as
+    one of several. settings: texts by variable, as a profile has them, and no other of the
+    described settings; they may hold a password. only: the indexes of the variants that are
+    compiled.
     """
 
     recipes: Sequence[str | SentRecipe] | None
@@ -75,7 +76,7 @@ class Proof(Found, total=False):
 
 
 class Done(Counts):
-    """What a cell came to. seconds: that compiling it took. device: its kind."""
+    """What a variant came to. seconds: that compiling it took. device: its kind."""
 
     seconds: float
     proof: Proof | None
@@ -84,7 +85,7 @@ class Done(Counts):
 
 
 class Became(Counted, total=False):
-    """What becomes of a cell, done or failed. log: its last lines, which only findings have."""
+    """What becomes of a variant, done or failed. log: its last lines, which only findings have."""
 
     seconds: float
     proof: Proof | None
@@ -94,8 +95,8 @@ class Became(Counted, total=False):
     log: Sequence[str]
 
 
-class WarmCell(Became):
-    """A cell; state: queued, starting, compiling, done, failed or cancelled."""
+class WarmVariant(Became):
+    """A variant; state: queued, starting, compiling, done, failed or cancelled."""
 
     index: int
     recipe: str
@@ -111,12 +112,12 @@ class Warming(Compiling):
 
 
 class Summed(Counts):
-    """What became of the cells of a job, and sums. variants: as many as fit, without their logs.
+    """What became of the variants of a job, and sums. variants: as many as fit, without their logs.
     things: how many things were looked up of each sort (``warm.following.things``). torch: its
-    version, "" where none was needed. done, failed: how many cells.
+    version, "" where none was needed. done, failed: how many variants.
     """
 
-    variants: Sequence[WarmCell]
+    variants: Sequence[WarmVariant]
     things: Mapping[str, int]
     seconds: float
     device: str
@@ -162,7 +163,7 @@ class VerifiedGraph(LookedUp, total=False):
     variant: int
 
 
-class VerdictOfCell(TypedDict):
+class VerdictOfVariant(TypedDict):
     """seconds: of each run. ratios: to the target's, as ``warm_cold``."""
 
     index: int
@@ -179,7 +180,7 @@ class VerdictOfCell(TypedDict):
     problem: Fault | None
 
 
-class VerifiedCell(VerdictOfCell):
+class VerifiedVariant(VerdictOfVariant):
     """The same. why: the cause of the first graph that was no hit, if that is known."""
 
     why: CauseTold | None
@@ -192,13 +193,13 @@ class Judged(Counts):
 
 
 class Run(Judged):
-    """A run, or the sum of one run of several cells."""
+    """A run, or the sum of one run of several variants."""
 
     seconds: float
 
 
 class Whole(TypedDict):
-    """How many cells there were, and how many of them are good."""
+    """How many variants there were, and how many of them are good."""
 
     variants: int
     good: int
@@ -206,7 +207,7 @@ class Whole(TypedDict):
 
 class Verification(Judged):
     """What a verification came to, with the counts of the last run with the target. things: as of a
-    warm-up. built: paths of objects built again. seconds, ratios: as of a cell. runs: by name.
+    warm-up. built: paths of objects built again. seconds, ratios: as of a variant. runs: by name.
     """
 
     things: Mapping[str, int]
@@ -225,7 +226,7 @@ class Verified(Verification):
     """The same. rows: graphs of the last run with the target. variants: as many as fit."""
 
     rows: Sequence[VerifiedGraph]
-    variants: Sequence[VerifiedCell]
+    variants: Sequence[VerifiedVariant]
 
 
 class Preparing(TypedDict, total=False):

@@ -26,7 +26,7 @@ from torchkeeper.warm.header import check_place
 from torchkeeper.warm.options import MOST_JOBS, MOST_THREADS, PRECOMPILE
 from torchkeeper.warm.processes import After
 from torchkeeper.warm.recipes import recipe
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Compiling, Summed, Warmed, Warming
 from torchkeeper.warm.workers import Crew, Means, accelerator
 
@@ -40,19 +40,19 @@ _PLACES = frozenset({
 })  # fmt: skip
 #: Bytes that a process which compiles takes, with torch and a C++ compiler, about.
 _NEEDED = 3 << 29
-#: Cells of one finding.
-_CELLS = 200
+#: Variants of one finding.
+_VARIANTS = 200
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to compile, checked. device, threads, portable: where a cell says nothing of them, and
-    it has them already; jobs: processes at a time; each: as ``workers.Means``. settings: all the
-    described settings that the processes are to have, None for the engine's own.
+    """What to compile, checked. device, threads, portable: where a variant says nothing of them,
+    and it has them already; jobs: processes at a time; each: as ``workers.Means``. settings: all
+    the described settings that the processes are to have, None for the engine's own.
     """
 
     place: str
-    cells: tuple[Cell, ...]
+    variants: tuple[Variant, ...]
     device: str | None
     limit_s: float | None
     threads: int | None = None
@@ -63,9 +63,10 @@ class Job:
 
 
 class Request(TypedDict, total=False):
-    """What a process is asked for (``job``) that is then sent one cell after another. device: for
-    cells that name none. threads: what its environment has set. prove: have a source that has a
-    proof of its own give that instead of compiling. load: a file with a mega-cache to be loaded
+    """What a process is asked for (``job``) that is then sent one variant after another. device:
+    for variants that name none. threads: what its environment has set. prove: have a source that
+    has a proof of its own give that instead of compiling. load: a file with a mega-cache to be
+    loaded
     before, save: one that it is to be written to.
     """
 
@@ -81,13 +82,13 @@ def warm(params: Warming, report: Report) -> Warmed:
     """Compile recipes into a folder, in processes of their own.
 
     With ``settings`` (``settings.masks``) the folder is still ``into``, and what a recipe sets in
-    its ``environment`` counts for its cells.
+    its ``environment`` counts for its variants.
 
-    Raises Problem for what holds for all cells, or of a single one where the request has no
+    Raises Problem for what holds for all variants, or of a single one where the request has no
     ``each``; passes Cancelled on. No process of the job is left, and nothing half-written is.
     """
     job = checked(params, params["into"])
-    for problem in filter(None, (unbuildable(cell, job.place) for cell in job.cells)):
+    for problem in filter(None, (unbuildable(variant, job.place) for variant in job.variants)):
         raise problem  # before anything starts: what is not built for the CPU can be had alone
     made = following.make_writable(job.place)
     # Where the processes have the headers that PyTorch precompiles.
@@ -138,20 +139,21 @@ def run(
     more: Request | None = None,
 ) -> Summed:
     """Carry a job out in processes of its own, in the folder ``home``; returns what became of its
-    cells, and sums. env: of the processes, but for what a cell asks for. more: of their request,
-    but for device and threads. gone: hears the ids of processes that ended before their time, and
-    whether others of the job are at work. Raises Problem, passes Cancelled on; no process is left.
+    variants, and sums. env: of the processes, but for what a variant asks for. more: of their
+    request, but for device and threads. gone: hears the ids of processes that ended before their
+    time, and whether others of the job are at work. Raises Problem, passes Cancelled on; no process
+    is left.
     """
     most, asked = _at_a_time(job, report), more or {}
 
-    def start(cell: Cell, beside: int) -> subprocess.Popen[bytes]:
-        request: Request = {**asked, "device": job.device, "threads": cell.threads}
-        return following.launch("warm.job", request, of_cell(env, cell, beside), home)
+    def start(variant: Variant, beside: int) -> subprocess.Popen[bytes]:
+        request: Request = {**asked, "device": job.device, "threads": variant.threads}
+        return following.launch("warm.job", request, of_variant(env, variant, beside), home)
 
-    rows = [following.told_of(cell) for cell in job.cells]
-    for begin in range(0, len(rows), _CELLS):
-        report.finding(variants=rows[begin : begin + _CELLS])
-    crew = Crew(job.cells, Means(most, start, gone, "save" in asked, job.each), report)
+    rows = [following.told_of(variant) for variant in job.variants]
+    for begin in range(0, len(rows), _VARIANTS):
+        report.finding(variants=rows[begin : begin + _VARIANTS])
+    crew = Crew(job.variants, Means(most, start, gone, "save" in asked, job.each), report)
     crew.work()
     if any(row["state"] == "failed" for row in crew.rows.values()):
         gone((), False)
@@ -160,7 +162,7 @@ def run(
 
 def _at_a_time(job: Job, report: Report) -> int:
     """How many processes there are to be, and a finding where that is fewer than asked for."""
-    wanted = min(job.jobs, len(job.cells))
+    wanted = min(job.jobs, len(job.variants))
     cores, free = processes.cores(), processes.available()
     room = wanted if free is None else max(free // _NEEDED, 1)
     given = min(wanted, cores, room)
@@ -172,7 +174,7 @@ def _at_a_time(job: Job, report: Report) -> int:
 
 def checked(params: Compiling, place: str) -> Job:
     """The job in a request for a place. Raises Problem("bad-request" | "threads-out-of-range"), and
-    as ``recipe.of_request`` and ``recipe.cells_of``.
+    as ``recipe.of_request`` and ``recipe.variants_of``.
     """
     if not place or "\0" in place:
         raise Problem("bad-request", field="into")
@@ -190,19 +192,19 @@ def checked(params: Compiling, place: str) -> Job:
     if settings and not all(name in BY_NAME and "\0" not in x for name, x in settings.items()):
         raise Problem("bad-request", field="settings")
     recipes = recipe.of_request(params.get("recipes"))
-    cells = recipe.cells_of(recipes, device, threads, portable, limit)
+    variants = recipe.variants_of(recipes, device, threads, portable, limit)
     if (only := params.get("only")) is not None:
-        cells = [cell for cell in cells if cell.index in set(only)]
-        if not only or len(cells) != len(set(only)):
+        variants = [variant for variant in variants if variant.index in set(only)]
+        if not only or len(variants) != len(set(only)):
             raise Problem("bad-request", field="only")
     place = os.path.abspath(place)
     each = params.get("each", False)
-    return Job(place, tuple(cells), device, limit, threads, portable, jobs, each, settings)
+    return Job(place, tuple(variants), device, limit, threads, portable, jobs, each, settings)
 
 
-def unbuildable(cell: Cell, place: str) -> Problem | None:
-    """Why PyTorch cannot build what a cell compiles into a place, where its path tells."""
-    if _for_cpu(cell):
+def unbuildable(variant: Variant, place: str) -> Problem | None:
+    """Why PyTorch cannot build what a variant compiles into a place, where its path tells."""
+    if _for_cpu(variant):
         try:
             check_place(place)
         except Problem as problem:
@@ -210,22 +212,22 @@ def unbuildable(cell: Cell, place: str) -> Problem | None:
     return None
 
 
-def uncompilable(cell: Cell) -> Problem | None:
-    """That ``header.check_compiler`` would find none for a cell; a script may name its own."""
-    if cell.source == "script" or not _for_cpu(cell):
+def uncompilable(variant: Variant) -> Problem | None:
+    """That ``header.check_compiler`` would find none for a variant; a script may name its own."""
+    if variant.source == "script" or not _for_cpu(variant):
         return None
-    env = {**os.environ, **cell.environment}
+    env = {**os.environ, **variant.environment}
     name = env.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
     if "TORCH_INDUCTOR_INSTALL_GXX" in env or shutil.which(name, path=env.get("PATH")):
         return None
     return Problem("compiler-missing", cxx=env.get("CXX"))
 
 
-def _for_cpu(cell: Cell) -> bool:
-    """Whether PyTorch builds for the CPU what a cell compiles, as far as one can tell."""
-    if cell.source == "triton":
+def _for_cpu(variant: Variant) -> bool:
+    """Whether PyTorch builds for the CPU what a variant compiles, as far as one can tell."""
+    if variant.source == "triton":
         return False
-    return cell.device == "cpu" or (cell.device is None and not accelerator())
+    return variant.device == "cpu" or (variant.device is None and not accelerator())
 
 
 def _entries(place: str, report: Report) -> set[tuple[str, str]]:
@@ -269,12 +271,12 @@ def filling(env: dict[str, str], place: str) -> dict[str, str]:
     return env
 
 
-def of_cell(env: Mapping[str, str], cell: Cell, jobs: int = 1) -> dict[str, str]:
-    """An environment that fills a place, changed as a cell asks; where it leads to, stays. jobs: at
-    a time. They share the cores by the processes each compiles with, which alone is in no key.
+def of_variant(env: Mapping[str, str], variant: Variant, jobs: int = 1) -> dict[str, str]:
+    """An environment that fills a place, changed as a variant asks; where it leads to, stays. jobs:
+    at a time. They share the cores by the processes each compiles with, which alone is in no key.
     """
-    kept = {name: value for name, value in cell.environment.items() if name not in _PLACES}
-    made = {**set_for(dict(env), cell.threads, cell.portable), **kept}
+    kept = {name: value for name, value in variant.environment.items() if name not in _PLACES}
+    made = {**set_for(dict(env), variant.threads, variant.portable), **kept}
     if jobs > 1:
         made.setdefault(_WORKERS, str(max(processes.cores() // jobs, 1)))
     return made

@@ -1,7 +1,7 @@
 """Verifies a cache folder with stock PyTorch as the judge, by its counters and by which files
 appear; what PyTorch does not count, by the proof that its source has (``sources.Work``).
 
-Each run of a cell is a fresh process with a temporary folder, and a cache folder of its own: an
+Each run of a variant is a fresh process with a temporary folder, and a cache folder of its own: an
 empty one, or a copy of nothing but the target.
 
 | run | has |
@@ -11,8 +11,8 @@ empty one, or a copy of nothing but the target.
 | warm | a copy of the target |
 | prepared | a copy of the target, and the header that PyTorch precompiles, built beforehand |
 
-A single cell has an empty temporary folder for each run. Several share one, in which the header is
-built once before all of them: what they are compared by is their own, and ``prepared`` is what
+A single variant has an empty temporary folder for each run. Several share one, in which the header
+is built once before all of them: what they are compared by is their own, and ``prepared`` is what
 ``warm`` is already. Everything else is taken out of it after each run. They share the copy of the
 target, too, as long as nobody has changed anything in it; then it is made anew.
 """
@@ -37,27 +37,27 @@ from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.following import fitting, things, told_of
 from torchkeeper.warm.options import JUDGED, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran, Used, led_to
-from torchkeeper.warm.recipes.recipe import Cell
-from torchkeeper.warm.shapes import Run, Verified, VerifiedCell, VerifiedGraph, Verifying
+from torchkeeper.warm.recipes.recipe import Variant
+from torchkeeper.warm.shapes import Run, Verified, VerifiedGraph, VerifiedVariant, Verifying
 
-#: Bytes of the cells, and of the graphs, of a result, one line of the wire; findings tell all.
+#: Bytes of the variants, and of the graphs, of a result, one line of the wire; findings tell all.
 MAX_BYTES = 400_000
 
 Runs = Mapping[str, Ran]
 
 
-def of_cell(cell: Cell, runs: Runs, problem: Fault | None) -> VerifiedCell:
-    """What became of a cell; why: of its first graph that was no hit. A problem is not good."""
+def of_variant(variant: Variant, runs: Runs, problem: Fault | None) -> VerifiedVariant:
+    """What became of a variant; why: of its first graph that was no hit. A problem is not good."""
     one = _last(runs)
     why = [graph["why"] for graph in (one.graphs if one else ()) if "why" in graph]
     counts = _sum([one] if one else [])
     seconds = {name: ran.result["seconds"] for name, ran in runs.items()}
     proof = one.proof if one else None
     return {
-        "index": cell.index,
-        "recipe": cell.recipe,
-        "name": cell.name,
-        "source": cell.source,
+        "index": variant.index,
+        "recipe": variant.recipe,
+        "name": variant.name,
+        "source": variant.source,
         "good": problem is None and good([runs]),
         "seconds": seconds,
         "ratios": _ratios(seconds),
@@ -70,27 +70,27 @@ def of_cell(cell: Cell, runs: Runs, problem: Fault | None) -> VerifiedCell:
     }
 
 
-def good(cells: Iterable[Runs]) -> bool:
-    """Whether every run of every cell with the target was good, and there was one."""
+def good(variants: Iterable[Runs]) -> bool:
+    """Whether every run of every variant with the target was good, and there was one."""
     return all(
         any(name in JUDGED for name in runs)
         and all(ran.good for name, ran in runs.items() if name in JUDGED)
-        for runs in cells
+        for runs in variants
     )
 
 
-def told(cells: Sequence[Runs], rows: Sequence[VerifiedCell]) -> Verified:
-    """The result of a verification: of a single cell what that is, of several the sums."""
-    last = [(at, one) for at, runs in enumerate(cells) if (one := _last(runs))]
-    made = {name: [one[name] for one in cells if name in one] for name in RUNS}
+def told(variants: Sequence[Runs], rows: Sequence[VerifiedVariant]) -> Verified:
+    """The result of a verification: of a single variant what that is, of several the sums."""
+    last = [(at, one) for at, runs in enumerate(variants) if (one := _last(runs))]
+    made = {name: [one[name] for one in variants if name in one] for name in RUNS}
     runs = {name: _sum(some) for name, some in made.items() if some}
     # What took no time for want of a run is not faster than what had one.
-    whole = [one for one, row in zip(cells, rows, strict=True) if row["problem"] is None]
+    whole = [one for one, row in zip(variants, rows, strict=True) if row["problem"] is None]
     spent = {name: sum(x[name].result["seconds"] for x in whole if name in x) for name in runs}
     graphs: list[VerifiedGraph] = []
     for at, one in last:
         for graph in one.graphs[: MAX_GRAPHS - len(graphs)]:
-            graphs.append({**graph, "variant": rows[at]["index"]} if len(cells) > 1 else graph)
+            graphs.append({**graph, "variant": rows[at]["index"]} if len(variants) > 1 else graph)
     built = [path for _, one in last for path in one.built]
     totals = _sum([one for _, one in last])
     first = last[0][1].result if last else None
@@ -157,13 +157,13 @@ _WORK = 400 << 20
 _NOTHING = 1 << 20
 #: What whoever found the disk full says; a compiler then takes away what it had written.
 _FULL = os.strerror(errno.ENOSPC)
-#: What is wrong with more than one cell of several.
+#: What is wrong with more than one variant of several.
 _FOR_ALL = frozenset({
     "torch-missing", "torch-broken", "threads-not-taken", "caches-disabled", "disk-full",
     "place-unwritable", "verify-no-room", "mega-cache-unsupported",
 })  # fmt: skip
-#: Cells that one finding tells.
-_CELLS = 200
+#: Variants that one finding tells.
+_VARIANTS = 200
 
 
 def verify(params: Verifying, report: Report, explain: Explain | None = None) -> Verified:
@@ -172,7 +172,7 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
     rank of vLLM's, the program is led to it.
 
     Good is where with the target everything hit, at least one graph, and no object was built. Of
-    several cells findings say which they are of, and one that fails has a ``problem``. What
+    several variants findings say which they are of, and one that fails has a ``problem``. What
     ``explain`` can tell is said of graphs that were no hit.
 
     settings in the request: as of ``supervise.warm``, less what leads to another cache.
@@ -183,7 +183,7 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
     job, runs = checked(params)
     source = Folder(job.place)
     items = source.items(report)
-    led = led_to(source.place, items, {cell.source for cell in job.cells})
+    led = led_to(source.place, items, {variant.source for variant in job.variants})
     try:
         scratch = tempfile.mkdtemp(prefix="torchkeeper-verify-", dir=params.get("scratch"))
     except OSError as e:
@@ -193,8 +193,8 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
         free = space(scratch).free
         if free is not None and free < room(items) + _WORK:
             raise _no_room(scratch, room(items), free)
-        ground = Ground(source, items, led, scratch, len(job.cells) > 1, explain)
-        return _all_cells(job, runs, ground, report)
+        ground = Ground(source, items, led, scratch, len(job.variants) > 1, explain)
+        return _all_variants(job, runs, ground, report)
     finally:
         remove(scratch)
 
@@ -218,12 +218,13 @@ def checked(params: Verifying) -> tuple[supervise.Job, set[str]]:
     return job, runs
 
 
-def runs_of(cell: Cell, runs: Iterable[str], several: bool) -> list[str]:
-    """The runs that make sense for a cell, in order: none of a mega-cache where it is not in one,
-    or not known to be compiled in the job's process, and none prepared where no header is missing.
+def runs_of(variant: Variant, runs: Iterable[str], several: bool) -> list[str]:
+    """The runs that make sense for a variant, in order: none of a mega-cache where it is not in
+    one, or not known to be compiled in the job's process, and none prepared where no header is
+    missing.
     """
-    wanted, proved = set(runs), cell.source in ran.PROVED
-    if proved or cell.source == "script":
+    wanted, proved = set(runs), variant.source in ran.PROVED
+    if proved or variant.source == "script":
         wanted.discard("mega")
     if "prepared" in wanted and (several or proved):
         wanted = (wanted - {"prepared"}) | {"warm"}
@@ -235,52 +236,54 @@ def _no_room(scratch: str, copy: int, free: int) -> Problem:
     return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
 
 
-def _all_cells(job: supervise.Job, runs: Iterable[str], ground: Ground, report: Report) -> Verified:
-    cells, rows = job.cells, list["VerifiedCell"]()
+def _all_variants(
+    job: supervise.Job, runs: Iterable[str], ground: Ground, report: Report
+) -> Verified:
+    variants, rows = job.variants, list["VerifiedVariant"]()
     done: list[dict[str, Ran]] = []
     if ground.several:
-        queued = [told_of(cell) for cell in cells]
-        for begin in range(0, len(queued), _CELLS):
-            report.finding(variants=queued[begin : begin + _CELLS])
+        queued = [told_of(variant) for variant in variants]
+        for begin in range(0, len(queued), _VARIANTS):
+            report.finding(variants=queued[begin : begin + _VARIANTS])
         os.makedirs(ground.temporary(""))
         # Where a run may look for a precompiled header.
-        devices = [one.device for one in cells if one.source != "triton" and not one.portable]
+        devices = [one.device for one in variants if one.source != "triton" and not one.portable]
         if any((one or job.device or "cpu").startswith("cpu") for one in devices):
             _prepare(ground.temporary(""), job.limit_s, report)
-    for number, cell in enumerate(cells):
+    for number, variant in enumerate(variants):
         if ground.several:
-            report.progress(number, len(cells), "variants")
-            report.finding(variant={"index": cell.index, "state": "compiling"})
+            report.progress(number, len(variants), "variants")
+            report.finding(variant={"index": variant.index, "state": "compiling"})
         problem: Fault | None = None
         made: dict[str, Ran] = {}
         try:
-            one = replace(job, cells=(cell,), jobs=1)
-            _runs(one, runs_of(cell, runs, ground.several), ground, report, made)
+            one = replace(job, variants=(variant,), jobs=1)
+            _runs(one, runs_of(variant, runs, ground.several), ground, report, made)
         except Problem as e:
             if not ground.several or e.code in _FOR_ALL:
                 raise
             problem = {"code": e.code, "params": e.params}
-        rows.append(of_cell(cell, made, problem))
+        rows.append(of_variant(variant, made, problem))
         done.append(made)
         if ground.several:
             report.finding(variant={**rows[-1], "state": "failed" if problem else "done"})
     if ground.several:
-        report.progress(len(cells), len(cells), "variants")
+        report.progress(len(variants), len(variants), "variants")
     return told(done, rows)
 
 
 def _runs(
     job: supervise.Job, names: Sequence[str], ground: Ground, report: Report, done: dict[str, Ran]
 ) -> None:
-    """Make the runs of a job's one cell; ``done`` has them, as far as it came."""
-    [cell], scratch = job.cells, ground.scratch
+    """Make the runs of a job's one variant; ``done`` has them, as far as it came."""
+    [variant], scratch = job.variants, ground.scratch
     mega = os.path.join(scratch, "mega-cache")
     for name in names:
         # A run on another device, or of what is portable, has no header to prepare.
         warmed = done.get("warm") if name == "prepared" else None
-        if warmed and (cell.portable or warmed.result["device"] != "cpu"):
+        if warmed and (variant.portable or warmed.result["device"] != "cpu"):
             continue
-        report.finding(run={"name": name, **({"variant": cell.index} if ground.several else {})})
+        report.finding(run={"name": name, **({"variant": variant.index} if ground.several else {})})
         home, temporary = os.path.join(scratch, name), ground.temporary(name)
         more: supervise.Request = {}
         try:

@@ -26,18 +26,18 @@ from torchkeeper.warm.recipes.recipe import SOURCES
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.warm.shapes import Judged, LookedUp, Run, VerdictOfCell, Verification
+    from torchkeeper.warm.shapes import Judged, LookedUp, Run, VerdictOfVariant, Verification
 
     class KeptGraph(LookedUp, total=False):
         """A graph of the last run with the target. why: in words, if it was no hit and that is
-        known. variant: the index of its cell, where there are several.
+        known. variant: the index of its variant, where there are several.
         """
 
         why: str
         variant: int
 
-    class KeptCell(VerdictOfCell):
-        """A cell. why: of the first graph that was no hit, in words, if that is known."""
+    class KeptVariant(VerdictOfVariant):
+        """A variant. why: of the first graph that was no hit, in words, if that is known."""
 
         why: str | None
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         """What it came to. rows: graphs of the last run with it. variants: as many as fit."""
 
         rows: Sequence[KeptGraph]
-        variants: Sequence[KeptCell]
+        variants: Sequence[KeptVariant]
 
 
 #: How many verifications are kept, the latest; bytes of a file.
@@ -61,7 +61,7 @@ _MAX_COUNT = 10**9
 _MAX_SECONDS = 1e7
 _MAX_TIME = 32503680000.0  # the year 3000
 _MAX_TEXT, _MAX_WHY = 1000, 300
-_MAX_ROWS, MAX_CELLS = 500, 5000
+_MAX_ROWS, MAX_VARIANTS = 500, 5000
 #: What locks lie in, which comes and goes with every use.
 _PASSED_OVER = ("locks", TRASH, HEADERS)
 
@@ -133,8 +133,8 @@ def checked(result: Any) -> KeptVerification:
     try:
         # Of a verification that was kept, some may be missing: graphs alone were looked up.
         things = result.get("things", {"graphs": result["graphs"]})
-        cells = result.get("variants", [])
-        of = result.get("whole", {"variants": len(cells), "good": sum(x["good"] for x in cells)})
+        every = result.get("variants", [])
+        of = result.get("whole", {"variants": len(every), "good": sum(x["good"] for x in every)})
         return {
             **_judged(result),
             "things": {name: _count(things[name]) for name in say.THINGS if name in things},
@@ -148,7 +148,7 @@ def checked(result: Any) -> KeptVerification:
             "device": _text(result["device"]),
             "threads": _count(result["threads"]),
             "torch": _text(result["torch"]),
-            "variants": [_cell(one) for one in _list(cells, MAX_CELLS)],
+            "variants": [_variant(one) for one in _list(every, MAX_VARIANTS)],
         }
     except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError("it is not a verification") from e
@@ -177,18 +177,18 @@ def _graph(row: Any) -> KeptGraph:
     return told
 
 
-def _cell(cell: Any) -> KeptCell:
-    if cell["source"] not in SOURCES:
+def _variant(variant: Any) -> KeptVariant:
+    if variant["source"] not in SOURCES:
         raise ValueError("not a source")
-    told: Any = {name: _count(cell[name]) for name in ("index", "hits", "misses", "rebuilt")}
-    told |= {name: _text(cell[name])[:_MAX_WHY] for name in ("recipe", "name", "source")}
-    told["good"], told["why"] = _bool(cell["good"]), _why(cell["why"])
-    told["seconds"] = _numbers(cell["seconds"], RUNS)
-    told["ratios"] = _numbers(cell["ratios"], RATIOS)
-    proof, problem = cell["proof"], cell["problem"]
+    told: Any = {name: _count(variant[name]) for name in ("index", "hits", "misses", "rebuilt")}
+    told |= {name: _text(variant[name])[:_MAX_WHY] for name in ("recipe", "name", "source")}
+    told["good"], told["why"] = _bool(variant["good"]), _why(variant["why"])
+    told["seconds"] = _numbers(variant["seconds"], RUNS)
+    told["ratios"] = _numbers(variant["ratios"], RATIOS)
+    proof, problem = variant["proof"], variant["problem"]
     told["proof"] = None if proof is None else {x: _count(proof[x]) for x in ("found", "of")}
     told["problem"] = None if problem is None else _problem(problem)
-    return cast("KeptCell", told)
+    return cast("KeptVariant", told)
 
 
 def _problem(problem: Any) -> Fault:
@@ -285,7 +285,7 @@ _MAX_WARMED_BYTES = 1 << 20
 
 
 class Warmed(NamedTuple):
-    """A recipe was warmed. at: seconds since the epoch. place: into which. done, failed: cells."""
+    """A recipe was warmed. at: seconds since the epoch. place: where. done, failed: variants."""
 
     at: float
     place: str
@@ -316,7 +316,7 @@ def last_warmed() -> dict[str, Warmed]:
 
 
 def keep_warmed(recipes: Sequence[tuple[str, int, int]], place: str) -> None:
-    """Note that recipes were warmed just now: path, cells that are warm, and cells that are not."""
+    """Note that recipes were warmed just now: path, variants that are warm, and others."""
     known = last_warmed()
     for path, done, failed in recipes:
         known[path] = Warmed(time.time(), place, done, failed)

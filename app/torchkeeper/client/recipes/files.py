@@ -1,5 +1,5 @@
 """Recipes as files: read with every fault at its line before an engine looks again
-(``warm.recipes.recipe``), found in folders, sent, kept in a list, some of their cells picked by
+(``warm.recipes.recipe``), found in folders, sent, kept in a list, some of their variants picked by
 name; and recipes to begin with, one for each source.
 """
 
@@ -27,7 +27,7 @@ from torchkeeper.client.words.tongue import Text, tr
 from torchkeeper.engine.protocol import MAX_LINE
 from torchkeeper.warm.recipes import recipe as recipes
 from torchkeeper.warm.recipes.faults import said
-from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, cells_of
+from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_RECIPES, variants_of
 from torchkeeper.warm.recipes.tables import Tables
 from torchkeeper.warm.shapes import SentRecipe
 
@@ -226,21 +226,21 @@ def remove(name: str) -> list[str]:
 
 
 def indexes(sent: Sequence[str | SentRecipe] | None, names: Sequence[str]) -> list[int]:
-    """The indexes of cells of recipes as a request has them (``recipes.wire``), in their order.
-    names: of cells, each as ``CELL`` or, where several recipes have it, ``RECIPE: CELL``; or their
-    indexes. Raises UserError("variant-unknown"), and what ``cells_of`` raises.
+    """The indexes of variants of recipes as a request has them (``recipes.wire``), in their order.
+    names: of variants, each as ``VARIANT`` or, where several recipes have it, ``RECIPE: VARIANT``;
+    or their indexes. Raises UserError("variant-unknown"), and what ``variants_of`` raises.
     """
     try:
-        cells = cells_of(recipes.of_request(sent))
+        variants = variants_of(recipes.of_request(sent))
     except Problem as e:
         raise user_error(e.code, e.params) from e
     found: set[int] = set()
     for name in names:
-        alike = {c.index for c in cells if name in (c.name, f"{c.recipe}: {c.name}")}
-        if not alike and name.isdecimal() and len(name) < 10 and int(name) < len(cells):
+        alike = {c.index for c in variants if name in (c.name, f"{c.recipe}: {c.name}")}
+        if not alike and name.isdecimal() and len(name) < 10 and int(name) < len(variants):
             alike = {int(name)}
         if not alike:
-            near = difflib.get_close_matches(name, [c.name for c in cells], 3, 0.4)
+            near = difflib.get_close_matches(name, [c.name for c in variants], 3, 0.4)
             raise user_error("variant-unknown", {"variant": name, "near": "; ".join(near) or "—"})
         found |= alike
     return sorted(found)

@@ -12,7 +12,7 @@ from torchkeeper.artifacts import layout
 from torchkeeper.client.kept import whole
 from torchkeeper.client.paths import what
 
-#: Bytes of a recipe at most; one of a thousand cells has a few thousand.
+#: Bytes of a recipe at most; one of a thousand variants has a few thousand.
 MOST_BYTES = 256 * 1024
 _SUFFIX = ".toml"
 #: TOML files that are no recipes, and folders that are no places for any.

@@ -29,7 +29,7 @@ from torchkeeper.warm.options import PRECOMPILE
 from torchkeeper.warm.traces import recorder
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.findings import CellFinding
+    from torchkeeper.engine.messages.findings import VariantFinding
     from torchkeeper.verdict.probed import GraphTold
     from torchkeeper.warm.recipes.tables import Settings
 
@@ -239,8 +239,8 @@ def _in_foreground() -> bool:
         return False
 
 
-# Whether a recipe of what a program compiled makes the same again. Each of its cells was run once,
-# in a fresh process, on a copy of what the program left in its cache alone (``cli.recording``).
+# Whether a recipe of what a program compiled makes the same again. Each of its variants ran once,
+# in a fresh process, on a copy of what the program left in its cache (``cli.recording``).
 
 #: What says nothing of the recipe: this machine cannot run it now, or PyTorch caches none of it.
 _NOT_KNOWN = frozenset({
@@ -256,7 +256,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Proof:
-    """What became of it. good: cells that found it; why: what is wrong; unproved: why unknown."""
+    """Its proof. good: variants that found it; why: what is wrong; unproved: why unknown."""
 
     good: int = 0
     of: int = 0
@@ -291,27 +291,27 @@ def is_backward(ident: str) -> bool:
 
 
 def judged(
-    program: Mapping[str, str], cells: Sequence[CellFinding], missed: Collection[int],
+    program: Mapping[str, str], variants: Sequence[VariantFinding], missed: Collection[int],
     found: Collection[str],
 ) -> Proof:  # fmt: skip
-    """The proof. program: as of ``looked_up``. cells: as ``warm`` tells them. missed: indexes of
+    """The proof. program: as of ``looked_up``. variants: as ``warm`` tells them. missed: indexes of
     those of which a graph was not found, but for backward passes, which not every program compiles.
-    found: keys that hit: all of the program's must, as a cell may find another's graph.
+    found: keys that hit: all of the program's must, as a variant may find another's graph.
     """
     why, unknown = list[str](), list[str]()
-    for cell in cells:
-        if problem := cell.get("problem"):
+    for variant in variants:
+        if problem := variant.get("problem"):
             error = user_error(problem["code"], problem["params"])
             if error.code in _NOT_KNOWN:
-                unknown.append(f"{cell['name']}: {error.what}".rstrip("."))
+                unknown.append(f"{variant['name']}: {error.what}".rstrip("."))
             else:
-                why.append(f"{cell['name']} cannot be made again: {error.what}".rstrip("."))
+                why.append(f"{variant['name']} cannot be made again: {error.what}".rstrip("."))
         # Of graphs that AOTAutograd's entries hold themselves, those alone are counted.
-        elif cell["index"] in missed or not (
-            cell.get("hits") or ("autograd" in cell and cell["autograd"]["hits"])
+        elif variant["index"] in missed or not (
+            variant.get("hits") or ("autograd" in variant and variant["autograd"]["hits"])
         ):
             why.append(
-                f"{cell['name']} is made in another way here than in the program: its graph was "
+                f"{variant['name']} is made in another way here than in the program: its graph was "
                 "not found (it, or what it uses, may have been changed after it was built)"
             )
     bad = len(why)
@@ -327,4 +327,4 @@ def judged(
             f"{'was' if len(rest) == 1 else 'were'} not asked for: something was changed after it "
             "was built, or is compiled where it cannot be heard"
         )
-    return Proof(len(cells) - bad - len(unknown), len(cells), why)
+    return Proof(len(variants) - bad - len(unknown), len(variants), why)

@@ -40,7 +40,7 @@ _STAYS = ("not-believed", "of-another", "no-room")
 class Ended(NamedTuple):
     """An operation that has ended. result: of the operation's type. place: what it changed, or
     looked at. asked: what it was asked for, if told. took: seconds, or None where nobody knows.
-    cells, bad: how many, and how many not warm. left: what it did not take, as findings;
+    variants, bad: how many, and how many not warm. left: what it did not take, as findings;
     unreadable: whether a folder was not read.
     """
 
@@ -49,7 +49,7 @@ class Ended(NamedTuple):
     place: str = ""
     asked: Mapping[str, Any] = {}
     took: float | None = None
-    cells: int = 0
+    variants: int = 0
     bad: int = 0
     left: Sequence[LeftFinding] = ()
     unreadable: bool = False
@@ -314,8 +314,8 @@ def _warm_note(result: WarmResult) -> str:
     text = _found(result) + ", " + say.seconds(result["seconds"])
     text += tr(" · {entries} added", entries=say.count(result["added"], "entry", "entries"))
     if bad := result["failed"]:
-        cells = say.count(bad + result["done"], "variant", "variants")
-        text = tr("{n} of {cells} failed · ", n=bad, cells=cells) + text
+        variants = say.count(bad + result["done"], "variant", "variants")
+        text = tr("{n} of {variants} failed · ", n=bad, variants=variants) + text
     return text
 
 
@@ -323,10 +323,10 @@ def _warmed(one: Ended) -> Outcome:
     result: WarmResult = one.result
     bad, place = one.bad, printable(one.place, 4096)
     lines = []
-    if one.cells > 1:
-        cells = say.count(one.cells, "variant", "variants")
-        warm = one.cells - bad
-        lines.append(several(warm, "{n} of {all} is warm.", "{n} of {all} are warm.", all=cells))
+    if one.variants > 1:
+        variants = say.count(one.variants, "variant", "variants")
+        warm = one.variants - bad
+        lines.append(several(warm, "{n} of {all} is warm.", "{n} of {all} are warm.", all=variants))
     if added := result["added"]:
         entries = say.count(added, "entry", "entries")
         said = tr("{entries} added to {place}", entries=entries, place=place)
@@ -337,7 +337,7 @@ def _warmed(one: Ended) -> Outcome:
     else:
         said = tr("Nothing was added to {place}.", place=place)
     # Where none came to be looked for, their number says nothing.
-    graphs = [f"{_found(result)}."] if bad < one.cells or not one.cells else []
+    graphs = [f"{_found(result)}."] if bad < one.variants or not one.variants else []
     lines += [*graphs, said, *_took(one)]
     if threads := one.asked.get("threads"):
         many = say.count(int(threads), "thread", "threads")
@@ -347,9 +347,9 @@ def _warmed(one: Ended) -> Outcome:
         return Outcome(tr("Warmed"), lines)
     if one.asked.get("then") and any(one.asked["then"]):
         lines.append(tr("Nothing was exported or published, because not every variant is warm."))
-    if bad == one.cells:
+    if bad == one.variants:
         return Outcome(tr("Nothing is warm"), lines)
-    title = tr("Warmed, but {cells} not", cells=say.count(bad, "variant is", "variants are"))
+    title = tr("Warmed, but {variants} not", variants=say.count(bad, "variant is", "variants are"))
     return Outcome(title, lines)
 
 
@@ -360,10 +360,10 @@ def _warm_line(one: Ended) -> str:
     said = tr("{things} in {time}: {found}; {entries} added.", things=say.things(result["things"]),
               time=say.seconds(result["seconds"]), found=say.together([hits, misses]),
               entries=say.count(result["added"], "entry", "entries"))  # fmt: skip
-    if one.cells > 1:
-        said = tr("{n} of {cells} warm, {bad} failed; {said}" if result["failed"] else
-                  "{n} of {cells} warm; {said}", n=result["done"], bad=result["failed"],
-                  cells=say.count(one.cells, "variant", "variants"), said=said)  # fmt: skip
+    if one.variants > 1:
+        said = tr("{n} of {variants} warm, {bad} failed; {said}" if result["failed"] else
+                  "{n} of {variants} warm; {said}", n=result["done"], bad=result["failed"],
+                  variants=say.count(one.variants, "variant", "variants"), said=said)  # fmt: skip
     return said
 
 
@@ -383,9 +383,9 @@ def _verified(one: Ended) -> Outcome:
     found = [several(counts["hits"], "{n} of {all} was found, {rebuilt} rebuilt.",
                      "{n} of {all} were found, {rebuilt} rebuilt.", rebuilt=objects,
                      all=say.count(counts["graphs"], "graph", "graphs"))]  # fmt: skip
-    if len(cells := result["variants"]) > 1:
-        whole = say.count(len(cells), "variant", "variants")
-        good = sum(cell["good"] for cell in cells)
+    if len(variants := result["variants"]) > 1:
+        whole = say.count(len(variants), "variant", "variants")
+        good = sum(variant["good"] for variant in variants)
         told = several(good, "{n} of {all} is good.", "{n} of {all} are good.", all=whole)
         found = [told, *found]
     if result["good"]:
@@ -496,7 +496,7 @@ _OPERATIONS = {
         "{file} is signed with {key}.", file=printable(one.place),
         key=short_key(one.result["signature"]))),
     protocol.WARM: _Told(_warm_note, _warmed, _warm_line, lambda one: bool(one.bad),
-                         lambda one: one.bad < one.cells),
+                         lambda one: one.bad < one.variants),
     protocol.VERIFY: _Told(_verify_note, _verified, lambda one: verifying.outcome(one.result),
                            lambda one: not one.result["good"], lambda _: False),
     protocol.PREPARE: _Told(_prepare_note, _prepared, lambda one: preparing.said(one.result)),

@@ -12,7 +12,7 @@ from torchkeeper.client.words.tongue import Nouns, Text, several, tr
 from torchkeeper.warm.options import JUDGED, RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verified import KeptCell, KeptVerification
+    from torchkeeper.client.kept.verified import KeptVariant, KeptVerification
     from torchkeeper.warm.shapes import Judged
 
 TRUST: Text = (
@@ -64,7 +64,7 @@ _ABOUTS: dict[str, Text] = {
     "prepared": "the same, with the precompiled header there already",
 }
 
-_CELLS: Nouns = (
+_VARIANTS: Nouns = (
     "{n} of {all} variants is good. {outcome}",
     "{n} of {all} variants are good. {outcome}",
 )
@@ -134,9 +134,9 @@ def verdict(result: KeptVerification) -> str:
     name, counts = told_by(result)
     if result["good"]:
         return tr("Good")
-    if (cells := result["whole"]["variants"]) > 1:
-        bad = cells - result["whole"]["good"]
-        return tr("Not good: {bad} of {all} variants", bad=bad, all=cells)
+    if (variants := result["whole"]["variants"]) > 1:
+        bad = variants - result["whole"]["good"]
+        return tr("Not good: {bad} of {all} variants", bad=bad, all=variants)
     found, how = ", ".join(faults(counts)), _not_good(result, name)
     return f"{how}: {found}" if found else how
 
@@ -165,8 +165,8 @@ def outcome(result: KeptVerification) -> str:
     how = tr("Good") if result["good"] else _not_good(result, name)
     shown = {"things": looked_up, "found": ", ".join(found), "rebuilt": _rebuilt(counts["rebuilt"])}
     said = tr("{verdict}: of {things} {found}; {rebuilt}", verdict=how, **shown)
-    if (cells := result["whole"]["variants"]) > 1:
-        said = several(result["whole"]["good"], *_CELLS, all=cells, outcome=said)
+    if (variants := result["whole"]["variants"]) > 1:
+        said = several(result["whole"]["good"], *_VARIANTS, all=variants, outcome=said)
     return "; ".join([said, *_compared(result["ratios"])]) + "."
 
 
@@ -176,28 +176,28 @@ def _thing(result: KeptVerification) -> str:
     return next(iter(things)) if len(things) == 1 else "graphs"
 
 
-def of_cell(cell: KeptCell) -> str:
-    """What became of a cell, in a few words: "good", "2 misses", what it failed by."""
-    if cell["problem"] is not None:
-        return user_error(cell["problem"]["code"], cell["problem"]["params"]).what
-    if cell["good"]:
+def of_variant(variant: KeptVariant) -> str:
+    """What became of a variant, in a few words: "good", "2 misses", what it failed by."""
+    if variant["problem"] is not None:
+        return user_error(variant["problem"]["code"], variant["problem"]["params"]).what
+    if variant["good"]:
         return tr("good")
     found = []
-    if not cell["hits"]:
+    if not variant["hits"]:
         found.append(tr("nothing hit"))
-    elif cell["misses"]:
-        found.append(say.count(cell["misses"], "miss", "misses"))
-    if cell["hits"] and cell["rebuilt"]:
-        found.append(_rebuilt(cell["rebuilt"]))
+    elif variant["misses"]:
+        found.append(say.count(variant["misses"], "miss", "misses"))
+    if variant["hits"] and variant["rebuilt"]:
+        found.append(_rebuilt(variant["rebuilt"]))
     return ", ".join(found) or tr("AOTAutograd misses")
 
 
-def why_of_cell(cell: KeptCell) -> str:
-    """Why a cell is not good, in a line; empty where that is not known."""
-    if cell["problem"] is not None:
-        error = user_error(cell["problem"]["code"], cell["problem"]["params"])
+def why_of_variant(variant: KeptVariant) -> str:
+    """Why a variant is not good, in a line; empty where that is not known."""
+    if variant["problem"] is not None:
+        error = user_error(variant["problem"]["code"], variant["problem"]["params"])
         return " ".join(part for part in (error.why, error.remedy) if part)
-    return cell["why"] or ""
+    return variant["why"] or ""
 
 
 def _compared(ratios: Mapping[str, float]) -> list[str]:
@@ -249,11 +249,11 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
             here=str(threads),
             n=str(made_threads),
         )
-    # Of several cells the table says why.
-    one_cell = result["whole"]["variants"] <= 1
-    every = {why: row for row in result["rows"] if one_cell and (why := row.get("why"))}
+    # Of several variants the table says why.
+    one_variant = result["whole"]["variants"] <= 1
+    every = {why: row for row in result["rows"] if one_variant and (why := row.get("why"))}
     explained = dict(list(every.items())[:_EXPLAINED])
-    if not one_cell:
+    if not one_variant:
         yield tr(
             "What is not good is missing, or made for another environment: warm it with these "
             "recipes, and verify again. Verify with --portable what you warmed with --portable."

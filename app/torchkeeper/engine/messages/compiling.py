@@ -7,19 +7,19 @@ from torchkeeper.artifacts.shapes import Fault
 from torchkeeper.warm import shapes
 
 
-class CellsParams(shapes.Compiling, total=False):
+class VariantsParams(shapes.Compiling, total=False):
     """As of a warm-up. into: the place that is looked at, too, where one is named."""
 
     into: str
 
 
-class CellsResult(TypedDict):
+class VariantsResult(TypedDict):
     variants: int
     problems: int
 
 
-class CellsRow(TypedDict):
-    """A cell, and the problem that it is known to have before anything of it is imported. memory,
+class VariantsRow(TypedDict):
+    """A variant, and the problem that it has before anything of it is imported. memory,
     seconds: bytes and time that it may take. target: of a kernel, the GPU.
     """
 

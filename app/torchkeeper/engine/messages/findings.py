@@ -59,13 +59,13 @@ class NowFinding(TypedDict):
     key: str
 
 
-class _Cell(TypedDict):
+class _Variant(TypedDict):
     index: int
     state: str
 
 
-class CellFinding(_Cell, total=False):
-    """A cell and what came of it; log: its last lines. A verification tells of several runs."""
+class VariantFinding(_Variant, total=False):
+    """A variant and what came of it; log: its last lines. A verification tells of several runs."""
 
     recipe: str
     name: str
@@ -88,7 +88,7 @@ class CellFinding(_Cell, total=False):
 
 
 class StepFinding(TypedDict):
-    """What a cell is at. variant: its index."""
+    """What a variant is at. variant: its index."""
 
     index: int
     name: str
@@ -133,13 +133,13 @@ class JudgedFinding(TypedDict):
 
 class Finding(TypedDict, total=False):
     """A finding: each has one of these fields, or one and what it belongs to: ``found`` the check
-    that found it, ``log`` the index of the cell that it is of.
+    that found it, ``log`` the index of the variant that it is of.
     """
 
     aot: AotTold
     built: BuiltFinding
-    variant: CellFinding | int
-    variants: list[CellFinding]
+    variant: VariantFinding | int
+    variants: list[VariantFinding]
     check: str
     cut_off: CutOff
     detail: Detail

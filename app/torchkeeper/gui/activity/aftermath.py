@@ -20,13 +20,13 @@ from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.warm.options import RUNS
 
 if TYPE_CHECKING:
-    from torchkeeper.client.kept.verified import KeptCell, KeptGraph, KeptVerification
+    from torchkeeper.client.kept.verified import KeptGraph, KeptVariant, KeptVerification
 
 #: The shade of each outcome.
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
-#: Cells that are listed.
-_CELLS = 500
-#: The last column of cells, and how wide their names are beside it.
+#: Variants that are listed.
+_VARIANTS = 500
+#: The last column of variants, and how wide their names are beside it.
 _WHY, _NAME_WIDE = 5, 316
 _MARK = Qt.ItemDataRole.UserRole
 
@@ -135,8 +135,8 @@ class LapTable(_Table):
                 item.setForeground(column, QColor(shades.warning if bad else shades.text))
 
 
-class VerifiedCells(_Table):
-    """The cells of a verification: how long each took cold and warm, and what it lacks."""
+class VerifiedVariants(_Table):
+    """The variants of a verification: how long each took cold and warm, and what it lacks."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -146,26 +146,26 @@ class VerifiedCells(_Table):
         )  # fmt: skip
         lists.right(self, range(1, 4))
 
-    def show_cells(self, cells: Sequence[KeptCell]) -> None:
-        """Those that are not good first; ``cells``: as ``client.kept.verified.checked`` says."""
+    def show_variants(self, variants: Sequence[KeptVariant]) -> None:
+        """Those that are not good first; ``variants``: as ``client.kept.verified.checked`` says."""
         self.clear()
-        several, items = len({cell["recipe"] for cell in cells}) > 1, []
-        for cell in sorted(cells, key=lambda one: one["good"])[:_CELLS]:
-            name, recipe = printable(cell["name"], 200), printable(cell["recipe"], 80)
+        several, items = len({variant["recipe"] for variant in variants}) > 1, []
+        for variant in sorted(variants, key=lambda one: one["good"])[:_VARIANTS]:
+            name, recipe = printable(variant["name"], 200), printable(variant["recipe"], 80)
             if several and not name.startswith(recipe):
                 name = f"{recipe} · {name}"
-            took, ratios = cell["seconds"], cell["ratios"]
+            took, ratios = variant["seconds"], variant["ratios"]
             last = took.get("prepared", took.get("warm"))
             ratio = ratios.get("prepared_cold", ratios.get("warm_cold"))
             cold, warm = ("–" if x is None else say.seconds(x) for x in (took.get("cold"), last))
             times = "–" if ratio is None else f"{ratio:.1f}×"
-            why = printable(verifying.why_of_cell(cell), 1000)
-            texts = name, cold, warm, times, _found(cell), why
+            why = printable(verifying.why_of_variant(variant), 1000)
+            texts = name, cold, warm, times, _found(variant), why
             item = lists.line(texts, numbers=(1, 2, 3), tips=(0, _WHY))
-            item.setData(0, _MARK, cell["good"])
+            item.setData(0, _MARK, variant["good"])
             items.append(item)
-        if len(cells) > _CELLS:
-            more = QTreeWidgetItem([tr("and {} more").format(f"{len(cells) - _CELLS:,}")])
+        if len(variants) > _VARIANTS:
+            more = QTreeWidgetItem([tr("and {} more").format(f"{len(variants) - _VARIANTS:,}")])
             more.setFirstColumnSpanned(True)
             items.append(more)
         self.addTopLevelItems(items)
@@ -188,14 +188,14 @@ class VerifiedCells(_Table):
                 item.setForeground(4, colours[not mark])
 
 
-def _found(cell: KeptCell) -> str:
-    if proof := cell["proof"]:
+def _found(variant: KeptVariant) -> str:
+    if proof := variant["proof"]:
         return tr("{} of {} found").format(f"{proof['found']:,}", f"{proof['of']:,}")
-    if cell["problem"] is not None:
+    if variant["problem"] is not None:
         return tr("could not be run")
-    parts = [tr("{} hit, {} missed").format(f"{cell['hits']:,}", f"{cell['misses']:,}")]
-    if cell["rebuilt"]:
-        parts.append(tr("{} built").format(f"{cell['rebuilt']:,}"))
+    parts = [tr("{} hit, {} missed").format(f"{variant['hits']:,}", f"{variant['misses']:,}")]
+    if variant["rebuilt"]:
+        parts.append(tr("{} built").format(f"{variant['rebuilt']:,}"))
     return ", ".join(parts)
 
 
@@ -241,9 +241,9 @@ class Aftermath(QWidget):
         self._python = ""
         self.laps = RunningLaps()
         self.table = LapTable()
-        self.cells_title = forms.label(self.tr("Variants"), "heading")
-        self.cells = VerifiedCells()
-        self.cells_title.setBuddy(self.cells)
+        self.variants_title = forms.label(self.tr("Variants"), "heading")
+        self.variants = VerifiedVariants()
+        self.variants_title.setBuddy(self.variants)
         self.graphs_title = forms.label(self.tr("Graphs"), "heading")
         self.graphs = GraphTable()
         self.graphs_title.setBuddy(self.graphs)
@@ -260,7 +260,7 @@ class Aftermath(QWidget):
         self.offer = forms.button(self.tr("&Prepare this environment…"), enter=False)
         self.offer.clicked.connect(lambda: self.prepare.emit(self._python))
         line = forms.row(self.offer, forms.REST)
-        whole = forms.column(self.laps, self.table, self.cells_title, (self.cells, 1))
+        whole = forms.column(self.laps, self.table, self.variants_title, (self.variants, 1))
         forms.add(whole, self.graphs_title, (self.graphs, 1), self.condition, self._shell)
         forms.add(whole, self.why, line, forms.REST)
         whole.setContentsMargins(0, 8, 0, 0)
@@ -287,7 +287,7 @@ class Aftermath(QWidget):
             offered = some and job.asked.get("offer_prepare", False) and bool(self._python)
         for widget, seen in (
             (self.laps, runs), (self.table, verified),
-            (self.cells_title, False), (self.cells, False),
+            (self.variants_title, False), (self.variants, False),
             (self.graphs_title, False), (self.graphs, False),
             (self.condition, portable), (self._shell, portable),
             (self.why, offered), (self.offer, offered),
@@ -298,17 +298,17 @@ class Aftermath(QWidget):
         return runs or verified or portable or offered
 
     def _verified(self, result: KeptVerification) -> None:
-        cells = result["variants"]
-        several = len(cells) > 1
-        # The graphs of all cells in one list would say nothing.
+        variants = result["variants"]
+        several = len(variants) > 1
+        # The graphs of all variants in one list would say nothing.
         rows = [] if several else result["rows"]
         if several:
-            self.cells.show_cells(cells)
-            self.cells.setMinimumHeight(36 + 28 * min(len(cells), 5))
+            self.variants.show_variants(variants)
+            self.variants.setMinimumHeight(36 + 28 * min(len(variants), 5))
         self.table.show_result(result)
         self.graphs.show_graphs(rows)
         self.graphs.setMinimumHeight(36 + 28 * min(len(rows), 4))
-        for widget in (self.cells_title, self.cells):
+        for widget in (self.variants_title, self.variants):
             widget.setVisible(several)
         for shown in (self.graphs_title, self.graphs):
             shown.setVisible(bool(rows))

@@ -23,7 +23,7 @@ from torchkeeper.gui.idle import every
 from torchkeeper.gui.inspector.code_edit import cleaned
 from torchkeeper.gui.inspector.sources import Finder
 from torchkeeper.gui.jobs.model import LOG_LINES, Job, State
-from torchkeeper.gui.matrix.pane import CellsPane
+from torchkeeper.gui.matrix.pane import VariantsPane
 from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.recipes.known import file_of
 from torchkeeper.gui.widgets import forms
@@ -134,7 +134,7 @@ _BESIDE = 720
 class JobDetail(QWidget):
     """Shows one job; the drawer says what the buttons do."""
 
-    #: The recipe of a cell is to be edited: its file.
+    #: The recipe of a variant is to be edited: its file.
     edit = Signal(str)
 
     def __init__(self) -> None:
@@ -164,8 +164,8 @@ class JobDetail(QWidget):
         self.log = LogView(self.tr("Log of the chosen job"))
         self.left = LogView(self.tr("What was left out, and why"))
         self.after = Aftermath()
-        #: The cells of a warm-up; made when there are some.
-        self.cells: CellsPane | None = None
+        #: The variants of a warm-up; made when there are some.
+        self.variants: VariantsPane | None = None
         titled = forms.column(self.title, self.words, gap=4)
         head = forms.row((self.picture, forms.TOP), (titled, 1), gap=12)
         said = head, self.bar, self.told, self.notice, self.facts, forms.REST
@@ -179,8 +179,8 @@ class JobDetail(QWidget):
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.log, self.tr("Log"))
         # A narrow window stays one: what has no room is scrolled to.
-        self._after, self._cells = Area(self.after), Area(QWidget())
-        for part in (self._after, self._cells, self.left):
+        self._after, self._variants = Area(self.after), Area(QWidget())
+        for part in (self._after, self._variants, self.left):
             self.tabs.addTab(part, "")
         self.tabs.tabBarClicked.connect(self._touch)
         self._row = forms.row((self._said, 1), (self.tabs, 2), gap=16)
@@ -213,7 +213,7 @@ class JobDetail(QWidget):
     def _choose_tab(self, one: shown.Shown) -> None:
         at = self.tabs.focusWidget()
         if not self._touched and not (at is not None and at.hasFocus()):
-            came = (self._cells, self._after) if one.kind == WARM else (self._after, self._cells)
+            came = (self._variants, self._after)[:: 1 if one.kind == WARM else -1]
             parts = (self._said, *came, self.log if one.log else self.left)
             self.tabs.setCurrentWidget(next(filter(self._seen, parts), self.log))
 
@@ -277,12 +277,12 @@ class JobDetail(QWidget):
         job = one if isinstance(one, Job) else None
         if job is not None:
             self.after.tick(job)
-            if job.cells:
-                self._show_cells(job)
+            if job.variants:
+                self._show_variants(job)
         if self._filled == (now := (one, one.state)):
             return
         self._filled = now
-        self._show_tab(self._cells, self.tr("Variants"), job is not None and bool(job.cells))
+        self._show_tab(self._variants, self.tr("Variants"), job is not None and bool(job.variants))
         text = self.tr("Runs") if shown.active(one) else self.tr("Result")
         self._show_tab(self._after, text, self.after.show_job(job))
         left = job.left_lines if job is not None and job.state is State.DONE else []
@@ -290,8 +290,8 @@ class JobDetail(QWidget):
         text = self.tr("Left out ({})").format(f"{job.left if job else 0:,}")
         self._show_tab(self.left, text, bool(left))
         self._show_bar()
-        if self.cells is not None and job is not None and job.cells and not job.active:
-            self.cells.choose_bad()
+        if self.variants is not None and job is not None and job.variants and not job.active:
+            self.variants.choose_bad()
         self._choose_tab(one)
 
     def _show_tab(self, part: QWidget, text: str, seen: bool) -> None:
@@ -303,15 +303,15 @@ class JobDetail(QWidget):
         seen = sum(self.tabs.isTabVisible(at) for at in range(self.tabs.count()))
         self.tabs.tabBar().setVisible(seen > 1)
 
-    def _show_cells(self, job: Job) -> None:
-        if self.cells is None:
-            self.cells = CellsPane()
-            self.cells.setObjectName("scrolledInside")
-            self.cells.setContentsMargins(0, 8, 0, 0)
-            self.cells.edit.connect(self.edit)
-            self._cells.setWidget(self.cells)
-        self.cells.file_of = partial(file_of, job)
-        self.cells.show_cells(job.cells)
+    def _show_variants(self, job: Job) -> None:
+        if self.variants is None:
+            self.variants = VariantsPane()
+            self.variants.setObjectName("scrolledInside")
+            self.variants.setContentsMargins(0, 8, 0, 0)
+            self.variants.edit.connect(self.edit)
+            self._variants.setWidget(self.variants)
+        self.variants.file_of = partial(file_of, job)
+        self.variants.show_variants(job.variants)
 
     def _paint(self) -> None:
         if self._one is not None:

@@ -426,7 +426,9 @@ class Drawer(QFrame):
         one, job = self._chosen, self.job
         fruit = (one and one.fruit) or ""
         warmed = job is not None and job.traits.warms and job.state is State.DONE
-        some = job is not None and (not job.cells or len(job.cells.bad) < len(job.cells.rows))
+        some = job is not None and (
+            not job.variants or len(job.variants.bad) < len(job.variants.rows)
+        )
         for button, on in (
             (self.cancel_button, job is not None and job.active),
             (self.open, bool(fruit)),

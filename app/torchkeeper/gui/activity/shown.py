@@ -107,8 +107,8 @@ def far(job: Job) -> list[str]:
     if job.state is not State.RUNNING:
         return [state_text(job)]
     parts = jobs.far(job)
-    # The name of the only cell says nothing beside that of its step.
-    said = job.now in parts or (bool(parts) and len(job.cells.rows) == 1)
+    # The name of the only variant says nothing beside that of its step.
+    said = job.now in parts or (bool(parts) and len(job.variants.rows) == 1)
     return parts if said or not job.now else [*parts, job.now]
 
 

@@ -27,7 +27,7 @@ from torchkeeper.warm.options import MOST_THREADS
 
 #: The interpreter, and the temporary folder or None for the usual one.
 Start = Callable[[str, str | None], Job]
-#: Cells that are named.
+#: Variants that are named.
 _MOST = 1000
 _FILE, _FOLDER = "file…", "folder…"
 
@@ -195,7 +195,7 @@ class RecipeChoice(Compound):
         self, engines: Engines, names: Sequence[str] = (), rows: int = 4, into: str = ""
     ) -> None:
         """names: what is chosen at first; nothing: what was last warmed ``into`` a place, else the
-        built-in one. rows: of the list of cells.
+        built-in one. rows: of the list of variants.
         """
         super().__init__()
         self._engines = engines
@@ -210,13 +210,13 @@ class RecipeChoice(Compound):
         self.said = forms.label("", "muted", wrap=True)
         forms.keep_room(self.said, 1)
         self.notice = Notice()
-        self.cells = QListWidget()
-        self.cells.setAccessibleName(self.tr("Variants that will be compiled"))
-        self.cells.setUniformItemSizes(True)
-        self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
-        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.cells.setFixedHeight(rows * 22 + 10)
-        self.setLayout(forms.column(self.combo, self.said, self.notice, self.cells, gap=4))
+        self.variants = QListWidget()
+        self.variants.setAccessibleName(self.tr("Variants that will be compiled"))
+        self.variants.setUniformItemSizes(True)
+        self.variants.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.variants.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.variants.setFixedHeight(rows * 22 + 10)
+        self.setLayout(forms.column(self.combo, self.said, self.notice, self.variants, gap=4))
         self.setFocusProxy(self.combo)
         self._fill([])
         self.combo.activated.connect(self._picked)
@@ -283,22 +283,24 @@ class RecipeChoice(Compound):
     def _told(self, made: Made | None, error: UserError | None = None) -> None:
         self.made, self.error = made, error
         self.notice.tell(error)
-        self.cells.clear()
-        self.cells.setVisible(made is not None and len(made.cells) > 1)
+        self.variants.clear()
+        self.variants.setVisible(made is not None and len(made.variants) > 1)
         self.said.setVisible(error is None)
         if made is None:
             self.said.setText(self.tr("Looking at it…"))
         elif self.names == [BUILTIN]:
             self.said.setText(known.builtin_help())
         else:
-            count = say.count(len(made.cells), "variant", "variants")
+            count = say.count(len(made.variants), "variant", "variants")
             several = made.recipes > 1
             of = self.tr("{} of {}").format(count, say.count(made.recipes, "recipe", "recipes"))
             self.said.setText(of if several else count)
             texts = (f"{r} · {n}" if several and not n.startswith(r) else n
-                     for r, n, _ in made.cells[:_MOST])  # fmt: skip
-            forms.list_up(self.cells, [printable(text, 200) for text in texts])
-            if len(made.cells) > _MOST:
-                self.cells.addItem(self.tr("and {} more").format(f"{len(made.cells) - _MOST:,}"))
+                     for r, n, _ in made.variants[:_MOST])  # fmt: skip
+            forms.list_up(self.variants, [printable(text, 200) for text in texts])
+            if len(made.variants) > _MOST:
+                self.variants.addItem(
+                    self.tr("and {} more").format(f"{len(made.variants) - _MOST:,}")
+                )
         # Not while a signal of its own is under way.
         QTimer.singleShot(0, self, self.changed.emit)

@@ -138,8 +138,8 @@ class VerifyDialog(WorkDialog):
         return [name for name, box in self.runs.items() if box.isChecked()]
 
     def _suit(self) -> None:
-        # For several cells a header is prepared anyway, before all runs.
-        several = self.recipe.made is not None and len(self.recipe.made.cells) > 1
+        # For several variants a header is prepared anyway, before all runs.
+        several = self.recipe.made is not None and len(self.recipe.made.variants) > 1
         for name, able, why in (
             ("mega", self.runs["cold"].isChecked(), self.tr("The cold run makes it")),
             ("prepared", not self.options.box.isChecked() and not several,

@@ -36,7 +36,7 @@ from torchkeeper.warm.recipes.recipe import MOST_SECONDS
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.bundles import TargetParams, TargetResult
-    from torchkeeper.engine.messages.compiling import CellsParams, CellsRow
+    from torchkeeper.engine.messages.compiling import VariantsParams, VariantsRow
     from torchkeeper.verdict.probed import Env
     from torchkeeper.warm.shapes import SentRecipe
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _MOST = 3
 #: Those of the place and not of a recipe, whose remedy is at hand in the dialog.
 _MENDED = frozenset({"place-blank"})
-#: Minutes that a cell may take at most.
+#: Minutes that a variant may take at most.
 MOST_LIMIT = MOST_SECONDS // 60
 
 #: The interpreter, the recipes, the place; device, threads, portable, profile, limit_s and jobs
@@ -255,7 +255,7 @@ class ProfileChoice(Compound):
 
 
 class Foreseen(QWidget):
-    """Asks an engine of the interpreter that is to compile (``cells``), which imports no torch."""
+    """Asks an engine of the interpreter that compiles (``variants``), which imports no torch."""
 
     changed = Signal()
 
@@ -271,7 +271,7 @@ class Foreseen(QWidget):
         self.hide()
 
     def look(
-        self, python: str, recipes: Sequence[str | SentRecipe] | None, options: CellsParams
+        self, python: str, recipes: Sequence[str | SentRecipe] | None, options: VariantsParams
     ) -> None:
         """Look at recipes; None: there are none yet. options: the path ``into`` may be no good."""
         asked = (python, repr(recipes), repr(options)) if python and recipes is not None else None
@@ -286,13 +286,13 @@ class Foreseen(QWidget):
         if asked is None or not recipes or whole:
             return
         listener = Listener(rows=self._rows, result=lambda _: self._say(), failed=self._failed)
-        params: CellsParams = {**options, "recipes": recipes}
-        self._ticket = self._engines.ask(protocol.CELLS, params, listener, python=python)
+        params: VariantsParams = {**options, "recipes": recipes}
+        self._ticket = self._engines.ask(protocol.VARIANTS, params, listener, python=python)
 
     def let_go(self) -> None:
         self._engines.forget(self._ticket)
 
-    def _rows(self, rows: list[CellsRow]) -> None:
+    def _rows(self, rows: list[VariantsRow]) -> None:
         for row in rows:
             if problem := row["problem"]:
                 error = user_error(problem["code"], problem["params"])
@@ -306,10 +306,10 @@ class Foreseen(QWidget):
 
     def _say(self) -> None:
         some = sorted(self._problems.items(), key=lambda one: -one[1])
-        cells = sum(self._problems.values())
+        variants = sum(self._problems.values())
         lines = [text for text, _ in some[:_MOST]]
-        if cells:
-            many = say.count(cells, "variant", "variants")
+        if variants:
+            many = say.count(variants, "variant", "variants")
             lines.insert(0, self.tr("{} would fail:").format(many))
         if len(some) > _MOST:
             lines.append(self.tr("and {} reasons more").format(len(some) - _MOST))
@@ -415,14 +415,14 @@ class WarmDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         made = self.recipe.made
-        asked: CellsParams = {"device": self.device.device} if self.device.device else {}
+        asked: VariantsParams = {"device": self.device.device} if self.device.device else {}
         if UNQUOTED.search(path := self.target.path or ""):
             asked["into"] = path
         python = self.choice_of.python if facts is not None else ""
         self.foreseen.look(python, None if made is None else made.wire, asked)
         there = self.target.path is not None
         forms.tell(self.wrong, "" if there else self.target.wrong)
-        several = made is not None and len(made.cells) > 1
+        several = made is not None and len(made.variants) > 1
         self.jobs_at_once.setEnabled(several and self.jobs_at_once.maximum() > 1)
         self.profile.use(facts, path)
         good = made is not None and self.then.then is not None and self.profile.good

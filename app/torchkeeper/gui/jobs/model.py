@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph
     from torchkeeper.client.words.outcomes import Outcome
     from torchkeeper.gui.jobs.laps import Lap
-    from torchkeeper.gui.matrix.cells import Cells
+    from torchkeeper.gui.matrix.variants import Variants
 
 _tr = partial(QCoreApplication.translate, "Jobs")
 
@@ -36,14 +36,14 @@ class Then(NamedTuple):
 
 
 class Asked(TypedDict, total=False):
-    """What a job was asked for. recipes: BUILTIN, files and folders. limit_s: seconds that a cell
-    may take. jobs: processes at a time. source: the place that entries come from; files, output:
-    the bundles that are read and written. key: what signs. offer_prepare: whether programs would
-    have to wait for a header. mark: what a place was like before it was verified. made_threads: how
-    many threads a bundle was made with. warm: cells that are left out, each as its recipe and its
-    name. paths: of the recipes, as they were read; before: for each what it is called, and how many
-    of its cells are left out. also: those of the purges begun with it that are done. command: of a
-    program.
+    """What a job was asked for. recipes: BUILTIN, files and folders. limit_s: seconds that a
+    variant may take. jobs: processes at a time. source: the place that entries come from; files,
+    output: the bundles that are read and written. key: what signs. offer_prepare: whether programs
+    would have to wait for a header. mark: what a place was like before it was verified.
+    made_threads: how many threads a bundle was made with. warm: variants that are left out, each as
+    its recipe and its name. paths: of the recipes, as they were read; before: for each what it is
+    called, and how many of its variants are left out. also: those of the purges begun with it that
+    are done. command: of a program.
     """
 
     device: str | None
@@ -147,10 +147,10 @@ class State(StrEnum):
 ENDED = frozenset({State.DONE, State.FAILED, State.CANCELLED})
 
 
-def _no_cells() -> Cells:
-    from torchkeeper.gui.matrix.cells import Cells  # only here: at the start there are no jobs
+def _no_variants() -> Variants:
+    from torchkeeper.gui.matrix.variants import Variants  # at the start there are no jobs
 
-    return Cells()
+    return Variants()
 
 
 @dataclass(eq=False)
@@ -158,8 +158,8 @@ class Job:
     """One job. kind: the operation. place: what it changes. left: how many entries it did not take;
     the log says which and why, ``reasons`` how many for each reason. now: what it is at. placed:
     kind and path of what an import, a copy or an undo has put there. partly: what was done for
-    good, where it ended early. laps: the runs of a verification; cells: what a warm-up compiles.
-    scratch: a folder that goes with it. flawed: whether some of its cells are not warm. kept_as:
+    good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles.
+    scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
     its id in the history, once it is there. result: of the operation's type; empty until it is
     done. graphs: what a program looked up until now; run: what is kept of it.
     """
@@ -181,7 +181,7 @@ class Job:
     placed: list[tuple[str, str]] = field(default_factory=list)
     asked: Asked = field(default_factory=Asked)
     laps: list[Lap] = field(default_factory=list)
-    cells: Cells = field(default_factory=_no_cells)
+    variants: Variants = field(default_factory=_no_variants)
     scratch: str = ""
     pace: Pace = field(default_factory=Pace)
     started: float | None = None
@@ -227,8 +227,8 @@ class Job:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether it is a warm-up that some cells of are not warm, and can be warmed again."""
-        return self.traits.warms and not self.active and bool(self.cells.bad)
+        """Whether it is a warm-up that some variants of are not warm, and can be warmed again."""
+        return self.traits.warms and not self.active and bool(self.variants.bad)
 
     @property
     def good(self) -> bool:
@@ -245,7 +245,7 @@ class Job:
     @property
     def counts_bytes(self) -> bool:
         """Whether it is told in bytes how far it is; not of a run before which some are copied."""
-        runs = bool(self.laps or self.cells)
+        runs = bool(self.laps or self.variants)
         return self.unit == "bytes" and bool(self.total) and not (runs and self.done == self.total)
 
     def elapsed(self, now: float) -> float | None:
@@ -267,10 +267,10 @@ class Job:
             over = sum(lap.seconds is not None for lap in self.laps)
             part = part if self.unit == "steps" and over < len(self.laps) else None
             return (over + (part or 0.0)) / len(self.laps) if over or part else None
-        if self.traits.proves and self.cells:
-            over = self.cells.over
-            return over / len(self.cells.rows) if over else None
-        # Of a single cell nobody knows before it is over.
+        if self.traits.proves and self.variants:
+            over = self.variants.over
+            return over / len(self.variants.rows) if over else None
+        # Of a single variant nobody knows before it is over.
         return None if self.unit == "variants" and self.total == 1 else part
 
 
@@ -283,8 +283,8 @@ def outcome(job: Job) -> Outcome:
         return outcomes.cancelled(job.kind, place, job.partly)
     if job.state is State.FAILED:
         return outcomes.failed(job.error)
-    cells = len(job.cells.rows), len(job.cells.bad)
-    ended = outcomes.Ended(job.kind, job.result, place, job.asked, job.elapsed(0), *cells)
+    variants = len(job.variants.rows), len(job.variants.bad)
+    ended = outcomes.Ended(job.kind, job.result, place, job.asked, job.elapsed(0), *variants)
     return outcomes.outcome(ended)
 
 
@@ -312,8 +312,8 @@ def far(job: Job) -> list[str]:
         parts += bytes_parts(job)
     elif job.laps and job.state is State.RUNNING:
         parts.append(lap_text(job))
-    elif len(job.cells.rows) > 1 or job.cells.loading:
-        parts.append(cells_text(job))
+    elif len(job.variants.rows) > 1 or job.variants.loading:
+        parts.append(variants_text(job))
     elif job.total and job.total > 1:
         parts.append(_tr("{} of {} {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}", job.unit))
     if job.unit == SIGNING:
@@ -333,13 +333,13 @@ def lap_text(job: Job) -> str:
     return text
 
 
-def cells_text(job: Job) -> str:
-    """How far a warm-up is: 3 of 12 cells · 1 failed · step 2 of 8."""
-    if job.cells.loading:
+def variants_text(job: Job) -> str:
+    """How far a warm-up is: 3 of 12 variants · 1 failed · step 2 of 8."""
+    if job.variants.loading:
         return _tr("Loading PyTorch, which takes a while…")
-    whole = say.count(len(job.cells.rows), "variant", "variants")
-    parts = [_tr("{} of {}").format(f"{job.cells.over:,}", whole)]
-    if failed := job.cells.counts.get("failed", 0):
+    whole = say.count(len(job.variants.rows), "variant", "variants")
+    parts = [_tr("{} of {}").format(f"{job.variants.over:,}", whole)]
+    if failed := job.variants.counts.get("failed", 0):
         parts.append(_tr("{} failed").format(f"{failed:,}"))
     if job.unit == "steps" and job.total:
         parts.append(_tr("step {} of {}").format(f"{job.done:,.0f}", f"{job.total:,.0f}"))
@@ -420,7 +420,7 @@ class JobsModel(QAbstractListModel):
             return
         job.ended, job.state, job.error = time.time(), state, error
         job.now, job.note, job.result = "", note, result or {}
-        job.flawed = job.traits.warms and bool(job.cells.bad)
+        job.flawed = job.traits.warms and bool(job.variants.bad)
         self.touch(job)
         self.finished.emit(job)
 

@@ -27,7 +27,7 @@ from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
 from torchkeeper.gui.jobs.crossing import Crossing
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
-from torchkeeper.gui.matrix.cells import COMPILING, name_of, state_words
+from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.places.model import Place
@@ -60,14 +60,14 @@ def heard(job: Job, one: Finding) -> str:
     if of.proves and "variants" in one:
         # Several: each has runs of its own, and all of them together no sense as laps.
         job.laps.clear()
-    if of.proves and (job.cells or "variants" in one):
-        return _of_cells(job, one, line)
+    if of.proves and (job.variants or "variants" in one):
+        return _of_variants(job, one, line)
     if of.proves and laps.heard(job.laps, one):
         if "run" in one:
             job.done, job.total = 0, None
         return line
-    if of.warms and job.cells.hear(one):
-        return _cell(job, one, line)
+    if of.warms and job.variants.hear(one):
+        return _variant(job, one, line)
     if "now" in one:
         job.now = f"{kind_words(one['now']['kind'])} {printable(one['now']['key'], 32)}"
     elif "step" in one:
@@ -77,13 +77,13 @@ def heard(job: Job, one: Finding) -> str:
     return line
 
 
-def _of_cells(job: Job, one: Finding, line: str) -> str:
+def _of_variants(job: Job, one: Finding, line: str) -> str:
     if "run" in one:
         job.now = laps.title(one["run"]["name"])
-        cell = job.cells.at(one["run"].get("variant"))
-        return f"{name_of(cell, True)} · {line}" if cell is not None else line
-    if job.cells.hear(one):
-        return _cell(job, one, line)
+        variant = job.variants.at(one["run"].get("variant"))
+        return f"{name_of(variant, True)} · {line}" if variant is not None else line
+    if job.variants.hear(one):
+        return _variant(job, one, line)
     return line if {"built", "graph", "log"} & one.keys() else ""
 
 
@@ -99,24 +99,24 @@ def _of_program(job: Job, one: Finding, line: str) -> str:
     return ""
 
 
-def _cell(job: Job, one: Finding, line: str) -> str:
+def _variant(job: Job, one: Finding, line: str) -> str:
     if "graph" in one:
-        known = job.cells.graph(one["graph"])
+        known = job.variants.graph(one["graph"])
         if known is None or known.said or known.outcome == "compiling":
             return ""
         known.said = True
         return line
     told = one.get("variant")
-    cell = job.cells.at(told["index"]) if isinstance(told, dict) else None
-    if cell is None:
+    variant = job.variants.at(told["index"]) if isinstance(told, dict) else None
+    if variant is None:
         return ""
-    name = name_of(cell, True)
-    if cell.state == COMPILING:
+    name = name_of(variant, True)
+    if variant.state == COMPILING:
         job.now = name
         return _tr("Variant: {}").format(name)
-    why = f": {cell.error.what}" if cell.error else ""
-    took = f" · {say.seconds(cell.seconds)}" if cell.seconds is not None else ""
-    return _tr("Variant {}: {}").format(state_words(cell.state), name) + why + took
+    why = f": {variant.error.what}" if variant.error else ""
+    took = f" · {say.seconds(variant.seconds)}" if variant.seconds is not None else ""
+    return _tr("Variant {}: {}").format(state_words(variant.state), name) + why + took
 
 
 #: Everything.
@@ -197,7 +197,7 @@ class Operations(QObject):
     ) -> Job:
         """Compile recipes (BUILTIN, files and folders) into a place. options: device, threads,
         portable, profile, limit_s and jobs, where not as usual. then: where it goes afterwards,
-        which is for whoever hears that it ``succeeded``. warm: the cells, each as its recipe and
+        which is for whoever hears that it ``succeeded``. warm: the variants, each as its recipe and
         its name, that are left out; None for all.
         """
         asked: Asked = options.copy() if options else {}
@@ -592,7 +592,7 @@ class Operations(QObject):
             laps.finish(job.laps, result)
         elif job.traits.warms:
             told = result.get("variants")
-            job.cells.told(told if isinstance(told, list) else [])
+            job.variants.told(told if isinstance(told, list) else [])
         note = outcomes.note(job.kind, result, job.left)
         said = [note, outcomes.signed(result["signature"]) if "signature" in result else ""]
         self._jobs.log(job, list(filter(None, dict.fromkeys(said))))
@@ -622,7 +622,7 @@ class Operations(QObject):
         self._tickets.pop(job.id, None)
         if (kept := self._kept.pop(job.id, None)) is not None:
             self._engines.release(kept)
-        job.cells.end(error)
+        job.variants.end(error)
         if state is State.CANCELLED:
             self._jobs.log(job, [self.tr("Cancelled.")])
         self._jobs.end(job, state, note=note or job.partly, result=result, error=error)

@@ -1,4 +1,4 @@
-"""The table of cells: a line for each, and under the one that is open a line for each graph."""
+"""The table of variants: a line for each, and under the one that is open a line for each graph."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QModelIndex, QObject, Qt
 
 from torchkeeper.client.words import say
-from torchkeeper.gui.matrix import cells
-from torchkeeper.gui.matrix.cells import Cells, CellState, Graph, graph_name, name_of, outcome_words
+from torchkeeper.gui.matrix import variants
+from torchkeeper.gui.matrix.variants import (
+    Graph,
+    Variants,
+    VariantState,
+    graph_name,
+    name_of,
+    outcome_words,
+)
 from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.plain import shown, tip
 
-_tr = partial(QCoreApplication.translate, "Cells")
+_tr = partial(QCoreApplication.translate, "Variants")
 
-CELL, HITS, MISSES, TIME, PHASES = range(5)
+VARIANT, HITS, MISSES, TIME, PHASES = range(5)
 NUMBERS = frozenset({HITS, MISSES, TIME})
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -27,33 +34,33 @@ _AT_ONCE = 200
 #: Characters of the reason why one failed that stand in its row.
 _REASON = 200
 
-Line = CellState | Graph
+Line = VariantState | Graph
 
 
-class CellsModel(QAbstractTableModel):
-    """Shows the cells of one job; ``refresh`` brings in what has changed since."""
+class VariantsModel(QAbstractTableModel):
+    """Shows the variants of one job; ``refresh`` brings in what has changed since."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.cells = Cells()
+        self.variants = Variants()
         self._shown: list[int] = []
-        #: How many of ``cells.rows`` have been looked at.
+        #: How many of ``variants.rows`` have been looked at.
         self._seen = 0
         self._bad_only = False
         self._open: int | None = None
         self._graphs: list[Graph] = []
         self._recipes: set[str] = set()
 
-    def show_cells(self, cells: Cells) -> None:
+    def show_variants(self, variants: Variants) -> None:
         self.beginResetModel()
-        self.cells = cells
+        self.variants = variants
         self._shown, self._seen, self._open, self._graphs = [], 0, None, []
         self._recipes = set()
         self.endResetModel()
         self.refresh()
 
     def only_bad(self, on: bool) -> None:
-        """Show only cells that have ended and are not warm, or all again."""
+        """Show only variants that have ended and are not warm, or all again."""
         if on != self._bad_only:
             self._bad_only = on
             self.beginResetModel()
@@ -62,16 +69,16 @@ class CellsModel(QAbstractTableModel):
             self.endResetModel()
 
     def _matching(self) -> list[int]:
-        rows = self.cells.rows[: self._seen]
+        rows = self.variants.rows[: self._seen]
         if not self._bad_only:
             return list(range(len(rows)))
-        return [number for number, cell in enumerate(rows) if cell.ended and not cell.good]
+        return [number for number, variant in enumerate(rows) if variant.ended and not variant.good]
 
     def refresh(self) -> None:
-        every, dirty = self.cells.rows, self.cells.dirty
+        every, dirty = self.variants.rows, self.variants.dirty
         if self._seen < len(every):
             first, self._seen = self._seen, len(every)
-            self._recipes.update(cell.recipe for cell in every[first:])
+            self._recipes.update(variant.recipe for variant in every[first:])
             if not self._bad_only:
                 at = self.rowCount()
                 self.beginInsertRows(QModelIndex(), at, at + len(every) - first - 1)
@@ -106,13 +113,13 @@ class CellsModel(QAbstractTableModel):
 
     def tick(self) -> None:
         """Time has passed: what is compiled has taken longer."""
-        if self.cells.counts.get("compiling"):
+        if self.variants.counts.get("compiling"):
             self._changed()
 
     def _changed(self) -> None:
         # Only what is in sight is drawn, and asked for.
         if self._shown:
-            self.dataChanged.emit(self.index(0, CELL), self.index(self.rowCount() - 1, PHASES))
+            self.dataChanged.emit(self.index(0, VARIANT), self.index(self.rowCount() - 1, PHASES))
 
     @property
     def several(self) -> bool:
@@ -120,11 +127,11 @@ class CellsModel(QAbstractTableModel):
         return len(self._recipes) > 1
 
     def open(self, row: int | None) -> None:
-        """Show the graphs of a cell, by its place among ``cells.rows``, and of no other."""
+        """Show the graphs of a variant, by its place among ``variants.rows``, and of no other."""
         position = self._position(row)
         graphs: list[Graph] = []
         if row is not None and position is not None:
-            graphs = list((self.cells.rows[row].graphs or {}).values())
+            graphs = list((self.variants.rows[row].graphs or {}).values())
         if row != self._open or len(graphs) < len(self._graphs):
             self._close()
             self._open = row if position is not None else None
@@ -154,23 +161,23 @@ class CellsModel(QAbstractTableModel):
         return at if at < len(self._shown) and self._shown[at] == row else None
 
     def line(self, number: int) -> Line:
-        """The cell, or the graph of one, that a line shows."""
+        """The variant, or the graph of one, that a line shows."""
         position = self._position(self._open)
         if position is None or number <= position:
-            return self.cells.rows[self._shown[number]]
+            return self.variants.rows[self._shown[number]]
         if number <= position + len(self._graphs):
             return self._graphs[number - position - 1]
-        return self.cells.rows[self._shown[number - len(self._graphs)]]
+        return self.variants.rows[self._shown[number - len(self._graphs)]]
 
     def row_of(self, number: int) -> int:
-        """The place among ``cells.rows`` of the cell that a line is about."""
+        """The place among ``variants.rows`` of the variant that a line is about."""
         position = self._position(self._open)
         if position is None or number <= position:
             return self._shown[number]
         return self._shown[max(position, number - len(self._graphs))]
 
     def line_of(self, row: int) -> int | None:
-        """The line of a cell; None where it is not shown."""
+        """The line of a variant; None where it is not shown."""
         position, opened = self._position(row), self._position(self._open)
         if position is None or opened is None or position <= opened:
             return position
@@ -210,14 +217,16 @@ class CellsModel(QAbstractTableModel):
 
     def text(self, number: int, column: int, now: float) -> str:
         line = self.line(number)
-        if column == CELL:
-            return name_of(line, self.several) if isinstance(line, CellState) else graph_name(line)
+        if column == VARIANT:
+            return (
+                name_of(line, self.several) if isinstance(line, VariantState) else graph_name(line)
+            )
         if column == PHASES:
-            error = line.error if isinstance(line, CellState) else None
+            error = line.error if isinstance(line, VariantState) else None
             if error is not None:
                 # What went wrong has no phases, and its reason is to be seen without scrolling.
                 return shown((error.why or error.what).partition("\n")[0], _REASON)
-            return ", ".join(cells.words(line.phases or []))
+            return ", ".join(variants.words(line.phases or []))
         if isinstance(line, Graph):
             if column == TIME:
                 # PyTorch's own number leaves out what led to the graph.
@@ -234,13 +243,13 @@ class CellsModel(QAbstractTableModel):
 
     def _tip(self, number: int, column: int) -> str:
         line = self.line(number)
-        whole = line.took(time.monotonic()) if isinstance(line, CellState) else None
+        whole = line.took(time.monotonic()) if isinstance(line, VariantState) else None
         if column == PHASES:
-            spent = "\n".join(cells.words(line.phases or [], whole))
+            spent = "\n".join(variants.words(line.phases or [], whole))
             return spent or self.text(number, column, 0.0) or _tr("Not checked yet")
         if isinstance(line, Graph):
             none = _tr("compiled, no cache asked")
             how = none if line.outcome == "none" else outcome_words(line.outcome)
-            return "\n".join(filter(None, (graph_name(line), how, cells.reason_of(line))))
-        said = f"{name_of(line, True)}\n{cells.state_words(line.state)}"
+            return "\n".join(filter(None, (graph_name(line), how, variants.reason_of(line))))
+        said = f"{name_of(line, True)}\n{variants.state_words(line.state)}"
         return f"{said}\n{line.error.what}" if line.error else said

@@ -1,4 +1,4 @@
-"""The cells of a warm-up in a table, and below it what there is to know of the chosen one."""
+"""The variants of a warm-up in a table, and below it what there is to know of the chosen one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,26 @@ from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, Q
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.matrix import cells as phases
-from torchkeeper.gui.matrix.cells import COMPILING, LINES, Cells, CellState, name_of, told, uncached
-from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, NUMBERS, PHASES, TIME, CellsModel, Line
+from torchkeeper.gui.matrix import variants as phases
+from torchkeeper.gui.matrix.model import (
+    HITS,
+    MISSES,
+    NUMBERS,
+    PHASES,
+    TIME,
+    VARIANT,
+    Line,
+    VariantsModel,
+)
+from torchkeeper.gui.matrix.variants import (
+    COMPILING,
+    LINES,
+    Variants,
+    VariantState,
+    name_of,
+    told,
+    uncached,
+)
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.lists import CopyKey, Index
 from torchkeeper.gui.widgets.notice import Notice
@@ -34,17 +51,17 @@ _MARKS = {
 }
 
 
-def mark(cell: CellState) -> tuple[str, str]:
-    """The icon of a cell and the name of its colour."""
-    if cell.state == "done" and not cell.good:
+def mark(variant: VariantState) -> tuple[str, str]:
+    """The icon of a variant and the name of its colour."""
+    if variant.state == "done" and not variant.good:
         return "warning", "warning"
-    return _MARKS.get(cell.state, _MARKS["queued"])
+    return _MARKS.get(variant.state, _MARKS["queued"])
 
 
-class CellDelegate(QtWidgets.QStyledItemDelegate):
+class VariantDelegate(QtWidgets.QStyledItemDelegate):
     """Paints without the style sheet, which takes long."""
 
-    def __init__(self, view: QTableView, model: CellsModel) -> None:
+    def __init__(self, view: QTableView, model: VariantsModel) -> None:
         super().__init__(view)
         self._view, self._model = view, model
         theme.follow(self, self._dress)
@@ -61,14 +78,18 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
             active = state & QStyle.StateFlag.State_Active
             painter.fillRect(box, QColor(shades.selected if active else shades.selected_quiet))
         line, column = self._model.line(index.row()), index.column()
-        if column == PHASES and not (isinstance(line, CellState) and line.error):
+        if column == PHASES and not (isinstance(line, VariantState) and line.error):
             self._bar(painter, box, line)
             return
         text = self._model.text(index.row(), column, time.monotonic())
         left, width = box.left() + _PAD, box.width() - 2 * _PAD
-        quiet = not isinstance(line, CellState) or line.state in ("queued", "starting", "cancelled")
-        if column == CELL:
-            if isinstance(line, CellState):
+        quiet = not isinstance(line, VariantState) or line.state in (
+            "queued",
+            "starting",
+            "cancelled",
+        )
+        if column == VARIANT:
+            if isinstance(line, VariantState):
                 name, shade = mark(line)
                 scale = self._view.devicePixelRatioF()
                 drawn = theme.pixmap(name, 16, getattr(shades, shade), scale)
@@ -81,17 +102,17 @@ class CellDelegate(QtWidgets.QStyledItemDelegate):
         painter.drawText(left, box.top(), width, box.height(), side, shown)
 
     def _bar(self, painter: QPainter, box: QRect, line: Line) -> None:
-        """The phases, as long as they took beside the cell that took longest."""
+        """The phases, as long as they took beside the variant that took longest."""
         shades = theme.shades()
         every = line.phases or []
-        took = line.took(time.monotonic()) if isinstance(line, CellState) else None
-        # Graphs that are compiled at once take more together than the cell.
+        took = line.took(time.monotonic()) if isinstance(line, VariantState) else None
+        # Graphs that are compiled at once take more together than the variant.
         whole = max(took or 0.0, sum(every))
-        longest = max(self._model.cells.longest, 1.0, whole)
+        longest = max(self._model.variants.longest, 1.0, whole)
         if whole <= 0:
             return
         room = box.width() - 2 * _PAD
-        high = _BAR if isinstance(line, CellState) else _BAR - 4
+        high = _BAR if isinstance(line, VariantState) else _BAR - 4
         top, left = box.center().y() - high / 2 + 0.5, float(box.left() + _PAD)
         ground = QRectF(left, top, max(2.0, room * whole / longest), high)
         painter.fillRect(ground, QColor(shades.selected_quiet))
@@ -148,20 +169,20 @@ _EVERY_MS = 100
 _TABLE, _DETAIL = 3, 2
 
 
-class CellsPane(QWidget):
-    """Follows one job's cells; ``show_cells`` says that there may be something new."""
+class VariantsPane(QWidget):
+    """Follows one job's variants; ``show_variants`` says that there may be something new."""
 
-    #: The recipe of the chosen cell is to be edited: its file.
+    #: The recipe of the chosen variant is to be edited: its file.
     edit = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
         #: The file of a recipe, by what the job calls it; empty for one that cannot be edited.
         self.file_of: Callable[[str], str] = lambda _: ""
-        self.model = CellsModel(self)
+        self.model = VariantsModel(self)
         self.view = QTableView()
         self.view.setModel(self.model)
-        self.view.setItemDelegate(CellDelegate(self.view, self.model))
+        self.view.setItemDelegate(VariantDelegate(self.view, self.model))
         self._dress_view()
         CopyKey(self.view, self._copy_rows)
         self.legend = Legend()
@@ -183,7 +204,7 @@ class CellsPane(QWidget):
         self.recipe = forms.button(self.tr("Ed&it recipe…"), self._edit, hint, enter=False)
         self.recipe.hide()
         self._chosen: int | None = None
-        #: Whether the user has chosen a cell; before, it is the one that is compiled.
+        #: Whether the user has chosen a variant; before, it is the one that is compiled.
         self._touched = False
         #: The log that is shown, and how many of its lines had come by then.
         self._log: list[str] | None = None
@@ -213,7 +234,7 @@ class CellsPane(QWidget):
         # Where there is little room, names come first.
         for column, width in ((HITS, 48), (MISSES, 108), (TIME, 100), (PHASES, 124)):
             header.resizeSection(column, width)
-        header.setSectionResizeMode(CELL, QtWidgets.QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(VARIANT, QtWidgets.QHeaderView.ResizeMode.Stretch)
 
     def _lay_out(self) -> None:
         head = forms.column(self.legend, self.bad, gap=4)
@@ -227,53 +248,53 @@ class CellsPane(QWidget):
         self.log.setFont(theme.monospace())
         self.view.viewport().update()
 
-    def show_cells(self, cells: Cells) -> None:
-        """Show these cells, or what has changed of them; soon, and not each time."""
-        if cells is not self.model.cells:
+    def show_variants(self, variants: Variants) -> None:
+        """Show these variants, or what has changed of them; soon, and not each time."""
+        if variants is not self.model.variants:
             self._chosen, self._touched = None, False
             self.bad.setChecked(False)
-            self.model.show_cells(cells)
+            self.model.show_variants(variants)
             self._refresh()
         elif not self._timer.isActive():
             self._timer.start()
 
     def choose_bad(self) -> None:
-        """Go to the first cell that is not warm, if there is one and the user has chosen none."""
+        """Go to the first variant that is not warm, if the user has chosen none."""
         self._refresh()
-        bad = self.model.cells.bad
+        bad = self.model.variants.bad
         if bad and not self._touched:
-            self._go_to(next(n for n, cell in enumerate(self.model.cells.rows) if cell is bad[0]))
+            self._go_to(next(n for n, one in enumerate(self.model.variants.rows) if one is bad[0]))
 
     def choose(self, row: int) -> None:
-        """Go to a cell, by its place among all, and stay there."""
+        """Go to a variant, by its place among all, and stay there."""
         self._touched = True
         self._go_to(row)
 
     def _go_to(self, row: int) -> None:
         if (line := self.model.line_of(row)) is not None:
-            index = self.model.index(line, CELL)
+            index = self.model.index(line, VARIANT)
             self.view.setCurrentIndex(index)
             self.view.scrollTo(index)
 
     @property
-    def cell(self) -> CellState | None:
-        """The chosen cell."""
-        rows = self.model.cells.rows
+    def variant(self) -> VariantState | None:
+        """The chosen variant."""
+        rows = self.model.variants.rows
         return rows[self._chosen] if self._chosen is not None and self._chosen < len(rows) else None
 
     def _refresh(self) -> None:
         self._timer.stop()
         self.model.refresh()
         self.model.tick()
-        cells = self.model.cells
-        counts = cells.counts
+        variants = self.model.variants
+        counts = variants.counts
         failed = counts.get("failed", 0) + counts.get("cancelled", 0)
-        self.bad.setVisible(self.bad.isChecked() or (len(cells.rows) > 1 and failed > 0))
+        self.bad.setVisible(self.bad.isChecked() or (len(variants.rows) > 1 and failed > 0))
         if not self._touched and counts.get(COMPILING):
-            first = next(n for n, cell in enumerate(cells.rows) if cell.state == COMPILING)
+            first = next(n for n, variant in enumerate(variants.rows) if variant.state == COMPILING)
             if first != self._chosen:
                 self._go_to(first)
-        elif self._chosen is None and cells.rows:
+        elif self._chosen is None and variants.rows:
             self._go_to(0)
         self._tell()
 
@@ -283,7 +304,7 @@ class CellsPane(QWidget):
         if kept is not None and self.model.line_of(kept) is not None:
             self._go_to(kept)
         elif self.model.rowCount():
-            self.view.setCurrentIndex(self.model.index(0, CELL))
+            self.view.setCurrentIndex(self.model.index(0, VARIANT))
 
     def _touch(self, *_: object) -> None:
         self._touched = True
@@ -298,51 +319,53 @@ class CellsPane(QWidget):
         self._tell()
 
     def _tell(self) -> None:
-        cell = self.cell
-        self.detail.setEnabled(cell is not None)
-        self.name.setText(name_of(cell, self.model.several) if cell else "")
-        self.facts.setText(told(cell) if cell else "")
-        forms.tell(self.uncached, uncached(cell) if cell else "")
-        if cell is not None and cell.error is not self.notice.error:
-            self.notice.tell(cell.error)
-        bad = cell is not None and cell.ended and not cell.good
-        self.recipe.setVisible(cell is not None and bad and bool(self.file_of(cell.recipe)))
-        self._show_log(cell)
+        variant = self.variant
+        self.detail.setEnabled(variant is not None)
+        self.name.setText(name_of(variant, self.model.several) if variant else "")
+        self.facts.setText(told(variant) if variant else "")
+        forms.tell(self.uncached, uncached(variant) if variant else "")
+        if variant is not None and variant.error is not self.notice.error:
+            self.notice.tell(variant.error)
+        bad = variant is not None and variant.ended and not variant.good
+        self.recipe.setVisible(variant is not None and bad and bool(self.file_of(variant.recipe)))
+        self._show_log(variant)
 
-    def _show_log(self, cell: CellState | None) -> None:
+    def _show_log(self, variant: VariantState | None) -> None:
         # Where there is nothing to read, the table has the room.
-        log, heard = (cell.log, cell.heard) if cell is not None else (None, 0)
+        log, heard = (variant.log, variant.heard) if variant is not None else (None, 0)
         self.log.setVisible(bool(log))
         said = self.notice.error is not None or not self.uncached.isHidden()
         self.copy.setVisible(bool(log) or said)
         self._layout.setStretchFactor(self.detail, _DETAIL if log else 0)
         same, fresh = log is self._log, heard - self._heard
         self._log, self._heard = log, heard
-        if cell is None or (same and not fresh):
+        if variant is None or (same and not fresh):
             if not log:
                 self.log.clear()
             return
         bar = self.log.verticalScrollBar()
         follow = bar.value() >= bar.maximum() - 4
         if same:
-            self.log.appendPlainText("\n".join(cell.lines(fresh)))
+            self.log.appendPlainText("\n".join(variant.lines(fresh)))
         else:
-            self.log.setPlainText("\n".join(cell.lines()))
+            self.log.setPlainText("\n".join(variant.lines()))
         if follow:
             bar.setValue(bar.maximum())
 
     def _edit(self) -> None:
-        if self.cell is not None and (file := self.file_of(self.cell.recipe)):
+        if self.variant is not None and (file := self.file_of(self.variant.recipe)):
             self.edit.emit(file)
 
     def _copy_log(self) -> None:
-        if (cell := self.cell) is not None:
-            said = str(cell.error).splitlines() if cell.error else []
-            head = [name_of(cell, True), told(cell), *uncached(cell).splitlines()]
-            QGuiApplication.clipboard().setText("\n".join([*head, *said, "", *cell.lines()]) + "\n")
+        if (variant := self.variant) is not None:
+            said = str(variant.error).splitlines() if variant.error else []
+            head = [name_of(variant, True), told(variant), *uncached(variant).splitlines()]
+            QGuiApplication.clipboard().setText(
+                "\n".join([*head, *said, "", *variant.lines()]) + "\n"
+            )
 
     def _copy_rows(self) -> None:
         current = self.view.currentIndex()
         if current.isValid():
-            cells = (self.model.index(current.row(), n).data() for n in range(5))
-            QGuiApplication.clipboard().setText("\t".join(str(text) for text in cells))
+            variants = (self.model.index(current.row(), n).data() for n in range(5))
+            QGuiApplication.clipboard().setText("\t".join(str(text) for text in variants))

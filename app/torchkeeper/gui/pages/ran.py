@@ -14,7 +14,7 @@ from torchkeeper.client.kept.runs import TOTALS, Kept, Run
 from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.jobs.model import Job, State, state_text
-from torchkeeper.gui.matrix.cells import outcome_words
+from torchkeeper.gui.matrix.variants import outcome_words
 from torchkeeper.gui.widgets import lists
 from torchkeeper.gui.widgets.lists import CopyKey, Fitted
 from torchkeeper.gui.widgets.plain import tip

@@ -1,1 +1,1 @@
-"""Recipes: what to compile and in which ways, as data; their cells; what is foreseen of them."""
+"""Recipes: what to compile and in which ways, as data; their variants; what is foreseen of them."""

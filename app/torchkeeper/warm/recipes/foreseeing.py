@@ -1,4 +1,4 @@
-"""What can be known to go wrong with a cell before anything of it is imported or compiled.
+"""What can be known to go wrong with a variant before anything of it is imported or compiled.
 
 It looks at files alone. What it finds nothing wrong with may still fail; what it names, would:
 where that is not certain it says nothing.
@@ -20,9 +20,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm import processes
-from torchkeeper.warm.recipes.recipe import REFERENCES, Cell
+from torchkeeper.warm.recipes.recipe import REFERENCES, Variant
 
-#: Sources that run what a user wrote, which may make the files that later cells are about.
+#: Sources that run what a user wrote, which may make the files that later variants are about.
 _MAKERS = frozenset({"callable", "script"})
 #: Bytes of a source file that is looked into.
 _MOST = 2**20
@@ -36,47 +36,47 @@ _HIDING = frozenset({
 _HARMLESS = re.compile(r"\s*(?:el)?if\s+__name__\s*==|.*\bgetLogger\(\s*__name__\s*\)")
 
 
-def foreseen(cells: Iterable[Cell]) -> Iterator[Problem | None]:
-    """What is known of each of the cells of a job, in their order. A script may write what a later
-    cell of its folder names, and any code of a user's what a later one loads: of those nothing is
-    known.
+def foreseen(variants: Iterable[Variant]) -> Iterator[Problem | None]:
+    """What is known of each of the variants of a job, in their order. A script may write what a
+    later variant of its folder names, and any code of a user's what a later one loads: of those
+    nothing is known.
     """
     known: dict[str, Problem | None] = {}
     written: set[str | None] = set()
     made = False
-    for cell in cells:
-        if cell.folder in written or (made and cell.source == "exported"):
+    for variant in variants:
+        if variant.folder in written or (made and variant.source == "exported"):
             yield None
             continue
-        # The cells of a matrix are about the same files.
-        about = [cell.item.get(name) for name in (*REFERENCES, "command", "file", "folder", "op")]
-        key = json.dumps([cell.source, cell.folder, cell.environment, about])
+        # The variants of a matrix are about the same files.
+        about = [variant.item.get(x) for x in (*REFERENCES, "command", "file", "folder", "op")]
+        key = json.dumps([variant.source, variant.folder, variant.environment, about])
         if key not in known:
-            known[key] = problem_of(cell)
+            known[key] = problem_of(variant)
         problem = known[key]
-        if problem is None and cell.source in _MAKERS:
+        if problem is None and variant.source in _MAKERS:
             made = True
-            if cell.source == "script":
-                written.add(cell.folder)
+            if variant.source == "script":
+                written.add(variant.folder)
         yield problem
 
 
-def problem_of(cell: Cell) -> Problem | None:
-    """The problem that compiling the cell would raise, as its source does (``warm.sources``)."""
-    folder = cell.folder or os.getcwd()
+def problem_of(variant: Variant) -> Problem | None:
+    """The problem that compiling the variant would raise, as its source does (``warm.sources``)."""
+    folder = variant.folder or os.getcwd()
     for key in REFERENCES:
-        if isinstance(name := cell.item.get(key), str):
-            return _reference(name, folder, cell)
-    if cell.source == "script":
-        return _script(cell, folder)
-    if cell.source == "exported":
-        file = os.path.join(folder, cell.item["file"])
+        if isinstance(name := variant.item.get(key), str):
+            return _reference(name, folder, variant)
+    if variant.source == "script":
+        return _script(variant, folder)
+    if variant.source == "exported":
+        file = os.path.join(folder, variant.item["file"])
         if not os.path.isfile(file):
             return Problem("exported-unreadable", file=file, why="There is no such file")
     return None
 
 
-def _reference(name: str, folder: str, cell: Cell) -> Problem | None:
+def _reference(name: str, folder: str, variant: Variant) -> Problem | None:
     where, _, path = name.rpartition(":")
     first = path.partition(".")[0]
     if where.endswith(".py"):
@@ -94,7 +94,7 @@ def _reference(name: str, folder: str, cell: Cell) -> Problem | None:
             return None  # a module of its own, which anything may import
         files = [f"{inside}.py", *(os.path.join(one, "__init__.py") for one in (inside, *above))]
         return _named([file for file in files if os.path.isfile(file)], where, first)
-    if _holds(folder, top) or _known(top, cell):
+    if _holds(folder, top) or _known(top, variant):
         return None
     return Problem("module-missing", module=where, folder=folder, missing=None)
 
@@ -109,11 +109,11 @@ def _holds(folder: str, module: str) -> bool:
         return os.path.isdir(folder)
 
 
-def _known(module: str, cell: Cell) -> bool:
+def _known(module: str, variant: Variant) -> bool:
     """Whether a module is found here, or may be in a way that ours is not."""
     if sys.flags.isolated or sys.flags.no_site:
         return True
-    if any(name.startswith("PYTHON") for name in cell.environment):
+    if any(name.startswith("PYTHON") for name in variant.environment):
         return True
     importlib.invalidate_caches()
     try:
@@ -154,16 +154,16 @@ def _is_harmless(token: tokenize.TokenInfo) -> bool:
     return token.string == "__name__" and _HARMLESS.match(token.line) is not None
 
 
-def _script(cell: Cell, folder: str) -> Problem | None:
-    command = cell.item["command"]
-    folder = os.path.join(folder, cell.item.get("folder") or ".")
+def _script(variant: Variant, folder: str) -> Problem | None:
+    command = variant.item["command"]
+    folder = os.path.join(folder, variant.item.get("folder") or ".")
     if not os.path.isdir(folder):
         return Problem("script-folder", folder=folder)
     if (file := processes.file_of(command)) is not None:
         missing = not os.path.isfile(os.path.join(folder, file))
         return Problem("script-missing", file=file, folder=folder) if missing else None
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
-    paths = cell.environment.get("PATH", os.environ.get("PATH"))
+    paths = variant.environment.get("PATH", os.environ.get("PATH"))
     if os.sep not in program and not all(map(os.path.isabs, (paths or "").split(os.pathsep))):
         return None  # what such paths mean depends on the folder
     if processes.under("", command) is not None or shutil.which(program, path=paths):

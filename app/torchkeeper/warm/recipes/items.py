@@ -398,7 +398,7 @@ def _flat(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _said(settings: Settings) -> Iterator[str]:
-    """What an item says for itself, in a few words each, as the name of its cells has it."""
+    """What an item says for itself, in a few words each, as the name of its variants has it."""
     texts = settings.get("dtype"), settings.get("device"), settings.get("mode")
     yield from (text for text in texts if text is not None)
     switches = (

@@ -1,5 +1,5 @@
-"""A recipe: what to compile, and in which ways; and its cells, one for each item in each way that
-its matrix asks for.
+"""A recipe: what to compile, and in which ways; and its variants, one for each item in each way
+that its matrix asks for.
 
 It is written as TOML beside the model it is for, read at home (``client.recipes.files``), sent as
 the same tables in JSON, and looked at here again, because nothing that came over a wire is
@@ -31,9 +31,9 @@ SOURCES = (BUILTIN, *KINDS)
 WITHOUT_TORCH = frozenset({"script", "triton"})
 #: What an item names Python by, as ``module:name`` or ``file.py:name``: it has at most one of them.
 REFERENCES = ("example", "factory", "function", "kernel")
-#: Cells of all recipes of a request at most, and its recipes.
-MOST_CELLS, MOST_RECIPES = 10_000, 1000
-#: Bytes of all cells of a request at most, written out.
+#: Variants of all recipes of a request at most, and its recipes.
+MOST_VARIANTS, MOST_RECIPES = 10_000, 1000
+#: Bytes of all variants of a request at most, written out.
 MOST_SIZE = 50_000_000
 _MOST = values.MOST_ELEMENTS
 SECTIONS = ("name", "about", *KINDS, "matrix", "compile", "environment", "limits")
@@ -48,12 +48,12 @@ AXES = {
 ALL_AXES = ("device", "dtype", "mode", "targets", "num_warps", "num_stages")
 #: Names in a matrix at most.
 MOST_AXES = 32
-#: Seconds and bytes of memory that a cell may ask for at most: a week, a PiB.
+#: Seconds and bytes of memory that a variant may ask for at most: a week, a PiB.
 MOST_SECONDS, MOST_MEMORY = 7 * 86_400, 2**50
 LONGEST_NAME = 80
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
-#: What is ours to set: where a cell's entries go, and what is said between our processes.
+#: What is ours to set: where a variant's entries go, and what is said between our processes.
 _OURS = re.compile(
     r"TORCHINDUCTOR_CACHE_DIR|TRITON_(?:CACHE_DIR|HOME)|TMPDIR|TEMP|TMP|TORCH_TRACE|TORCHKEEPER_.*"
 )
@@ -61,9 +61,9 @@ _MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?([kMGT]i?)?B")
 _UNITS = {"": 1, **{f"{unit}{i}": (1024 if i else 1000) ** n
                     for n, unit in enumerate("kMGT", 1) for i in ("", "i")}}  # fmt: skip
 
-#: Characters of a cell's name, but for a number that tells it from others.
+#: Characters of a variant's name, but for a number that tells it from others.
 _LONGEST = 160
-#: How the ways of a cell stand in its name: sizes and constants first, then these.
+#: How the ways of a variant stand in its name: sizes and constants first, then these.
 _ORDER = ("num_warps", "num_stages", "dtype", "device", "mode", "targets")
 _SAID = {"num_warps": "{} warps", "num_stages": "{} stages"}
 
@@ -77,10 +77,10 @@ What = TypeVar("What", "Item", "Called")
 class Recipe:
     """A recipe that nothing is wrong with. name: for people. folder: where it lies (an absolute
     path), None for the built-in one. source: one of SOURCES; items: what to compile,
-    each by that source, with the name that its cells have. matrix: for each name, the values.
+    each by that source, with the name that its variants have. matrix: for each name, the values.
     compile: of ``items.COMPILE``, what it says, with Inductor's options by their full names; an
-    item may have a ``compile`` of its own, which goes before that. seconds, memory: what a cell may
-    take, None without.
+    item may have a ``compile`` of its own, which goes before that. seconds, memory: what a variant
+    may take, None without.
     """
 
     name: str
@@ -96,8 +96,8 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One thing to compile. index: among all cells of a request. recipe: its recipe's name, and
+class Variant:
+    """One thing to compile. index: among all variants of a request. recipe: its recipe's name, and
     name: its own, unique in the recipe; both for people. source: one of SOURCES. item: what it is,
     as the recipe says it, checked, by its source. folder: where the recipe lies (an absolute path):
     what it names is relative to that, and modules are looked for there; None for the built-in one.
@@ -135,11 +135,11 @@ class Cell:
     memory: int | None = None
 
     def to_json(self) -> Mapping[str, object]:
-        """The cell as one JSON object, for the process that compiles it."""
+        """The variant as one JSON object, for the process that compiles it."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Cell:
+    def from_json(cls, value: Mapping[str, Any]) -> Variant:
         """What ``to_json`` made, which our own engine sends; other fields are passed over."""
         return cls(**{one.name: value[one.name] for one in fields(cls) if one.name in value})
 
@@ -205,8 +205,8 @@ def _look_whole(found: Faults, recipe: Recipe) -> None:
                 found.add(("matrix", size), "not-negative", min(recipe.matrix[size]))
         if sum(values.elements(values.resolved(value, largest, None)) for value in told) > _MOST:
             found.add(("matrix",) if largest else (recipe.source,), "huge", most=_MOST)
-    if (cells := many(recipe)) > MOST_CELLS:
-        found.add(("matrix",), "fewer-variants", cells, most=MOST_CELLS)
+    if (variants := many(recipe)) > MOST_VARIANTS:
+        found.add(("matrix",), "fewer-variants", variants, most=MOST_VARIANTS)
     elif weight(recipe) > MOST_SIZE:
         found.add(("matrix",) if recipe.matrix else (recipe.source,), "smaller", most=MOST_SIZE)
 
@@ -218,7 +218,7 @@ def axes_of(recipe: Recipe, item: Item) -> list[str]:
 
 
 def many(recipe: Recipe) -> int:
-    """How many cells it has."""
+    """How many variants it has."""
     return sum(_many(recipe, one) for one in recipe.items)
 
 
@@ -228,7 +228,7 @@ def _many(recipe: Recipe, item: Item) -> int:
 
 
 def weight(recipe: Recipe) -> int:
-    """How many bytes all its cells take, about, when they are written out."""
+    """How many bytes all its variants take, about, when they are written out."""
     common = len(json.dumps([recipe.compile, recipe.environment]))
     return sum(_many(recipe, one) * (len(json.dumps(one)) + common) for one in recipe.items)
 
@@ -400,40 +400,40 @@ def _sent(text: str, longest: int) -> str:
     return text
 
 
-def cells_of(
+def variants_of(
     recipes: Sequence[Recipe],
     device: str | None = None,
     threads: int | None = None,
     portable: bool = False,
     seconds: float | None = None,
-) -> list[Cell]:
-    """The cells of all recipes. What is given is for those that say nothing of it."""
+) -> list[Variant]:
+    """The variants of all recipes. What is given is for those that say nothing of it."""
     count = sum(map(many, recipes))
-    if count > MOST_CELLS or sum(map(weight, recipes)) > MOST_SIZE:
-        raise Problem("variants-too-many", variants=count, most=MOST_CELLS)
-    found: list[Cell] = []
+    if count > MOST_VARIANTS or sum(map(weight, recipes)) > MOST_SIZE:
+        raise Problem("variants-too-many", variants=count, most=MOST_VARIANTS)
+    found: list[Variant] = []
     names: dict[str, int] = {}
     for recipe in recipes:
         again = names[recipe.name] = names.get(recipe.name, 0) + 1
         name = recipe.name if again == 1 else f"{recipe.name} ({again})"
-        for cell in _cells(recipe):
-            given = cell.source != "triton"
+        for variant in _variants(recipe):
+            given = variant.source != "triton"
             found.append(
                 replace(
-                    cell,
+                    variant,
                     index=len(found),
                     recipe=name,
-                    device=cell.device or (device if given else None),
-                    threads=cell.threads or threads,
+                    device=variant.device or (device if given else None),
+                    threads=variant.threads or threads,
                     portable=recipe.compile.get("portable", portable),
-                    seconds=cell.seconds or seconds,
+                    seconds=variant.seconds or seconds,
                 )
             )
     return found
 
 
-def _cells(recipe: Recipe) -> list[Cell]:
-    found: list[Cell] = []
+def _variants(recipe: Recipe) -> list[Variant]:
+    found: list[Variant] = []
     names: dict[str, int] = {}
     for item in recipe.items:
         axes = axes_of(recipe, item)
@@ -444,7 +444,7 @@ def _cells(recipe: Recipe) -> list[Cell]:
                 name = _named(item["name"], chosen)
                 again = names[name] = names.get(name, 0) + 1
                 name = name if again == 1 else f"{name} ({again})"
-                found.append(_cell(recipe, item, chosen, name))
+                found.append(_variant(recipe, item, chosen, name))
     return found
 
 
@@ -456,7 +456,7 @@ def _named(name: str, way: Way) -> str:
     return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"
 
 
-def _cell(recipe: Recipe, item: Item, way: Way, name: str) -> Cell:
+def _variant(recipe: Recipe, item: Item, way: Way, name: str) -> Variant:
     ways: Settings = {**recipe.compile, **item.get("compile", {})}
     for axis in ("device", "dtype", "mode"):
         if axis in way:
@@ -466,16 +466,16 @@ def _cell(recipe: Recipe, item: Item, way: Way, name: str) -> Cell:
     sizes = {axis: value for axis, value in way.items() if axis not in ALL_AXES}
     made = _written_out(recipe, item, way, sizes, ways.get("dtype"))
     about, limits = (recipe.name, name, recipe.source, made, recipe.folder), recipe.seconds
-    cell = Cell(0, *about, sizes=sizes, environment=dict(recipe.environment), **ways)
-    return replace(cell, seconds=limits, memory=recipe.memory)
+    variant = Variant(0, *about, sizes=sizes, environment=dict(recipe.environment), **ways)
+    return replace(variant, seconds=limits, memory=recipe.memory)
 
 
 def _written_out(
     recipe: Recipe, item: Item, way: Way, sizes: Mapping[str, int], dtype: str | None
 ) -> Item:
-    """The item of one cell, with everything written out that its source has to know."""
+    """The item of one variant, with everything written out that its source has to know."""
     source, made = recipe.source, item.copy()
-    made.pop("compile", None)  # which the cell has
+    made.pop("compile", None)  # which the variant has
     if source == "triton":
         made.pop("targets", None)
         made["target"] = way.get("targets")

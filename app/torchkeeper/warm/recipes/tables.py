@@ -40,7 +40,7 @@ class Called(TypedDict, total=False):
 class Item(Called, total=False):
     """One thing to compile; what its source does not take is not there (``items.KEYS``). calls:
     several, one after another. signature: Triton's types, by the names of arguments. targets: GPUs;
-    of a cell it is one ``target``, None for the GPU that is there.
+    of a variant it is one ``target``, None for the GPU that is there.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Item(Called, total=False):
 
 
 class Limits(TypedDict, total=False):
-    """What a cell may take. memory: bytes, or a text such as "8 GiB"."""
+    """What a variant may take. memory: bytes, or a text such as "8 GiB"."""
 
     seconds: float
     memory: int | str

@@ -132,7 +132,7 @@ def used(value: object) -> Iterator[str]:
 
 def resolved(value: object, sizes: Mapping[str, int], dtype: str | None) -> object:
     """An input that ``look`` found nothing wrong with: names of sizes replaced, a tensor's dtype
-    and what it is filled with written out. Without a dtype a tensor has that of the cell, or
+    and what it is filled with written out. Without a dtype a tensor has that of the variant, or
     float32; whole numbers are 0 or 1 unless it says how large, so that they can index anything.
     """
     if not isinstance(value, dict):

@@ -1,6 +1,6 @@
 """What can be compiled: a module for each source, and what they have in common.
 
-Each has ``make(cell, device, tell) -> Work``, which ``warm.job`` calls. They run in the job's
+Each has ``make(variant, device, tell) -> Work``, which ``warm.job`` calls. They run in the job's
 process only, import torch and Triton late, and run the user's code: nothing else of ours may import
 what they import.
 """
@@ -24,10 +24,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Work:
-    """A cell, ready to be compiled: nothing of it is before its steps are run, in order. proof: for
-    a source that FX graph counters say nothing of: looks whether what was compiled is found again.
-    In a warm-up it is called after the steps; in a verification, in a fresh process, instead of
-    them. counts: what the steps, once run, found that PyTorch in this process did not count.
+    """A variant, ready to be compiled: nothing of it is before its steps are run, in order. proof:
+    for a source that FX graph counters say nothing of: looks whether what was compiled is found
+    again. In a warm-up it is called after the steps; in a verification, in a fresh process, instead
+    of them. counts: what the steps, once run, found that PyTorch in this process did not count.
     """
 
     steps: Sequence[Step]

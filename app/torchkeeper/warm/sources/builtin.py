@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.sources import Step, Work
 
 
-def make(_: Cell, device: str, __: Any) -> Work:
+def make(_: Variant, device: str, __: Any) -> Work:
     """The steps on ``device``. Nothing is compiled until one is run."""
     import torch  # noqa: TID251
     from torch import nn  # noqa: TID251

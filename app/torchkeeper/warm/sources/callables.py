@@ -15,31 +15,31 @@ from dataclasses import replace
 from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Work, running
 from torchkeeper.warm.sources.running import blamed
 
 
-def make(cell: Cell, device: str, _: Any) -> Work:
-    """The cell's model or function on the device, in its type, ready to be compiled. Raises
+def make(variant: Variant, device: str, _: Any) -> Work:
+    """The variant's model or function on the device, in its type, ready to be compiled. Raises
     Problem: "module-missing", "name-missing", "not-callable", "example-wrong", "arguments-wrong",
     "inputs-refused", "callable-raised"; what PyTorch raises passes through.
     """
-    item = cell.item
+    item = variant.item
     if "example" in item:
-        found = found_in(item["example"], cell.folder)
-        with blamed(cell):
-            given = called(found, item.get("args", {}), cell, device)
+        found = found_in(item["example"], variant.folder)
+        with blamed(variant):
+            given = called(found, item.get("args", {}), variant, device)
         what, arguments, keywords = _example(item["example"], given)
-        with blamed(cell):
-            what = _placed(what, cell, device)
-            arguments = list(_moved(arguments, cell, device))
-            keywords = _moved(keywords, cell, device)
+        with blamed(variant):
+            what = _placed(what, variant, device)
+            arguments = list(_moved(arguments, variant, device))
+            keywords = _moved(keywords, variant, device)
         # It is already as it is to be, in training or not, unless the recipe says so.
-        ways = cell.backward, cell.grad, cell.training, cell.autocast
-        return running.work(cell, device, [running.Call(what, arguments, keywords, *ways)])
-    found = found_in(item.get("factory") or item["function"], cell.folder)
+        ways = variant.backward, variant.grad, variant.training, variant.autocast
+        return running.work(variant, device, [running.Call(what, arguments, keywords, *ways)])
+    found = found_in(item.get("factory") or item["function"], variant.folder)
     made = dict[str, object]()
 
     def thing(call: Called) -> object:
@@ -49,18 +49,18 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         args = call.get("args", item.get("args", {}))
         key = json.dumps(args, sort_keys=True)
         if key not in made:
-            what = called(found, args, cell, device)
+            what = called(found, args, variant, device)
             if not callable(what):
                 raise Problem("example-wrong", name=item["factory"], found=type(what).__name__)
-            made[key] = _placed(what, cell, device)
+            made[key] = _placed(what, variant, device)
         return made[key]
 
-    with blamed(cell):
-        calls = running.calls(cell, device, thing)
+    with blamed(variant):
+        calls = running.calls(variant, device, thing)
     if "factory" in item and not all(call.backward for call in calls):
         # Where nothing says otherwise, what goes not backward is not in training.
         calls = [replace(x, training=x.backward) if x.training is None else x for x in calls]
-    return running.work(cell, device, calls)
+    return running.work(variant, device, calls)
 
 
 def found_in(name: str, folder: str | None) -> Callable[..., Any]:
@@ -95,7 +95,7 @@ def _module(name: str, folder: str | None) -> Any:
     if file and not os.path.isfile(file):
         raise Problem("module-missing", module=name, folder=above)
     try:
-        with blamed(Cell(0, "", name, "callable", folder=above)):
+        with blamed(Variant(0, "", name, "callable", folder=above)):
             return importlib.import_module(name) if file is None else _loaded(file)
     except ModuleNotFoundError as e:
         if file is None and (name == e.name or name.startswith(f"{e.name}.")):
@@ -129,13 +129,15 @@ def _loaded(file: str) -> Any:
     return module
 
 
-def called(what: Callable[..., Any], args: Mapping[str, object], cell: Cell, device: str) -> Any:
+def called(
+    what: Callable[..., Any], args: Mapping[str, object], variant: Variant, device: str
+) -> Any:
     """What it returns for args, device, dtype and sizes. Raises Problem("arguments-wrong")."""
     import torch  # noqa: TID251
 
-    given: dict[str, object] = {**cell.sizes, "device": torch.device(device)}
-    if cell.dtype:
-        given["dtype"] = running.dtype(cell.dtype)
+    given: dict[str, object] = {**variant.sizes, "device": torch.device(device)}
+    if variant.dtype:
+        given["dtype"] = running.dtype(variant.dtype)
     try:
         signature = inspect.signature(what)
     except (TypeError, ValueError):
@@ -181,22 +183,22 @@ def _shape_of(given: Any) -> str:
     return type(given).__name__
 
 
-def _placed(what: Any, cell: Cell, device: str) -> Any:
-    """A model on the device and, where the cell names one, in its type; a function as it is."""
+def _placed(what: Any, variant: Variant, device: str) -> Any:
+    """A model on the device and, where the variant names one, in its type; a function as it is."""
     import torch  # noqa: TID251
 
     if not isinstance(what, torch.nn.Module):
         return what
     what = what.to(device)
-    return what.to(running.dtype(cell.dtype)) if cell.dtype else what
+    return what.to(running.dtype(variant.dtype)) if variant.dtype else what
 
 
-def _moved(given: Any, cell: Cell, device: str) -> Any:
+def _moved(given: Any, variant: Variant, device: str) -> Any:
     """An example's inputs where the model is, and in its type; None, numbers and texts stay."""
     import torch  # noqa: TID251
     from torch.utils import _pytree  # noqa: TID251
 
-    kind = running.dtype(cell.dtype) if cell.dtype else None
+    kind = running.dtype(variant.dtype) if variant.dtype else None
 
     def move(one: Any) -> Any:
         if not isinstance(one, torch.Tensor):

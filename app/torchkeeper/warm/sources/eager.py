@@ -25,7 +25,7 @@ from torchkeeper.stores.atomic import sync_folder
 from torchkeeper.stores.folders import merging
 from torchkeeper.verdict.commands import instead
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Counted, Proof
 from torchkeeper.warm.sources import Step, Work, running
 
@@ -158,12 +158,12 @@ _EXPLAINED = re.compile(r"^\s*(?:Explanation: )(.+)$", re.M)
 class _Operator:
     """An operator and its inputs, in the way in which PyTorch would look for it."""
 
-    def __init__(self, cell: Cell, device: str) -> None:
+    def __init__(self, variant: Variant, device: str) -> None:
         """Raises Problem: "name-missing", "input-type", "inputs-refused"."""
-        self.name: str = cell.item["op"]
+        self.name: str = variant.item["op"]
         self.space, self.overloaded, self.function = found(self.name)
         self.device = device.partition(":")[0]
-        args, keywords = running.inputs_of(cell.item, device)
+        args, keywords = running.inputs_of(variant.item, device)
         self.args, self.keywords = in_order(self.function, args, keywords)
         for value in (*self.args, *self.keywords.values()):
             check_type(value)
@@ -282,12 +282,12 @@ class _Operator:
         return ""
 
 
-def make(cell: Cell, device: str, _: Any) -> Work:
+def make(variant: Variant, device: str, _: Any) -> Work:
     """The operator with these inputs on the device, a hit where the cache has it. Its proof:
     ``load_aoti_eager_cache`` returns it, and a program that registers the operator runs it without
     compiling. Raises Problem as ``_Operator``.
     """
-    operator = _Operator(cell, device)
+    operator = _Operator(variant, device)
     counts: Counted = {"hits": 0, "misses": 0}
 
     def warm() -> None:
@@ -300,7 +300,7 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         why = operator.runs() if operator.kept() else "it is not in PyTorch's list"
         return {"found": int(not why), "of": 1, "why": why}
 
-    return Work([Step(cell.name, warm)], prove, counts)
+    return Work([Step(variant.name, warm)], prove, counts)
 
 
 @contextlib.contextmanager

@@ -11,19 +11,19 @@ from typing import Any
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.sources import Work, running
 from torchkeeper.warm.sources.running import blamed
 
 
-def make(cell: Cell, device: str, _: Any) -> Work:
+def make(variant: Variant, device: str, _: Any) -> Work:
     """The program's module on the device, with its own example inputs where none are named. Loading
     runs what the file says, as every program does that uses it. Raises
     Problem("exported-unreadable") and Problem("inputs-refused").
     """
     import torch  # noqa: TID251
 
-    file = os.path.join(cell.folder or os.getcwd(), cell.item["file"])
+    file = os.path.join(variant.folder or os.getcwd(), variant.item["file"])
     try:
         program: Any = torch.export.load(file)
     except Exception as e:
@@ -37,13 +37,15 @@ def make(cell: Cell, device: str, _: Any) -> Work:
         from torch.export import passes  # noqa: TID251
 
         program = passes.move_to_device_pass(program, device)
-    what, item = program.module(), cell.item
-    with blamed(cell):
+    what, item = program.module(), variant.item
+    with blamed(variant):
         if "inputs" in item or item.get("keywords") or "calls" in item:
-            calls = running.calls(cell, device, lambda _: what)
+            calls = running.calls(variant, device, lambda _: what)
         else:
             if (example := program.example_inputs) is None:
                 raise Problem("inputs-refused", why="The file has no example inputs", where=file)
             given = what, list(example[0]), dict(example[1])
-            calls = [running.Call(*given, cell.backward, cell.grad, autocast=cell.autocast)]
-    return running.work(cell, device, calls)
+            calls = [
+                running.Call(*given, variant.backward, variant.grad, autocast=variant.autocast)
+            ]
+    return running.work(variant, device, calls)

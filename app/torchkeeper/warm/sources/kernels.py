@@ -28,7 +28,7 @@ from torchkeeper.artifacts import triton as cached
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.verdict.commands import variable
 from torchkeeper.warm.child import said
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.recipes.tables import Item
 from torchkeeper.warm.shapes import Counted, Proof
 from torchkeeper.warm.sources import Step, Work
@@ -172,16 +172,16 @@ class _Launch:
     arguments: Mapping[str, object]
 
 
-def make(cell: Cell, device: str, _: Any) -> Work:
-    """The kernel in the ways that the cell asks for: one, or one for each of its configurations
-    where it is autotuned and the cell leaves them open. counts: a hit for each that was there.
+def make(variant: Variant, device: str, _: Any) -> Work:
+    """The kernel in the ways that the variant asks for: one, or one for each of its configurations
+    where it is autotuned and the variant leaves them open. counts: a hit for each that was there.
     Raises as ``callables.named`` and "triton-missing", "triton-broken", "compile-disabled",
     "kernel-target", "not-a-kernel", "kernel-argument-unknown", "kernel-arguments-missing".
     """
     _check_triton()
-    item, name = cell.item, cell.item["kernel"]
+    item, name = variant.item, variant.item["kernel"]
     target = _target(item.get("target"), name)
-    function, configs = _kernel(name, cell.folder)
+    function, configs = _kernel(name, variant.folder)
     launches = [_launch(function, item, config, name) for config in _chosen(configs, item)]
     cache = folder(device)
     counts: Counted = {"hits": 0, "misses": 0}

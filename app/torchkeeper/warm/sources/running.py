@@ -1,4 +1,6 @@
-"""Compiling a model or a function in a cell's way, and calling it; whose fault an exception is."""
+"""Compiling a model or a function as a variant says, and calling it; whose fault an exception
+is.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from typing import Any
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.warm.child import chain, said
 from torchkeeper.warm.header import choose_device
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.recipes.tables import Called
 from torchkeeper.warm.sources import Step, Work
 
@@ -34,7 +36,7 @@ _OURS = frozenset({
 
 
 @contextlib.contextmanager
-def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
+def blamed(variant: Variant, code: str = "callable-raised") -> Iterator[None]:
     """What the user's code raises becomes a Problem that says what, and in which line.
     "inputs-refused" for what a model says of its inputs, ``code`` for anything else that it raises.
     What PyTorch says of itself, or of a full disk, passes through as it is.
@@ -47,7 +49,7 @@ def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
         if isinstance(e, OSError) and e.errno == errno.ENOSPC:
             raise
         kinds = {type(one).__name__ for one in chain(e)}
-        where = _line_of(e, cell)
+        where = _line_of(e, variant)
         if kinds & _OURS or where is None:
             raise
         traceback.print_exc()
@@ -59,14 +61,14 @@ def blamed(cell: Cell, code: str = "callable-raised") -> Iterator[None]:
         raise Problem(code, why=said(e), where=where) from e
 
 
-def _line_of(error: BaseException, cell: Cell) -> str | None:
+def _line_of(error: BaseException, variant: Variant) -> str | None:
     """``file:line`` of the innermost frame that is the user's; None where there is none."""
     frames = _FRAME.findall(str(error).partition(_FROM)[2])
-    if own := [f"{file}:{line}" for file, line in frames if is_users(file, cell)]:
+    if own := [f"{file}:{line}" for file, line in frames if is_users(file, variant)]:
         return own[-1]
     for one in chain(error):
         for frame in reversed(traceback.extract_tb(one.__traceback__)):
-            if is_users(frame.filename, cell):
+            if is_users(frame.filename, variant):
                 return f"{frame.filename}:{frame.lineno}"
     return None
 
@@ -80,10 +82,10 @@ def _in_torch(error: BaseException) -> bool:
     return False
 
 
-def is_users(file: str, cell: Cell) -> bool:
+def is_users(file: str, variant: Variant) -> bool:
     """Whether a file is the user's own: not of Python, of an installed package, or ours."""
-    if cell.folder and _below(file, cell.folder):
-        return "site-packages" not in file[len(cell.folder) :]
+    if variant.folder and _below(file, variant.folder):
+        return "site-packages" not in file[len(variant.folder) :]
     if file.startswith("<") or "site-packages" in file or "dist-packages" in file:
         return False
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -112,52 +114,52 @@ class Call:
     autocast: str | None = None
 
 
-def calls(cell: Cell, device: str, what: Callable[[Called], Any]) -> list[Call]:
-    """The calls of the cell's item, of what ``what`` returns. Raises as ``inputs_of``."""
+def calls(variant: Variant, device: str, what: Callable[[Called], Any]) -> list[Call]:
+    """The calls of the variant's item, of what ``what`` returns. Raises as ``inputs_of``."""
     made = []
-    several: Sequence[Called] = cell.item.get("calls", (cell.item,))
+    several: Sequence[Called] = variant.item.get("calls", (variant.item,))
     for one in several:
-        grad, backward = one.get("grad", cell.grad), one.get("backward", cell.backward)
-        more = one.get("training", cell.training), one.get("autocast", cell.autocast)
+        grad, backward = one.get("grad", variant.grad), one.get("backward", variant.backward)
+        more = one.get("training", variant.training), one.get("autocast", variant.autocast)
         made.append(Call(what(one), *inputs_of(one, device), backward, grad, *more))
     return made
 
 
-def work(cell: Cell, device: str, several: Sequence[Call]) -> Work:
-    """Compiled as the cell says, unless it is already, and then called, a step for each call. Each
-    thing has one ``torch.compile``, so that what Dynamo learns from one call it knows in the next:
-    which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py). It learns that of code,
-    and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py). Forward only is
-    without gradients where anything would have one: as a program that serves. Whether they are on
-    is part of AOTAutograd's keys, inference mode is not (autograd_cache.py, _record_runtime_state):
-    a call with ``grad`` False warms both. Raises Problem("inputs-refused") where the inputs are not
-    as many as it takes.
+def work(variant: Variant, device: str, several: Sequence[Call]) -> Work:
+    """Compiled as the variant says, unless it is already, and then called, a step for each call.
+    Each thing has one ``torch.compile``, so that what Dynamo learns from one call it knows in the
+    next: which sizes vary (automatic_dynamic_shapes in torch/_dynamo/config.py). It learns that of
+    code, and so from one model for another of its class (CodeId in torch/_dynamo/pgo.py). Forward
+    only is without gradients where anything would have one: as a program that serves. Whether they
+    are on is part of AOTAutograd's keys, inference mode is not (autograd_cache.py,
+    _record_runtime_state): a call with ``grad`` False warms both. Raises Problem("inputs-refused")
+    where the inputs are not as many as it takes.
     """
-    if cell.precision:
+    if variant.precision:
         import torch  # noqa: TID251
 
-        torch.set_float32_matmul_precision(cell.precision)
+        torch.set_float32_matmul_precision(variant.precision)
     runs: dict[int, Any] = {}
     for call in several:
         what = call.what
         _check_inputs(what, call.inputs, call.keywords)
         if id(what) not in runs:
-            runs[id(what)] = what if is_compiled(what) else compiled(cell, what)
+            runs[id(what)] = what if is_compiled(what) else compiled(variant, what)
 
     def once(call: Call) -> None:
-        with blamed(cell):
+        with blamed(variant):
             if call.training is not None and hasattr(call.what, "eval"):
                 (call.what.train if call.training else call.what.eval)()
-            _run(cell, device, runs[id(call.what)], call)
+            _run(variant, device, runs[id(call.what)], call)
 
     def step(at: int, call: Call) -> Step:
-        name = cell.name if len(several) == 1 else f"{cell.name}, call {at}"
+        name = variant.name if len(several) == 1 else f"{variant.name}, call {at}"
         return Step(name, lambda: once(call))
 
     return Work([step(at, call) for at, call in enumerate(several, 1)])
 
 
-def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
+def _run(variant: Variant, device: str, run: Any, call: Call) -> None:
     """One call. Raises Problem("no-gradient"), and anything."""
     import torch  # noqa: TID251
 
@@ -175,18 +177,22 @@ def _run(cell: Cell, device: str, run: Any, call: Call) -> None:
         return
     # The way back is outside of it, as PyTorch advises (torch/amp/autocast_mode.py).
     if not (outputs := [t for t in tensors(cast()) if t.requires_grad]):
-        raise Problem("no-gradient", variant=cell.name)
+        raise Problem("no-gradient", variant=variant.name)
     # Real: there is no gradient of a complex number.
     sum((torch.view_as_real(t) if t.is_complex() else t).sum() for t in outputs).backward()
 
 
-def compiled(cell: Cell, what: Any) -> Any:
-    """``torch.compile`` of it, with what the cell names and nothing else."""
+def compiled(variant: Variant, what: Any) -> Any:
+    """``torch.compile`` of it, with what the variant names and nothing else."""
     import torch  # noqa: TID251
 
-    options = dict(cell.options) or None
+    options = dict(variant.options) or None
     return torch.compile(
-        what, fullgraph=cell.fullgraph, dynamic=cell.dynamic, mode=cell.mode, options=options
+        what,
+        fullgraph=variant.fullgraph,
+        dynamic=variant.dynamic,
+        mode=variant.mode,
+        options=options,
     )
 
 

@@ -26,7 +26,7 @@ from torchkeeper.warm import processes
 from torchkeeper.warm.child import home
 from torchkeeper.warm.recipes.foreseeing import problem_of
 from torchkeeper.warm.recipes.items import name_of
-from torchkeeper.warm.recipes.recipe import Cell
+from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Counted, Counts
 from torchkeeper.warm.sources import Step, Work
 from torchkeeper.warm.traces import trace
@@ -43,33 +43,33 @@ _LINE = 500
 _PIECE, _MOST = 8 << 20, 1 << 30
 
 
-def make(cell: Cell, _: str, tell: Callable[..., None]) -> Work:
+def make(variant: Variant, _: str, tell: Callable[..., None]) -> Work:
     """The command in its folder, ready to be run. Raises Problem("script-folder" | "script-missing"
     | "command-missing"). The step raises Problem("script-failed", command=…, status=…, why=…), and
     Problem("script-nothing", command=…, compiles=…) where it ends well and no cache was asked for a
     graph.
     """
-    if problem := problem_of(cell):
+    if problem := problem_of(variant):
         raise problem
-    command = [str(one) for one in cell.item["command"]]
-    folder = os.path.join(cell.folder or os.getcwd(), cell.item.get("folder") or ".")
+    command = [str(one) for one in variant.item["command"]]
+    folder = os.path.join(variant.folder or os.getcwd(), variant.item.get("folder") or ".")
     program = os.path.join(folder, command[0]) if os.sep in command[0] else command[0]
     argv = processes.under(sys.executable, command) or [program, *command[1:]]
     name = name_of("script", {"command": command})
     counts: Counted = {}
 
     def one(graph: Graph) -> None:
-        tell(graph={**asdict(graph), "variant": cell.index})
+        tell(graph={**asdict(graph), "variant": variant.index})
 
     def run() -> None:
         with _traced() as (where, before):
-            code, why = _run(argv, folder, where, Tail(where, one, cell.name, before))
+            code, why = _run(argv, folder, where, Tail(where, one, variant.name, before))
             if code:
                 status = f"exit code {code}" if code > 0 else processes.signal_name(-code)
                 raise Problem("script-failed", command=name, status=status, why=why)
             counts.update(_counted(where, before, name))
 
-    return Work([Step(cell.name, run)], counts=counts)
+    return Work([Step(variant.name, run)], counts=counts)
 
 
 @contextlib.contextmanager

@@ -151,7 +151,7 @@ WORDS: dict[str, Words] = {
         "{variable} says so, in the environment or in PyTorch's configuration.",
         "Unset it and start again.",
     ),
-    # Cells
+    # Variants
     "module-missing": Words(
         "There is no module {module}.",
         "Torchkeeper looked for it in {folder}, the folder of the recipe, and in the chosen "

@@ -38,14 +38,14 @@ BUILTIN = "builtin"
 @dataclass(frozen=True)
 class Known:
     """A recipe. path: of its file, or BUILTIN. faults: what is wrong with what it says; error: why
-    it cannot be read at all. cells: 0 where either is the case.
+    it cannot be read at all. variants: 0 where either is the case.
     """
 
     path: str
     name: str
     about: str = ""
     source: str = ""
-    cells: int = 0
+    variants: int = 0
     faults: Sequence[Fault] = ()
     error: UserError | None = None
     warmed: Warmed | None = None
@@ -68,12 +68,12 @@ class Listed:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a text comes to: its faults, or the names of the cells that it makes. source: what these
-    are of. data: its tables, where there are no faults. called: what it calls itself.
+    """What a text comes to: its faults, or the names of the variants that it makes. source: what
+    these are of. data: its tables, where there are no faults. called: what it calls itself.
     """
 
     faults: Sequence[Fault]
-    cells: Sequence[str] = ()
+    variants: Sequence[str] = ()
     source: str = ""
     data: Tables | None = field(default=None, repr=False)
     called: str = ""
@@ -81,24 +81,24 @@ class Looked:
     @property
     def file_name(self) -> str:
         """What its file may be called: as the first of what it compiles."""
-        said = self.called or (self.cells[0] if self.cells else "")
+        said = self.called or (self.variants[0] if self.variants else "")
         first = os.path.splitext(said.partition(",")[0])[0]
         return f"{_ODD.sub('-', first).strip('-')[:60] or 'recipe'}.toml"
 
 
 @dataclass(frozen=True)
 class Made:
-    """The cells that recipes make: recipe, name and source. wire: the recipes of a request."""
+    """The variants that recipes make: recipe, name and source. wire: the recipes of a request."""
 
-    cells: Sequence[tuple[str, str, str]]
+    variants: Sequence[tuple[str, str, str]]
     recipes: int
     wire: Sequence[str | SentRecipe] = field(default=(), repr=False)
 
 
 class Wired(NamedTuple):
-    """Recipes as a request has them, and the file of each, or BUILTIN. Where cells are left out:
+    """Recipes as a request has them, and the file of each, or BUILTIN. Where variants are left out:
     only: the indexes of the others, and before: for each path what its recipe is called and how
-    many of its cells are left out; else both are None.
+    many of its variants are left out; else both are None.
     """
 
     recipes: Sequence[str | SentRecipe]
@@ -123,7 +123,7 @@ def listed(
     for path in remove:
         recipes.remove(path)
     before = verified.last_warmed()
-    builtin = Known(BUILTIN, BUILTIN, source=BUILTIN, cells=1, warmed=before.get(BUILTIN))
+    builtin = Known(BUILTIN, BUILTIN, source=BUILTIN, variants=1, warmed=before.get(BUILTIN))
     found = [Listed(BUILTIN, False, [builtin])]
     for path in recipes.listed():
         folder = os.path.isdir(path)
@@ -155,7 +155,7 @@ def _known(path: str, before: dict[str, Warmed]) -> Known:
 def looked(text: str, path: str) -> Looked:
     """What a recipe's text comes to; path: where it lies or will lie."""
     from torchkeeper.client.recipes import files as recipes
-    from torchkeeper.warm.recipes.recipe import cells_of, checked, without_faults
+    from torchkeeper.warm.recipes.recipe import checked, variants_of, without_faults
 
     data, faults = recipes.looked_at(text)
     called = str((data or {}).get("name") or "")
@@ -163,7 +163,7 @@ def looked(text: str, path: str) -> Looked:
         return Looked(faults, called=called)
     stem = os.path.splitext(os.path.basename(path))[0] or "recipe"
     one = checked(data, stem, os.path.dirname(path) or "/")
-    names = [cell.name for cell in cells_of([one])]
+    names = [variant.name for variant in variants_of([one])]
     return Looked([], names, one.source, without_faults(data), called)
 
 
@@ -226,17 +226,17 @@ def _is_other(path: str, before: str) -> bool:
 
 
 def made(names: Sequence[str]) -> Made:
-    """The cells of recipes, files and folders. Raises UserError."""
+    """The variants of recipes, files and folders. Raises UserError."""
     from torchkeeper.client.recipes import files as recipes
 
     sent = recipes.wire(names)
-    return Made(*_cells(sent), sent)
+    return Made(*_variants(sent), sent)
 
 
 def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) -> Wired:
-    """Recipes as a request has them. warm: the cells, each as its recipe and its name, that are to
-    be left out: by name, because a recipe that was corrected may number its cells in another way.
-    Raises UserError, "rest-gone" where no others are left.
+    """Recipes as a request has them. warm: the variants, each as its recipe and its name, that are
+    to be left out: by name, because a recipe that was corrected may number its variants in another
+    way. Raises UserError, "rest-gone" where no others are left.
     """
     from torchkeeper.client.recipes import files as recipes
 
@@ -244,26 +244,26 @@ def wire(names: Sequence[str], warm: Sequence[tuple[str, str]] | None = None) ->
     sent = recipes.wire(paths)
     if warm is None:
         return Wired(sent, paths)
-    left_out, (cells, _) = set(warm), _cells(sent)
-    only = [n for n, (recipe, name, _) in enumerate(cells) if (recipe, name) not in left_out]
+    left_out, (variants, _) = set(warm), _variants(sent)
+    only = [n for n, (recipe, name, _) in enumerate(variants) if (recipe, name) not in left_out]
     if not only:
         raise user_error("rest-gone", {})
-    before = Counter({recipe: 0 for recipe, *_ in cells})
-    before.update(recipe for recipe, name, _ in cells if (recipe, name) in left_out)
+    before = Counter({recipe: 0 for recipe, *_ in variants})
+    before.update(recipe for recipe, name, _ in variants if (recipe, name) in left_out)
     return Wired(sent, paths, only, list(before.items()))
 
 
-def _cells(sent: Sequence[str | SentRecipe]) -> tuple[list[tuple[str, str, str]], int]:
-    """The cells of recipes as a request has them: recipe, name and source; and how many recipes."""
+def _variants(sent: Sequence[str | SentRecipe]) -> tuple[list[tuple[str, str, str]], int]:
+    """The variants of recipes as a request has them: recipe, name, source; and how many."""
     from torchkeeper.artifacts.entry import Problem
-    from torchkeeper.warm.recipes.recipe import cells_of, of_request
+    from torchkeeper.warm.recipes.recipe import of_request, variants_of
 
     try:
         every = of_request(sent)
-        cells = cells_of(every)
+        variants = variants_of(every)
     except Problem as e:
         raise user_error(e.code, e.params) from e
-    return [(cell.recipe, cell.name, cell.source) for cell in cells], len(every)
+    return [(variant.recipe, variant.name, variant.source) for variant in variants], len(every)
 
 
 def keep_warmed(counts: Sequence[tuple[str, int, int]], place: str) -> None:
@@ -283,11 +283,11 @@ def last_into(listed: Sequence[Listed], place: str) -> str:
 
 
 def counted(job: Job) -> dict[str, tuple[str, int, int]]:
-    """Of each recipe of a job its file, or BUILTIN, and its warm and other cells, if known."""
+    """Of each recipe of a job its file, or BUILTIN, and its warm and other variants, if known."""
     # Of one that warms the rest, what was warm before counts, too.
     found = {recipe: [count, 0] for recipe, count in job.asked.get("before") or ()}
-    for cell in job.cells.rows:
-        found.setdefault(cell.recipe, [0, 0])[not cell.good] += 1
+    for variant in job.variants.rows:
+        found.setdefault(variant.recipe, [0, 0])[not variant.good] += 1
     paths = job.asked.get("paths") or []
     if len(paths) != len(found):
         return {}
@@ -377,8 +377,8 @@ def warmed_text(one: Known) -> str:
     return _tr("{}, {} of {} failed").format(ago, failed, whole) if last.failed else ago
 
 
-#: Cells that are named.
-_CELLS = 1000
+#: Variants that are named.
+_VARIANTS = 1000
 
 
 class Makes(QWidget):
@@ -388,26 +388,28 @@ class Makes(QWidget):
         super().__init__()
         self.title = forms.label("", "heading", wrap=True)
         self.source = forms.label("", "muted", wrap=True)
-        self.cells = QListWidget()
-        self.cells.setAccessibleName(self.tr("Variants that it makes"))
-        self.cells.setUniformItemSizes(True)
-        self.cells.setSelectionMode(QListWidget.SelectionMode.NoSelection)
-        self.cells.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        whole = forms.column(self.title, self.source, (self.cells, 1), margin=(12, 0, 0, 0))
+        self.variants = QListWidget()
+        self.variants.setAccessibleName(self.tr("Variants that it makes"))
+        self.variants.setUniformItemSizes(True)
+        self.variants.setSelectionMode(QListWidget.SelectionMode.NoSelection)
+        self.variants.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        whole = forms.column(self.title, self.source, (self.variants, 1), margin=(12, 0, 0, 0))
         whole.addStretch(0)
         self.setLayout(whole)
 
     def show_looked(self, looked: Looked) -> None:
         """Show what a text comes to."""
-        self.cells.clear()
-        self.cells.setVisible(bool(looked.cells))
+        self.variants.clear()
+        self.variants.setVisible(bool(looked.variants))
         if looked.faults:
             self.title.setText(self.tr("Variants"))
             self.source.setText(self.tr("They appear here when the recipe has no faults."))
             return
-        count = say.count(len(looked.cells), "variant", "variants")
+        count = say.count(len(looked.variants), "variant", "variants")
         self.title.setText(self.tr("It makes {}").format(count))
         self.source.setText(source_title(looked.source))
-        forms.list_up(self.cells, [printable(name, 200) for name in looked.cells[:_CELLS]])
-        if len(looked.cells) > _CELLS:
-            self.cells.addItem(self.tr("and {} more").format(f"{len(looked.cells) - _CELLS:,}"))
+        forms.list_up(self.variants, [printable(name, 200) for name in looked.variants[:_VARIANTS]])
+        if len(looked.variants) > _VARIANTS:
+            self.variants.addItem(
+                self.tr("and {} more").format(f"{len(looked.variants) - _VARIANTS:,}")
+            )

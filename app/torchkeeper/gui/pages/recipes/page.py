@@ -26,7 +26,7 @@ from torchkeeper.gui.widgets.lists import Fitted
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 
-NAME, SOURCE, CELLS, WARMED, FILE = range(5)
+NAME, SOURCE, VARIANTS, WARMED, FILE = range(5)
 #: What a line is of: a path, whether it is good, and whether it is a folder.
 OF = Qt.ItemDataRole.UserRole
 
@@ -35,10 +35,10 @@ def item_of(one: Listed) -> QTreeWidgetItem:
     """A line of the list; of a folder, with one for each recipe in it."""
     if not one.folder and one.recipes:
         return _known_item(one.recipes[0], True)
-    cells = sum(known.cells for known in one.recipes)
+    variants = sum(known.variants for known in one.recipes)
     good = one.error is None and all(known.good for known in one.recipes)
     many = say.count(len(one.recipes), "recipe", "recipes")
-    item = _row([words.name_of(one.path), many if one.folder else "", cells, "", one.path])
+    item = _row([words.name_of(one.path), many if one.folder else "", variants, "", one.path])
     item.setData(NAME, OF, (one.path, good, one.folder))
     for known in one.recipes:
         item.addChild(_known_item(known, False))
@@ -55,14 +55,14 @@ def _known_item(one: Known, top: bool) -> QTreeWidgetItem:
         source = say.count(len(one.faults), "fault", "faults")
     file = "" if one.path == BUILTIN else one.path if top else os.path.basename(one.path)
     name, warmed = words.name_of(one.path, one.name), words.warmed_text(one)
-    item = _row([name, source, one.cells, warmed, file])
+    item = _row([name, source, one.variants, warmed, file])
     item.setData(NAME, OF, (one.path, one.good, False))
     return item
 
 
 def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
     shown = [printable(x, 4096) if isinstance(x, str) else f"{x:,}" if x else "–" for x in texts]
-    return lists.line(shown, numbers=(CELLS,), tips=(NAME, WARMED, FILE))
+    return lists.line(shown, numbers=(VARIANTS,), tips=(NAME, WARMED, FILE))
 
 
 _WIDTHS = "recipes/list"
@@ -92,7 +92,7 @@ class RecipesPage(Page):
         self.notice = Notice()
         self.box = forms.line_edit(self.tr("Filter recipes"))
         # Both stand beside the list for the chosen one.
-        self.tree = Fitted(NAME, (CELLS, SOURCE))
+        self.tree = Fitted(NAME, (VARIANTS, SOURCE))
         self.name = forms.label("", "heading", wrap=True)
         self.about = forms.label("", "muted", wrap=True, selectable=True)
         self.facts = forms.label("", "muted", wrap=True, selectable=True)
@@ -128,7 +128,7 @@ class RecipesPage(Page):
         tree.setAllColumnsShowFocus(True)
         tree.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         headings = [self.tr("Recipe"), self.tr("Compiles"), self.tr("Variants")]
-        tree.head([*headings, self.tr("Last warmed"), self.tr("File")], (CELLS,), (WARMED, FILE))
+        tree.head([*headings, self.tr("Last warmed"), self.tr("File")], (VARIANTS,), (WARMED, FILE))
         self.box.setAccessibleName(self.tr("Filter recipes"))
         self.box.setAcceptDrops(False)
         forms.clearable(self.box)
@@ -346,13 +346,13 @@ class RecipesPage(Page):
 
     def _told(self, one: Listed | Known | None) -> str:
         if isinstance(one, Listed) and one.recipes:
-            cells = sum(known.cells for known in one.recipes)
+            variants = sum(known.variants for known in one.recipes)
             many = say.count(len(one.recipes), "recipe", "recipes")
-            return self.tr("{} · {}").format(many, say.count(cells, "variant", "variants"))
+            return self.tr("{} · {}").format(many, say.count(variants, "variant", "variants"))
         if not isinstance(one, Known):
             return ""
         parts = [words.source_title(one.source)] if one.good else []
-        parts += [say.count(one.cells, "variant", "variants")] if one.cells else []
+        parts += [say.count(one.variants, "variant", "variants")] if one.variants else []
         parts += [self.tr("last warmed {}").format(words.warmed_text(one))] if one.warmed else []
         file = "" if one.path == BUILTIN else printable(one.path, 4096)
         return "\n".join(filter(None, (file, " · ".join(parts))))

@@ -1,4 +1,4 @@
-"""The cells of recipes: which there are, and why the verification of one missed, by its trace."""
+"""The variants of recipes: which there are; why the verification of one missed, by its trace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torchkeeper.warm.traces import trace as traces
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault
-    from torchkeeper.engine.messages.compiling import CellsParams, CellsResult, CellsRow
+    from torchkeeper.engine.messages.compiling import VariantsParams, VariantsResult, VariantsRow
     from torchkeeper.verdict.probed import CauseTold
-    from torchkeeper.warm.recipes.recipe import Cell
+    from torchkeeper.warm.recipes.recipe import Variant
 
 
 #: Differences that are told of a graph; more fit no line.
@@ -50,40 +50,40 @@ def explainer(session: Session, target: str, report: Report) -> Explain:
     return explain
 
 
-def cells(_: Session, params: CellsParams, report: Report) -> CellsResult:
-    """Rows of cells as ``warm`` numbers them, each with the problem that it is known to have before
-    torch, or anything of the user's, is imported. Raises Problem as ``supervise.checked``.
+def variants(_: Session, params: VariantsParams, report: Report) -> VariantsResult:
+    """Rows of variants as ``warm`` numbers them, each with the problem that it is known to have
+    before torch, or anything of the user's, is imported. Raises Problem as ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen
     from torchkeeper.warm.supervise import checked, unbuildable, uncompilable
 
     # What goes into no place at all is looked at in the same way as what goes into one.
     into = params.get("into", "/")
-    every = checked(params, into).cells
-    rows: list[CellsRow] = []
-    for cell, problem in zip(every, foreseen(every), strict=True):
+    every = checked(params, into).variants
+    rows: list[VariantsRow] = []
+    for variant, problem in zip(every, foreseen(every), strict=True):
         report.check()
-        rows.append(_row(cell, problem or unbuildable(cell, into) or uncompilable(cell)))
+        rows.append(_row(variant, problem or unbuildable(variant, into) or uncompilable(variant)))
     report.rows(rows)
     return {"variants": len(rows), "problems": sum(row["problem"] is not None for row in rows)}
 
 
-def _row(cell: Cell, problem: Problem | None) -> CellsRow:
+def _row(variant: Variant, problem: Problem | None) -> VariantsRow:
     fault: Fault | None = {"code": problem.code, "params": problem.params} if problem else None
     return {
-        "index": cell.index,
-        "recipe": cell.recipe,
-        "name": cell.name,
-        "source": cell.source,
-        "folder": cell.folder,
-        "device": cell.device,
-        "dtype": cell.dtype,
-        "mode": cell.mode,
-        "sizes": cell.sizes,
-        "threads": cell.threads,
-        "portable": cell.portable,
-        "seconds": cell.seconds,
-        "memory": cell.memory,
-        "target": cell.item.get("target"),
+        "index": variant.index,
+        "recipe": variant.recipe,
+        "name": variant.name,
+        "source": variant.source,
+        "folder": variant.folder,
+        "device": variant.device,
+        "dtype": variant.dtype,
+        "mode": variant.mode,
+        "sizes": variant.sizes,
+        "threads": variant.threads,
+        "portable": variant.portable,
+        "seconds": variant.seconds,
+        "memory": variant.memory,
+        "target": variant.item.get("target"),
         "problem": fault,
     }

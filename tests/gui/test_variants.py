@@ -1,4 +1,4 @@
-"""The cells of a warm-up: what the findings say of them, the table, and its colours."""
+"""The variants of a warm-up: what the findings say of them, the table, and its colours."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.gui.conftest import click
 from tests.gui.test_look import contrast
 from tests.gui.test_slices import SLICE
 from tests.pace import within
-from tests.shots import sample_cells
+from tests.shots import sample_variants
 from tests.shots.sample_results import WARMED
 from torchkeeper.client.kept.verified import Verified
 from torchkeeper.client.words import say
 from torchkeeper.client.words.causes import NAMES as WORDS
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.engine.messages.findings import CellFinding, Finding
-from torchkeeper.gui.activity.aftermath import VerifiedCells
+from torchkeeper.engine.messages.findings import Finding, VariantFinding
+from torchkeeper.gui.activity.aftermath import VerifiedVariants
 from torchkeeper.gui.activity.shown import mark
-from torchkeeper.gui.jobs.model import Job, JobsModel, State, Then, cells_text, outcome
+from torchkeeper.gui.jobs.model import Job, JobsModel, State, Then, outcome, variants_text
 from torchkeeper.gui.jobs.operations import heard
-from torchkeeper.gui.matrix.cells import PHASES as NAMES
-from torchkeeper.gui.matrix.cells import Cells, spent, title, told, words
-from torchkeeper.gui.matrix.model import CELL, HITS, MISSES, PHASES, TIME, CellsModel
-from torchkeeper.gui.matrix.pane import CellsPane
+from torchkeeper.gui.matrix.model import HITS, MISSES, PHASES, TIME, VARIANT, VariantsModel
+from torchkeeper.gui.matrix.pane import VariantsPane
+from torchkeeper.gui.matrix.variants import PHASES as NAMES
+from torchkeeper.gui.matrix.variants import Variants, spent, title, told, words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, counted, file_of
 from torchkeeper.gui.theme import DARK, LIGHT, Shades
 from torchkeeper.gui.verdicts.verifications import Beside
@@ -43,55 +43,57 @@ Lab = tuple[float, float, float]
 
 
 def some(count: int, first: int = 0) -> Finding:
-    """A finding that names so many cells."""
+    """A finding that names so many variants."""
     numbers = range(first, first + count)
     return {"variants": [{"index": n, "recipe": "r", "name": f"add, batch {n}",
                           "source": "callable", "state": "queued"} for n in numbers]}  # fmt: skip
 
 
-def lookup(cell: int, ident: str, outcome: str, **more: Any) -> Finding:
-    """A finding about a graph of a cell."""
-    graph: Any = {"variant": cell, "id": ident, "name": "", "outcome": outcome, "seconds": None,
+def lookup(variant: int, ident: str, outcome: str, **more: Any) -> Finding:
+    """A finding about a graph of a variant."""
+    graph: Any = {"variant": variant, "id": ident, "name": "", "outcome": outcome, "seconds": None,
                   "phases": [], **more}  # fmt: skip
     return {"graph": graph}
 
 
-def texts(model: CellsModel, line: int) -> list[str]:
-    return [str(model.index(line, column).data()) for column in (CELL, HITS, MISSES, TIME)]
+def texts(model: VariantsModel, line: int) -> list[str]:
+    return [str(model.index(line, column).data()) for column in (VARIANT, HITS, MISSES, TIME)]
 
 
-def test_what_is_told_of_cells_is_known() -> None:
-    cells = sample_cells.told(9, (4, 7), running=2)
-    counts = {name: count for name, count in cells.counts.items() if count}
+def test_what_is_told_of_variants_is_known() -> None:
+    variants = sample_variants.told(9, (4, 7), running=2)
+    counts = {name: count for name, count in variants.counts.items() if count}
     assert counts == {"done": 7, "failed": 2, "compiling": 2, "queued": 5}
-    failed = cells.at(4)
+    failed = variants.at(4)
     assert failed is not None
     assert failed.error is not None
     assert failed.error.code == "warm-failed"
     assert failed.lines()[-1].startswith("RuntimeError: mat1")
-    assert cells.bad == [failed, cells.at(7)]
-    done = cells.at(0)
+    assert variants.bad == [failed, variants.at(7)]
+    done = variants.at(0)
     assert done is not None
     assert done.phases is not None
     assert (done.count, done.hits, done.misses) == (2, 0, 2)
     assert done.phases[NAMES.index("build")] > done.phases[NAMES.index("partition")] > 0
-    job = Job(1, "Warm", "warm", cells=cells, state=State.RUNNING)
-    assert cells_text(job) == "9 of 16 variants · 2 failed"
-    cells.end()
-    assert cells.counts["cancelled"] == 7
+    job = Job(1, "Warm", "warm", variants=variants, state=State.RUNNING)
+    assert variants_text(job) == "9 of 16 variants · 2 failed"
+    variants.end()
+    assert variants.counts["cancelled"] == 7
     assert job.can_go_on is False, "it is still to end"
     job.state = State.DONE
     assert job.can_go_on
 
 
-def test_a_cell_that_is_not_found_again_is_not_warm() -> None:
-    cells = Cells()
-    cells.hear(some(2))
+def test_a_variant_that_is_not_found_again_is_not_warm() -> None:
+    variants = Variants()
+    variants.hear(some(2))
     for index, found in ((0, 2), (1, 1)):
         proof: Proof = {"found": found, "of": 2}
-        cells.hear({"variant": {"index": index, "state": "done", "seconds": 1.0, "proof": proof}})
-    assert [cell.good for cell in cells.rows] == [True, False]
-    assert [cell.index for cell in cells.bad] == [1]
+        variants.hear(
+            {"variant": {"index": index, "state": "done", "seconds": 1.0, "proof": proof}}
+        )
+    assert [variant.good for variant in variants.rows] == [True, False]
+    assert [variant.index for variant in variants.bad] == [1]
 
 
 @pytest.mark.parametrize(
@@ -105,33 +107,33 @@ def test_a_cell_that_is_not_found_again_is_not_warm() -> None:
      {"variant": {"index": 0, "state": "done", "hits": -4, "graphs": 10**12, "proof": {"of": -1}}}],
 )  # fmt: skip
 def test_nonsense_does_no_harm(qtbot: QtBot, found: Finding) -> None:
-    cells = Cells()
-    cells.hear(some(2))
-    pane = CellsPane()
+    variants = Variants()
+    variants.hear(some(2))
+    pane = VariantsPane()
     qtbot.addWidget(pane)
-    pane.show_cells(cells)
-    cells.hear(found)
-    pane.show_cells(cells)
+    pane.show_variants(variants)
+    variants.hear(found)
+    pane.show_variants(variants)
     pane._refresh()
-    assert len(cells.rows) == 2
+    assert len(variants.rows) == 2
     assert all(len(texts(pane.model, line)) == 4 for line in range(pane.model.rowCount()))
-    assert sum(cells.counts.values()) == 2
+    assert sum(variants.counts.values()) == 2
     # The longest time that there is has room.
     view = pane.view
     longest = view.fontMetrics().horizontalAdvance(say.seconds(59 * 60 + 59))
     assert view.columnWidth(TIME) >= longest + 16
 
 
-def test_a_single_cell_fails_as_its_job_does() -> None:
-    cells = Cells()
-    cells.hear(some(1))
+def test_a_single_variant_fails_as_its_job_does() -> None:
+    variants = Variants()
+    variants.hear(some(1))
     error = user_error("warm-timeout", {"seconds": 3})
-    cells.end(error)
-    assert (cells.rows[0].state, cells.rows[0].error) == ("failed", error)
-    cells = Cells()
-    cells.hear(some(2))
-    cells.end(error)
-    assert [cell.state for cell in cells.rows] == ["cancelled", "cancelled"]
+    variants.end(error)
+    assert (variants.rows[0].state, variants.rows[0].error) == ("failed", error)
+    variants = Variants()
+    variants.hear(some(2))
+    variants.end(error)
+    assert [variant.state for variant in variants.rows] == ["cancelled", "cancelled"]
 
 
 def test_phases_are_named_with_their_seconds() -> None:
@@ -140,14 +142,14 @@ def test_phases_are_named_with_their_seconds() -> None:
         "Dynamo  1.5 s", "Build  3.0 s", "Other  0.50 s", "Outside of graphs  1.0 s",
     ]  # fmt: skip
     assert words(spent(()), 2.0) == []
-    assert words([], 2.0) == [], "nothing is known of a cell that waits"
+    assert words([], 2.0) == [], "nothing is known of a variant that waits"
     assert [title(name).lower() for name in NAMES] == list(WORDS.values())
 
 
-def test_graphs_stand_under_the_cell_that_is_open() -> None:
-    model = CellsModel()
-    cells = sample_cells.told(3)
-    model.show_cells(cells)
+def test_graphs_stand_under_the_variant_that_is_open() -> None:
+    model = VariantsModel()
+    variants = sample_variants.told(3)
+    model.show_variants(variants)
     whole = model.rowCount()
     assert texts(model, 0) == ["decode, batch 1, float32, default", "0", "2", "5.7 s"]
     model.open(1)
@@ -156,8 +158,8 @@ def test_graphs_stand_under_the_cell_that_is_open() -> None:
     assert [model.row_of(line) for line in range(5)] == [0, 1, 1, 1, 2]
     assert [model.line_of(row) for row in range(4)] == [0, 1, 4, 5]
     assert "Codegen" in str(model.index(2, PHASES).data(Qt.ItemDataRole.ToolTipRole))
-    more: GraphTold = {**sample_cells.graphs(1)[0], "id": "1/1 forward"}
-    cells.hear({"graph": more})
+    more: GraphTold = {**sample_variants.graphs(1)[0], "id": "1/1 forward"}
+    variants.hear({"graph": more})
     model.refresh()
     assert model.rowCount() == whole + 3
     model.open(0)
@@ -167,24 +169,24 @@ def test_graphs_stand_under_the_cell_that_is_open() -> None:
     assert model.rowCount() == whole
 
 
-def test_why_a_cell_failed_is_shown_and_copied(qtbot: QtBot) -> None:
-    pane = CellsPane()
+def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot) -> None:
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.resize(900, 600)
     pane.show()
-    cells = sample_cells.told(9, (4, 7))
-    pane.show_cells(cells)
+    variants = sample_variants.told(9, (4, 7))
+    pane.show_variants(variants)
     pane.choose_bad()
-    assert pane.cell is cells.rows[4]
+    assert pane.variant is variants.rows[4]
     assert pane.notice.what.text() == "Compiling failed."
     assert "mat1 and mat2" in pane.notice.why.text()
     # Where there is little height, the row alone is seen.
     assert pane.model.index(4, PHASES).data() == pane.notice.why.text()
-    assert pane.log.toPlainText().splitlines() == sample_cells.LOG
+    assert pane.log.toPlainText().splitlines() == sample_variants.LOG
     click(qtbot, pane.copy)
     copied = QGuiApplication.clipboard().text()
     assert copied.startswith("decode, batch 8, float32, default\nCallable · failed\n")
-    assert copied.endswith(sample_cells.LOG[-1] + "\n")
+    assert copied.endswith(sample_variants.LOG[-1] + "\n")
     pane.bad.setChecked(True)
     assert pane.model.rowCount() == 2
     pane.bad.setChecked(False)
@@ -195,28 +197,28 @@ def test_why_a_cell_failed_is_shown_and_copied(qtbot: QtBot) -> None:
 
 
 def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> None:
-    pane = CellsPane()
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.resize(900, 600)
     pane.show()
-    cells = Cells()
-    cells.hear(some(2))
-    cells.hear(lookup(0, "0/0 forward", "miss", name="f"))
+    variants = Variants()
+    variants.hear(some(2))
+    variants.hear(lookup(0, "0/0 forward", "miss", name="f"))
     bypass = lookup(0, "1/0 forward", "bypass", name="f", reason="a custom pass")
-    assert heard(Job(1, "Warm", "warm", cells=cells), bypass) == (
+    assert heard(Job(1, "Warm", "warm", variants=variants), bypass) == (
         "Graph f: not cacheable: a custom pass"
     )
     for index in (0, 1):
-        cells.hear({"variant": {"index": index, "state": "done", "graphs": 2, "misses": 1,
+        variants.hear({"variant": {"index": index, "state": "done", "graphs": 2, "misses": 1,
                              "bypasses": 1}})  # fmt: skip
-    pane.show_cells(cells)
+    pane.show_variants(variants)
     pane.choose(0)
     said = "PyTorch does not cache 1 graph of it, which every program compiles again"
     assert pane.facts.text() == "Callable · done · 2 graphs: 0 hit, 1 missed, 1 not cacheable"
     assert pane.uncached.text() == f"{said}:\n1/0 forward · f: a custom pass"
     assert pane.uncached.isVisible()
     qtbot.waitUntil(lambda: pane.model.rowCount() == 4)
-    hint = str(pane.model.index(2, CELL).data(Qt.ItemDataRole.ToolTipRole))
+    hint = str(pane.model.index(2, VARIANT).data(Qt.ItemDataRole.ToolTipRole))
     assert "not cacheable" in hint
     assert "a custom pass" in hint
     click(qtbot, pane.copy)
@@ -224,22 +226,22 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> N
     # Of a script it is known only how many there are.
     pane.choose(1)
     assert pane.uncached.text() == f"{said}."
-    assert cells.rows[0].good, "what can be warmed of it is"
+    assert variants.rows[0].good, "what can be warmed of it is"
 
 
-def test_the_recipe_of_a_bad_cell_can_be_edited(qtbot: QtBot) -> None:
-    job = Job(1, "Warm", "warm", cells=sample_cells.told(16, (4, 7)))
-    names = dict.fromkeys(cell.recipe for cell in job.cells.rows)
+def test_the_recipe_of_a_bad_variant_can_be_edited(qtbot: QtBot) -> None:
+    job = Job(1, "Warm", "warm", variants=sample_variants.told(16, (4, 7)))
+    names = dict.fromkeys(variant.recipe for variant in job.variants.rows)
     job.asked = {"paths": [BUILTIN, *(f"/r/{name}.toml" for name in list(names)[1:])]}
     assert file_of(job, "decode") == "", "the built-in one has none"
     assert file_of(job, "export") == "/r/export.toml"
     assert counted(job)["kernels"] == ("/r/kernels.toml", 2, 0)
     job.asked["paths"][0] = "/r/decode.toml"
-    pane = CellsPane()
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.show()
     pane.file_of = lambda recipe: file_of(job, recipe)
-    pane.show_cells(job.cells)
+    pane.show_variants(job.variants)
     assert not pane.recipe.isVisible()
     pane.choose(4)
     with qtbot.waitSignal(pane.edit) as told_of:
@@ -251,51 +253,51 @@ def test_the_recipe_of_a_bad_cell_can_be_edited(qtbot: QtBot) -> None:
 
 def test_a_job_that_is_not_good_is_marked_so(qtbot: QtBot) -> None:
     jobs = JobsModel()
-    for kind, cells, came, icon in (
-        ("warm", sample_cells.told(16), WARMED, "done"),
-        ("warm", sample_cells.told(16, (4,)), WARMED, "warning"),
-        ("verify", Cells(), result(good=False), "warning"),
-        ("verify", Cells(), result(), "done"),
+    for kind, variants, came, icon in (
+        ("warm", sample_variants.told(16), WARMED, "done"),
+        ("warm", sample_variants.told(16, (4,)), WARMED, "warning"),
+        ("verify", Variants(), result(good=False), "warning"),
+        ("verify", Variants(), result(), "done"),
     ):
         job = jobs.add("It", kind, "/place")
-        job.cells = cells
+        job.variants = variants
         jobs.begin(job)
         assert mark(job)[0] == "running"
         jobs.end(job, State.DONE, result=came)
         assert mark(job)[0] == icon
 
 
-def test_it_follows_what_is_compiled_until_a_cell_is_chosen(qtbot: QtBot) -> None:
-    pane = CellsPane()
+def test_it_follows_what_is_compiled_until_a_variant_is_chosen(qtbot: QtBot) -> None:
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.show()
-    cells = sample_cells.told(3, running=1)
-    pane.show_cells(cells)
-    assert pane.cell is cells.rows[3]
-    cells.hear({"variant": sample_cells.done(3)})
-    cells.hear({"variant": {"index": 4, "state": "compiling"}})
-    pane.show_cells(cells)
-    qtbot.waitUntil(lambda: pane.cell is cells.rows[4])
+    variants = sample_variants.told(3, running=1)
+    pane.show_variants(variants)
+    assert pane.variant is variants.rows[3]
+    variants.hear({"variant": sample_variants.done(3)})
+    variants.hear({"variant": {"index": 4, "state": "compiling"}})
+    pane.show_variants(variants)
+    qtbot.waitUntil(lambda: pane.variant is variants.rows[4])
     pane.choose(1)
-    cells.hear({"variant": sample_cells.done(4)})
-    cells.hear({"variant": {"index": 5, "state": "compiling"}})
+    variants.hear({"variant": sample_variants.done(4)})
+    variants.hear({"variant": {"index": 5, "state": "compiling"}})
     pane._refresh()
-    assert pane.cell is cells.rows[1]
+    assert pane.variant is variants.rows[1]
 
 
 @pytest.mark.slow
-def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
-    pane = CellsPane()
+def test_ten_thousand_variants_are_shown_without_a_pause(qtbot: QtBot) -> None:
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.resize(900, 600)
     pane.show()
-    cells = Cells()
-    pane.show_cells(cells)
+    variants = Variants()
+    pane.show_variants(variants)
     turns: list[float] = []
 
     def turn() -> None:
         begun = time.thread_time()
-        pane.show_cells(cells)
+        pane.show_variants(variants)
         pane._refresh()
         QApplication.processEvents()
         turns.append(time.thread_time() - begun)
@@ -303,12 +305,12 @@ def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
     for first in range(0, 10_000, 1000):
         # As many as one read of an engine's pipe brings.
         for part in range(first, first + 1000, 200):
-            cells.hear(some(200, part))
+            variants.hear(some(200, part))
         turn()
     for index in range(0, 10_000, 100):
         for number in range(index, index + 100):
             state = "failed" if number % 10 == 3 else "done"
-            cells.hear({"variant": {"index": number, "state": state, "seconds": 0.1}})
+            variants.hear({"variant": {"index": number, "state": state, "seconds": 0.1}})
         turn()
     assert pane.model.rowCount() == 10_000
     pane.bad.setChecked(True)
@@ -318,27 +320,27 @@ def test_ten_thousand_cells_are_shown_without_a_pause(qtbot: QtBot) -> None:
 
 
 def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> None:
-    pane = CellsPane()
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.show()
-    cells = sample_cells.told(9, (4, 7), running=2)
-    cells.hear(lookup(7, "7/0", "miss"))
-    pane.show_cells(cells)
+    variants = sample_variants.told(9, (4, 7), running=2)
+    variants.hear(lookup(7, "7/0", "miss"))
+    pane.show_variants(variants)
     pane.bad.setChecked(True)
     pane.choose(7)
     qtbot.waitUntil(lambda: pane.model.rowCount() == 3)
     for index in (6, 10, 9):
-        cells.hear({"variant": {"index": index, "state": "failed"}})
-    pane.show_cells(cells)
+        variants.hear({"variant": {"index": index, "state": "failed"}})
+    pane.show_variants(variants)
     pane._refresh()
     assert [pane.model.row_of(line) for line in range(6)] == [4, 6, 7, 7, 9, 10]
     assert pane.view.currentIndex().row() == 2
-    assert pane.cell is cells.rows[7]
+    assert pane.variant is variants.rows[7]
     turns: list[float] = []
     for first in range(16, 1000, 100):
-        cells.hear(some(100, first))
+        variants.hear(some(100, first))
         for index in range(first, first + 100):
-            cells.hear({"variant": {"index": index, "state": "failed"}})
+            variants.hear({"variant": {"index": index, "state": "failed"}})
         begun = time.thread_time()
         pane._refresh()
         QApplication.processEvents()
@@ -348,48 +350,48 @@ def test_what_fails_meanwhile_does_not_take_the_choice_away(qtbot: QtBot) -> Non
 
 
 def test_hundreds_of_graphs_and_a_long_log_are_shown_without_a_pause(qtbot: QtBot) -> None:
-    pane = CellsPane()
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     pane.resize(900, 600)
     pane.show()
-    cells = Cells()
-    cells.hear(some(2))
-    cells.hear({"variant": {"index": 0, "state": "compiling"}})
+    variants = Variants()
+    variants.hear(some(2))
+    variants.hear({"variant": {"index": 0, "state": "compiling"}})
     turns: list[float] = []
     told = [("compiling", []), ("miss", [("codegen", 0.25)]), ("hit", [("codegen", 0.5)])]
     for outcome_, phases in told:
         for first in range(0, 500, 50):
             begun = time.thread_time()
             for number in range(first, first + 50):
-                cells.hear(lookup(0, f"{number}/0", outcome_, phases=phases))
-                cells.hear({"log": f"{number} {'x' * 200}", "variant": 0})
-            pane.show_cells(cells)
+                variants.hear(lookup(0, f"{number}/0", outcome_, phases=phases))
+                variants.hear({"log": f"{number} {'x' * 200}", "variant": 0})
+            pane.show_variants(variants)
             pane._refresh()
             QApplication.processEvents()
             turns.append(time.thread_time() - begun)
-    cell = cells.rows[0]
-    assert (cell.count, cell.hits, cell.misses) == (500, 500, 0)
-    assert cell.phases is not None
-    assert sum(cell.phases) == cell.total == 250.0
+    variant = variants.rows[0]
+    assert (variant.count, variant.hits, variant.misses) == (500, 500, 0)
+    assert variant.phases is not None
+    assert sum(variant.phases) == variant.total == 250.0
     assert pane.model.rowCount() == 502
-    assert pane.log.toPlainText().splitlines() == cell.lines()
+    assert pane.log.toPlainText().splitlines() == variant.lines()
     assert pane.log.blockCount() == 200
     assert sorted(turns)[-3] < within(SLICE)
     pane.choose(1)
     assert pane.log.toPlainText() == ""
 
 
-def test_cells_of_a_large_verification_are_listed_up_to_a_point(qtbot: QtBot) -> None:
-    table = VerifiedCells()
+def test_variants_of_a_large_verification_are_listed_up_to_a_point(qtbot: QtBot) -> None:
+    table = VerifiedVariants()
     qtbot.addWidget(table)
-    one: Any = sample_cells.verified()
-    table.show_cells([one[n % len(one)] | {"index": n} for n in range(10_000)])
+    one: Any = sample_variants.verified()
+    table.show_variants([one[n % len(one)] | {"index": n} for n in range(10_000)])
     assert table.topLevelItemCount() == 501
     assert table.items()[-1].text(0) == "and 9,500 more"
 
 
 def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtBot) -> None:
-    pane = CellsPane()
+    pane = VariantsPane()
     qtbot.addWidget(pane)
     job = Job(1, "Warm", "warm", state=State.RUNNING)
     heard(job, some(1))
@@ -397,13 +399,13 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     graph = lookup(0, "0/0", "none", name="f", seconds=0.5)
     assert heard(job, graph) == "Graph f: compiled, no cache asked · 0.50 s"
     # A script tells neither its device nor its threads.
-    script: CellFinding
+    script: VariantFinding
     script = {"index": 0, "state": "done", "graphs": 1, "seconds": 1.0, "device": "", "threads": 0}
     heard(job, {"variant": script})
-    pane.show_cells(job.cells)
+    pane.show_variants(job.variants)
     pane.model.open(0)
     assert texts(pane.model, 1) == ["0/0 · f", "", "no cache", "0.50 s"]
-    assert told(job.cells.rows[0]) == (
+    assert told(job.variants.rows[0]) == (
         "Callable · done · 1 graph: 0 hit, 0 missed, 1 without a cache"
     )
     nothing: Any = {"torch": "", "device": "", "threads": 0, "ratios": {}}
@@ -414,23 +416,23 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
 
 @pytest.mark.parametrize("failing", [(), (4, 7)])
 def test_the_samples_add_up(failing: tuple[int, ...]) -> None:
-    cells = sample_cells.told(16, failing)
-    result = sample_cells.result(cells)
+    variants = sample_variants.told(16, failing)
+    result = sample_variants.result(variants)
     assert (result["done"], result["failed"]) == (16 - len(failing), len(failing))
-    assert result["graphs"] == sum(cell.count for cell in cells.rows)
+    assert result["graphs"] == sum(variant.count for variant in variants.rows)
     assert result["graphs"] == sum(result[name] for name in ("hits", "misses", "bypasses"))
     assert result["added"] == sum(result["kinds"].values())
     assert result["kinds"]["fxgraph"] == result["misses"]
 
 
-def test_a_cell_says_what_becomes_of_each_graph() -> None:
-    cell = sample_cells.told(9, running=1).rows[9]
-    assert told(cell) == "Callable · compiling · 2 graphs: 0 hit, 1 missed, 1 compiling"
+def test_a_variant_says_what_becomes_of_each_graph() -> None:
+    variant = sample_variants.told(9, running=1).rows[9]
+    assert told(variant) == "Callable · compiling · 2 graphs: 0 hit, 1 missed, 1 compiling"
 
 
 def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
-    cells = sample_cells.told(16, (4, 7))
-    job = Job(1, "Warm", "warm", "/place", State.DONE, cells=cells)
+    variants = sample_variants.told(16, (4, 7))
+    job = Job(1, "Warm", "warm", "/place", State.DONE, variants=variants)
     job.asked = {"then": Then("/out.torchcache")}
     job.result = {"graphs": 22, "hits": 6, "misses": 16, "added": 18,
                   "kinds": {"fxgraph": 16, "triton": 2}, "locks": 28,
@@ -441,11 +443,11 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     added = "18 entries added to /place: FX graph 16, Triton kernel 2."
     assert said.lines[2] == f"{added} Beside them: 28 locks."
     assert said.lines[-1].startswith("Nothing was exported")
-    job.cells = sample_cells.told(16)
+    job.variants = sample_variants.told(16)
     assert outcome(job).title == "Warmed"
     # Where nothing is, there is no more to say.
-    job.cells, job.result, job.asked = sample_cells.told(1, (0,)), {"added": 0}, {}
-    job.cells.end()
+    job.variants, job.result, job.asked = sample_variants.told(1, (0,)), {"added": 0}, {}
+    job.variants.end()
     said = outcome(job)
     assert said.title == "Nothing is warm"
     assert said.lines == ["0 of 16 variants are warm.", "Nothing was added to /place."]

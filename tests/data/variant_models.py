@@ -1,4 +1,5 @@
-"""What the recipes of tests/warm/test_cells_job.py name: what compiles, and all that can go wrong.
+"""What the recipes of tests/warm/test_variants_job.py name: what compiles, and all that can go
+wrong.
 
 Products alone need no C++ compiler, so that each takes a moment.
 """
@@ -142,7 +143,7 @@ def wave(x):
 
 
 def exports(size):
-    """Writes an exported program, for a cell that comes later."""
+    """Writes an exported program, for a variant that comes later."""
     model, inputs = Layer(size), (torch.rand(2, size),)
     torch.export.save(torch.export.export(model, inputs, {"scale": 2}), "layer.pt2")
     with open("garbage.pt2", "w") as file:

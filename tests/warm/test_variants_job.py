@@ -1,4 +1,6 @@
-"""Cells of recipes with real torch: one process for many, and what becomes of those that fail."""
+"""Variants of recipes with real torch: one process for many, and what becomes of those that
+fail.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +23,16 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 Answer = dict[str, Any]
 
-SQUARE = {"function": "cell_models:product", "inputs": [{"shape": [5, 5]}, {"shape": [5, 5]}]}
+SQUARE = {"function": "variant_models:product", "inputs": [{"shape": [5, 5]}, {"shape": [5, 5]}]}
 
 
 def _example(name: str, function: str | None = None, size: int = 3) -> Answer:
-    return {"name": name, "example": f"cell_models:{function or name}", "args": {"size": size}}
+    return {"name": name, "example": f"variant_models:{function or name}", "args": {"size": size}}
 
 
 def _function(name: str, *shapes: list[int], of: str = "product") -> Answer:
     inputs = [{"shape": shape} for shape in shapes]
-    return {"name": name, "function": f"cell_models:{of}", "inputs": inputs}
+    return {"name": name, "function": f"variant_models:{of}", "inputs": inputs}
 
 
 FORWARD = {
@@ -43,7 +45,7 @@ FORWARD = {
         _example("compiled", size=8),
         {
             "name": "factory",
-            "factory": "cell_models.py:Layer",
+            "factory": "variant_models.py:Layer",
             "args": {"size": 6},
             "inputs": [{"shape": [2, 6]}],
             "keywords": {"scale": 3},
@@ -53,7 +55,7 @@ FORWARD = {
         _example("partly", size=13),
         {
             "name": "takes",
-            "function": "cell_models:takes",
+            "function": "variant_models:takes",
             "inputs": [
                 {"shape": [2, 3], "dtype": "int32"},
                 {"shape": [50], "fill": "rand", "low": 5, "high": 6},
@@ -70,19 +72,19 @@ FORWARD = {
             ],
             "keywords": {"grad": {"shape": [2], "requires_grad": True}},
         },
-        {"name": "no module", "function": "cell_modles:product"},
-        {"name": "no file", "function": "models/cells.py:product"},
+        {"name": "no module", "function": "variant_modles:product"},
+        {"name": "no file", "function": "models/variants.py:product"},
         {"name": "needs", "function": "needs_more:product"},
         {"name": "no syntax", "function": "no_syntax:product"},
-        {"name": "no name", "function": "cell_models:produkt"},
-        {"name": "a number", "function": "cell_models:NUMBER"},
+        {"name": "no name", "function": "variant_models:produkt"},
+        {"name": "a number", "function": "variant_models:NUMBER"},
         _example("raises"),
         _function("raises inside", [2, 2], of="raises_inside"),
         _example("wrong"),
         _function("one input", [2, 2]),
         _function("refused", [2, 3], [2, 3]),
         _example("size missing", "layer") | {"args": {}},
-        {"name": "no argument", "factory": "cell_models:Layer", "args": {"size": 3, "siez": 1}},
+        {"name": "no argument", "factory": "variant_models:Layer", "args": {"size": 3, "siez": 1}},
         {"name": "after again", **SQUARE},
         {"name": "elsewhere", **SQUARE, "inputs": [{"shape": [5, 5], "device": "cuda:77"}, 1]},
         _example("leaves"),
@@ -111,12 +113,12 @@ MIXED = {
     "callable": [
         {
             "name": "learns",
-            "function": "cell_models:product",
+            "function": "variant_models:product",
             "calls": [{"inputs": [{"shape": [n, 6]}, {"shape": [6, 6]}]} for n in (4, 8, 16)],
         },
         {
             "name": "trains",
-            "factory": "cell_models:Layer",
+            "factory": "variant_models:Layer",
             "args": {"size": 7},
             "compile": {"mode": "default", "backward": True},
             "calls": [
@@ -126,29 +128,29 @@ MIXED = {
         },
         {
             "name": "two of a class",
-            "factory": "cell_models:Layer",
+            "factory": "variant_models:Layer",
             "calls": [
                 {"args": {"size": size}, "inputs": [{"shape": [4, size]}]} for size in (9, 10)
             ],
         },
-        {"name": "no such call", "function": "cell_models:product", "calls": [{}]},
+        {"name": "no such call", "function": "variant_models:product", "calls": [{}]},
     ]
 }
 WAYS = {
-    "callable": [{"factory": "cell_models:Layer", "inputs": [{"shape": ["rows", 4]}]}],
+    "callable": [{"factory": "variant_models:Layer", "inputs": [{"shape": ["rows", 4]}]}],
     "matrix": {"rows": [2, 3], "dtype": ["float32", "bfloat16"]},
     "compile": {"dynamic": True, "fullgraph": True, "options": {"epilogue_fusion": False}},
 }
 WAYS["callable"][0]["args"] = {"size": 4}  # type: ignore[index]
 
 
-#: What compiles as some of the cells do, as anyone would write it.
+#: What compiles as some of the variants do, as anyone would write it.
 PLAIN = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
 from torch._dynamo.utils import counters
-from cell_models import Layer, product
+from variant_models import Layer, product
 torch.compile(product)(torch.rand(5, 5), torch.rand(5, 5))
 with torch.no_grad():
     torch.compile(Layer(8))(torch.rand(2, 8), scale=2)
@@ -178,8 +180,8 @@ class Ran:
     result: Answer
     findings: list[Answer]
 
-    def cell(self, name: str, recipe: str = "forward") -> Answer:
-        """The row of a cell."""
+    def variant(self, name: str, recipe: str = "forward") -> Answer:
+        """The row of a variant."""
         [row] = [
             row for row in self.result["variants"] if (row["recipe"], row["name"]) == (recipe, name)
         ]
@@ -187,8 +189,8 @@ class Ran:
         return found
 
     def problem(self, name: str, recipe: str = "forward") -> tuple[str, Answer]:
-        """Why a cell failed."""
-        row = self.cell(name, recipe)
+        """Why a variant failed."""
+        row = self.variant(name, recipe)
         assert row["state"] == "failed", row
         return row["problem"]["code"], row["problem"]["params"]
 
@@ -198,11 +200,11 @@ def folder(shared: Path) -> Path:
     """Where the recipes of this module lie."""
 
     def make(made: Path) -> None:
-        shutil.copy(DATA / "cell_models.py", made)
+        shutil.copy(DATA / "variant_models.py", made)
         (made / "needs_more.py").write_text("import torch\nimport no_such_package\n")
         (made / "no_syntax.py").write_text("import torch\n\ndef product(:\n")
 
-    return once(shared, "cell-models", make)
+    return once(shared, "variant-models", make)
 
 
 @pytest.fixture(scope="module")
@@ -224,11 +226,11 @@ def ran(shared: Path, folder: Path, torch_python: str, header_folder: Path) -> R
             result = engine.call("warm", params, heard)
         (made / "said.json").write_text(json.dumps([result, findings]))
 
-    made = once(shared, "cells", make)
+    made = once(shared, "variants", make)
     return Ran(folder, made / "place", *json.loads((made / "said.json").read_text()))
 
 
-def test_every_cell_is_told(ran: Ran) -> None:
+def test_every_variant_is_told(ran: Ran) -> None:
     result = ran.result
     states = [row["state"] for row in result["variants"]]
     assert (states.count("done"), states.count("failed")) == (result["done"], result["failed"])
@@ -251,7 +253,7 @@ def test_every_cell_is_told(ran: Ran) -> None:
 
 def test_what_compiles(ran: Ran) -> None:
     for name in ("polluted", "after", "layer", "factory", "exports", "after the crash"):
-        row = ran.cell(name)
+        row = ran.variant(name)
         assert (row["state"], row["graphs"], row["misses"]) == ("done", 1, 1), name
         assert (row["device"], row["proof"]) == ("cpu", None)
     # The user's own torch.compile is not compiled again: its backend makes no graphs of Inductor's.
@@ -259,14 +261,17 @@ def test_what_compiles(ran: Ran) -> None:
     for name in ("compiled", "takes"):
         assert ran.problem(name) == ("nothing-compiled", {"variant": name})
     assert ran.problem("bypassed") == ("nothing-cached", {"variant": "bypassed", "bypasses": 1})
-    row = ran.cell("partly")
+    row = ran.variant("partly")
     assert (row["state"], row["misses"], row["bypasses"]) == ("done", 1, 1)
-    assert ran.cell("layer", "backward")["graphs"] == 2
-    assert (ran.cell("layer", "exported")["state"], ran.cell("layer", "exported")["graphs"]) == (
-        "done", 1)  # fmt: skip
-    assert ran.cell("twice", "exported")["state"] == "done"
-    assert (ran.cell("learns", "mixed")["graphs"], ran.cell("trains", "mixed")["graphs"]) == (2, 3)
-    assert ran.cell("two of a class", "mixed")["graphs"] == 2
+    assert ran.variant("layer", "backward")["graphs"] == 2
+    row = ran.variant("layer", "exported")
+    assert (row["state"], row["graphs"]) == ("done", 1)
+    assert ran.variant("twice", "exported")["state"] == "done"
+    assert (ran.variant("learns", "mixed")["graphs"], ran.variant("trains", "mixed")["graphs"]) == (
+        2,
+        3,
+    )
+    assert ran.variant("two of a class", "mixed")["graphs"] == 2
     [learns] = {row["index"] for row in ran.result["variants"] if row["name"] == "learns"}
     steps = [f["step"]["name"] for f in ran.findings if f.get("step", {}).get("variant") == learns]
     assert steps == [f"learns, call {n}" for n in (1, 2, 3)]
@@ -278,13 +283,13 @@ def test_what_compiles(ran: Ran) -> None:
     assert ran.result["kinds"]["fxgraph"] == ran.result["misses"]
 
 
-def test_a_cell_finds_what_a_fresh_process_has(ran: Ran) -> None:
+def test_a_variant_finds_what_a_fresh_process_has(ran: Ran) -> None:
     code, params = ran.problem("state")
     assert code == "callable-raised"
     assert ran.problem("state again") == (code, params)
 
 
-def test_a_plain_script_hits_what_came_after_a_polluted_cell(
+def test_a_plain_script_hits_what_came_after_a_polluted_variant(
     ran: Ran, torch_python: str, header_folder: Path, tmp_path: Path
 ) -> None:
     script = tmp_path / "plain.py"
@@ -300,14 +305,14 @@ def test_a_plain_script_hits_what_came_after_a_polluted_cell(
 
 
 def test_what_is_wrong_is_said(ran: Ran) -> None:
-    models, folder = str(ran.folder / "cell_models.py"), str(ran.folder)
-    lines = (ran.folder / "cell_models.py").read_text().splitlines()
+    models, folder = str(ran.folder / "variant_models.py"), str(ran.folder)
+    lines = (ran.folder / "variant_models.py").read_text().splitlines()
 
     def line(text: str) -> str:
         [found] = [number for number, one in enumerate(lines, 1) if text in one]
         return f"{models}:{found}"
 
-    for name, module in (("no module", "cell_modles"), ("no file", "models/cells.py")):
+    for name, module in (("no module", "variant_modles"), ("no file", "models/variants.py")):
         missing = {"module": module, "folder": folder, "missing": None}
         assert ran.problem(name) == ("module-missing", missing)
     assert ran.problem("needs") == (
@@ -317,7 +322,7 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
     code, params = ran.problem("no name")
     assert (code, params["name"], params["near"]) == ("name-missing", "produkt", "product")
     assert ran.problem("a number") == (
-        "not-callable", {"name": "cell_models:NUMBER", "found": "int"})  # fmt: skip
+        "not-callable", {"name": "variant_models:NUMBER", "found": "int"})  # fmt: skip
     code, params = ran.problem("raises")
     assert (code, params["where"]) == ("callable-raised", line("on purpose"))
     assert params["why"] == "ValueError: on purpose"
@@ -355,12 +360,12 @@ def test_what_is_wrong_is_said(ran: Ran) -> None:
         assert (code, params["file"]) == ("exported-unreadable", f"{folder}/{name}.pt2")
 
 
-def test_a_crash_takes_only_its_cell(ran: Ran) -> None:
+def test_a_crash_takes_only_its_variant(ran: Ran) -> None:
     code, params = ran.problem("crash")
     assert (code, params["signal"]) == ("warm-killed", "SIGSEGV")
-    index = ran.cell("crash")["index"]
+    index = ran.variant("crash")["index"]
     states = [found["variant"] for found in ran.findings if isinstance(found.get("variant"), dict)]
     [failed] = [one for one in states if (one["index"], one["state"]) == (index, "failed")]
-    assert any("cell_models.py" in text for text in failed["log"])
-    assert ran.cell("after the crash")["state"] == "done"
+    assert any("variant_models.py" in text for text in failed["log"])
+    assert ran.variant("after the crash")["state"] == "done"
     assert [found["variant"] for found in ran.findings if "log" in found].count(index) > 1

@@ -1,4 +1,4 @@
-"""The cells of one warm-up, as findings tell them, and what is said of them, graphs and phases.
+"""The variants of one warm-up, as findings tell them, and what is said of them, graphs and phases.
 
 Nothing here is shown as it came: whoever shows a name or a line makes it printable.
 """
@@ -18,11 +18,11 @@ from torchkeeper.client.words.causes import NAMES
 from torchkeeper.client.words.problems import UserError, printable, user_error
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.findings import CellFinding, Finding
+    from torchkeeper.engine.messages.findings import Finding, VariantFinding
     from torchkeeper.verdict.probed import GraphTold
 
 _phases_tr = partial(QCoreApplication.translate, "Phases")
-_tr = partial(QCoreApplication.translate, "Cells")
+_tr = partial(QCoreApplication.translate, "Variants")
 
 #: As a job names them; what is none of them counts as the last.
 PHASES = tuple(NAMES)
@@ -87,7 +87,7 @@ DONE, FAILED, CANCELLED = "done", "failed", "cancelled"
 _STATES = frozenset({QUEUED, STARTING, COMPILING, DONE, FAILED, CANCELLED})
 ENDED = frozenset({DONE, FAILED, CANCELLED})
 
-#: Cells of a job, graphs of a cell, and lines of its log that are kept.
+#: Variants of a job, graphs of a variant, and lines of its log that are kept.
 MOST = 100_000
 _GRAPHS = 500
 LINES = 200
@@ -96,9 +96,9 @@ _TEXT = 400
 
 @dataclass(slots=True)
 class Graph:
-    """A graph of a cell. outcome: how the lookup ended ("compiling" before that, "none" where there
-    was none). said: whether a line of the log was about it. reason: why PyTorch does not cache it,
-    where it says so.
+    """A graph of a variant. outcome: how the lookup ended ("compiling" before that, "none" where
+    there was none). said: whether a line of the log was about it. reason: why PyTorch does not
+    cache it, where it says so.
     """
 
     id: str
@@ -111,8 +111,8 @@ class Graph:
 
 
 @dataclass(slots=True)
-class CellState:
-    """A cell and what came of it. began: on the clock of time.monotonic, once it is compiled.
+class VariantState:
+    """A variant and what came of it. began: on the clock of time.monotonic, once it is compiled.
     seconds: once it has ended. found, of: its proof, where it has one. unfit: whether a
     verification does not call it good. graphs, log: None while there is none. heard: lines of the
     log that came one by one. changed: whether the phases are to be added up again; total: all
@@ -181,10 +181,10 @@ class CellState:
 
 
 @dataclass
-class Cells:
-    """All cells of a job, in their order; ``dirty``: those that changed since it was emptied."""
+class Variants:
+    """All variants of a job, in their order; ``dirty``: those that changed since it was emptied."""
 
-    rows: list[CellState] = field(default_factory=list)
+    rows: list[VariantState] = field(default_factory=list)
     dirty: set[int] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     longest: float = 0.0
@@ -194,30 +194,30 @@ class Cells:
         return bool(self.rows)
 
     def hear(self, found: Finding) -> bool:
-        """Take note of ``cells``, a ``cell``, its ``graph`` or ``log``; False for all else."""
+        """Note ``variants``, a ``variant``, its ``graph`` or ``log``; False for all else."""
         if "variants" in found:
             self._add(found["variants"])
             return True
         one = found.get("variant")
         if one is not None and not isinstance(one, int):
-            self._cell(one)
+            self._variant(one)
             return True
         if "graph" in found and "variant" in found["graph"]:
             self._graph(found["graph"])
             return True
-        if "log" in found and (cell := self.at(one)):
-            cell.hear(found["log"])
-            self.dirty.add(self._by_index[cell.index])
+        if "log" in found and (variant := self.at(one)):
+            variant.hear(found["log"])
+            self.dirty.add(self._by_index[variant.index])
             return False  # the log of the whole job has it, too
         return False
 
     def graph(self, told: GraphTold) -> Graph | None:
-        """The graph that a finding is about; None where it is of no cell."""
-        cell = self.at(told.get("variant"))
-        return (cell.graphs or {}).get((told["id"] or "?")[:80]) if cell else None
+        """The graph that a finding is about; None where it is of no variant."""
+        variant = self.at(told.get("variant"))
+        return (variant.graphs or {}).get((told["id"] or "?")[:80]) if variant else None
 
-    def at(self, index: int | None) -> CellState | None:
-        """The cell of this index among those of the request."""
+    def at(self, index: int | None) -> VariantState | None:
+        """The variant of this index among those of the request."""
         row = None if index is None else self._by_index.get(index)
         return None if row is None else self.rows[row]
 
@@ -232,30 +232,30 @@ class Cells:
         return bool(self.rows) and all(x in (QUEUED, STARTING) for x, n in self.counts.items() if n)
 
     @property
-    def bad(self) -> list[CellState]:
-        """The cells that have ended and are not warm."""
-        return [cell for cell in self.rows if cell.ended and not cell.good]
+    def bad(self) -> list[VariantState]:
+        """The variants that have ended and are not warm."""
+        return [variant for variant in self.rows if variant.ended and not variant.good]
 
     def end(self, error: UserError | None = None) -> None:
-        """The job is over: what has not ended will not. ``error`` is of the only cell, if it is."""
+        """The job is over: what has not ended will not. ``error``: of the only variant."""
         now = time.monotonic()
-        for cell in self.rows:
-            if not cell.ended:
-                cell.seconds = cell.took(now)
+        for variant in self.rows:
+            if not variant.ended:
+                variant.seconds = variant.took(now)
                 failed = error is not None and len(self.rows) == 1
-                cell.error = error if failed else cell.error
-                self._turn(cell, FAILED if failed else CANCELLED)
+                variant.error = error if failed else variant.error
+                self._turn(variant, FAILED if failed else CANCELLED)
 
-    def told(self, result: Sequence[CellFinding]) -> None:
-        """What the result of the job says of its cells, which is the last word."""
+    def told(self, result: Sequence[VariantFinding]) -> None:
+        """What the result of the job says of its variants, which is the last word."""
         for one in result:
-            if (cell := self.at(one["index"])) is None:
+            if (variant := self.at(one["index"])) is None:
                 self._add([one])
-            elif cell.ended and cell.state == one["state"]:
+            elif variant.ended and variant.state == one["state"]:
                 continue  # a finding has said the same
-            self._cell(one)
+            self._variant(one)
 
-    def _add(self, some: Sequence[CellFinding]) -> None:
+    def _add(self, some: Sequence[VariantFinding]) -> None:
         rows, by_index = self.rows, self._by_index
         before = len(rows)
         for one in some:
@@ -264,76 +264,76 @@ class Cells:
                 continue
             by_index[index] = len(rows)
             recipe, name = one.get("recipe", "")[:_TEXT], one.get("name", "")[:_TEXT]
-            rows.append(CellState(index, recipe, name, one.get("source", "")[:40]))
+            rows.append(VariantState(index, recipe, name, one.get("source", "")[:40]))
         self.counts[QUEUED] = self.counts.get(QUEUED, 0) + len(rows) - before
 
-    def _turn(self, cell: CellState, state: str) -> None:
-        if state != cell.state:
-            self.counts[cell.state] = self.counts.get(cell.state, 0) - 1
+    def _turn(self, variant: VariantState, state: str) -> None:
+        if state != variant.state:
+            self.counts[variant.state] = self.counts.get(variant.state, 0) - 1
             self.counts[state] = self.counts.get(state, 0) + 1
-            cell.state = state
-        self.longest = max(self.longest, cell.seconds or 0.0)
-        self.dirty.add(self._by_index[cell.index])
+            variant.state = state
+        self.longest = max(self.longest, variant.seconds or 0.0)
+        self.dirty.add(self._by_index[variant.index])
 
-    def _cell(self, one: CellFinding) -> None:
-        cell, state = self.at(one["index"]), one["state"]
-        if cell is None or state not in _STATES:
+    def _variant(self, one: VariantFinding) -> None:
+        variant, state = self.at(one["index"]), one["state"]
+        if variant is None or state not in _STATES:
             return
-        if state == COMPILING and cell.state != COMPILING:
-            cell.began = time.monotonic()
+        if state == COMPILING and variant.state != COMPILING:
+            variant.began = time.monotonic()
         if state in ENDED:
-            cell.seconds = cell.took(time.monotonic())
+            variant.seconds = variant.took(time.monotonic())
             seconds = one.get("seconds")
             if isinstance(seconds, (int, float)) and is_time(seconds):
-                cell.seconds = seconds
-            self._count(cell, one)
+                variant.seconds = seconds
+            self._count(variant, one)
         if state == FAILED and (problem := one.get("problem")):
-            cell.error = user_error(problem["code"] or "warm-failed", problem["params"])
+            variant.error = user_error(problem["code"] or "warm-failed", problem["params"])
         if log := one.get("log"):
-            cell.log = [line[:2000] for line in log[-LINES:]]
-        self._turn(cell, state)
+            variant.log = [line[:2000] for line in log[-LINES:]]
+        self._turn(variant, state)
 
-    def _count(self, cell: CellState, one: CellFinding) -> None:
-        cell.hits, cell.misses = _number(one.get("hits")), _number(one.get("misses"))
-        cell.bypasses, cell.count = _number(one.get("bypasses")), _number(one.get("graphs"))
+    def _count(self, variant: VariantState, one: VariantFinding) -> None:
+        variant.hits, variant.misses = _number(one.get("hits")), _number(one.get("misses"))
+        variant.bypasses, variant.count = _number(one.get("bypasses")), _number(one.get("graphs"))
         if proof := one.get("proof"):
-            cell.found, cell.of = _number(proof.get("found")), _number(proof.get("of"))
-        cell.unfit = one.get("good") is False
-        cell.device = one.get("device", "")[:80]
-        cell.threads = _number(one.get("threads"))
+            variant.found, variant.of = _number(proof.get("found")), _number(proof.get("of"))
+        variant.unfit = one.get("good") is False
+        variant.device = one.get("device", "")[:80]
+        variant.threads = _number(one.get("threads"))
 
     def _graph(self, graph: GraphTold) -> None:
-        if (cell := self.at(graph.get("variant"))) is None:
+        if (variant := self.at(graph.get("variant"))) is None:
             return
-        if cell.graphs is None:
-            cell.graphs = {}
+        if variant.graphs is None:
+            variant.graphs = {}
         ident = (graph["id"] or "?")[:80]
-        known = cell.graphs.get(ident)
-        if known is None and len(cell.graphs) >= _GRAPHS:
+        known = variant.graphs.get(ident)
+        if known is None and len(variant.graphs) >= _GRAPHS:
             return
         took = graph["seconds"] if is_time(graph["seconds"]) else None
         outcome = (graph["outcome"] or "compiling")[:20]
         name = (graph["name"] or (known.name if known else ident))[:_TEXT]
         said, phases = bool(known and known.said), spent(graph["phases"])
         reason = (graph.get("reason") or (known.reason if known else ""))[:_TEXT]
-        cell.graphs[ident] = Graph(ident, name, outcome, took, phases, said, reason)
-        cell.changed = True
+        variant.graphs[ident] = Graph(ident, name, outcome, took, phases, said, reason)
+        variant.changed = True
         # Not added up from all graphs each time: there may be hundreds.
         before = known.outcome if known else ""
-        cell.total += sum(phases) - (sum(known.phases) if known else 0.0)
-        if not cell.ended:
-            cell.hits += (outcome == "hit") - (before == "hit")
-            cell.misses += (outcome == "miss") - (before == "miss")
-            cell.count = len(cell.graphs)
-        self.longest = max(self.longest, cell.total)
-        self.dirty.add(self._by_index[cell.index])
+        variant.total += sum(phases) - (sum(known.phases) if known else 0.0)
+        if not variant.ended:
+            variant.hits += (outcome == "hit") - (before == "hit")
+            variant.misses += (outcome == "miss") - (before == "miss")
+            variant.count = len(variant.graphs)
+        self.longest = max(self.longest, variant.total)
+        self.dirty.add(self._by_index[variant.index])
 
 
 def _number(value: int | None) -> int:
     return value if value is not None and 0 <= value < 10**9 else 0
 
 
-#: Graphs that PyTorch does not cache and that are named of a cell.
+#: Graphs that PyTorch does not cache and that are named of a variant.
 _NAMED = 20
 
 
@@ -371,9 +371,9 @@ def outcome_words(outcome: str) -> str:
     }.get(outcome, printable(outcome, 20))
 
 
-def name_of(cell: CellState, several: bool) -> str:
-    """What a cell is called; of ``several`` recipes with its own, if it does not begin so."""
-    name, recipe = printable(cell.name, 200), printable(cell.recipe, 80)
+def name_of(variant: VariantState, several: bool) -> str:
+    """What a variant is called; of ``several`` recipes with its own, if it does not begin so."""
+    name, recipe = printable(variant.name, 200), printable(variant.recipe, 80)
     if several and name and not name.startswith(recipe):
         return f"{recipe} · {name}"
     return name or recipe
@@ -390,34 +390,36 @@ def reason_of(graph: Graph) -> str:
     return causes.bypassed({"reason": graph.reason}) if graph.outcome == "bypass" else ""
 
 
-def told(cell: CellState) -> str:
-    """What came of a cell, in a line."""
-    parts = [source_words(cell.source), state_words(cell.state)]
-    if cell.count:
+def told(variant: VariantState) -> str:
+    """What came of a variant, in a line."""
+    parts = [source_words(variant.source), state_words(variant.state)]
+    if variant.count:
         said = _tr("{}: {} hit, {} missed").format(
-            say.count(cell.count, "graph", "graphs"), f"{cell.hits:,}", f"{cell.misses:,}"
+            say.count(variant.count, "graph", "graphs"), f"{variant.hits:,}", f"{variant.misses:,}"
         )
-        outcomes = [graph.outcome for graph in (cell.graphs or {}).values()]
+        outcomes = [graph.outcome for graph in (variant.graphs or {}).values()]
         for count, text in (
-            (max(cell.bypasses, outcomes.count("bypass")), _tr("{} not cacheable")),
+            (max(variant.bypasses, outcomes.count("bypass")), _tr("{} not cacheable")),
             (outcomes.count("none"), _tr("{} without a cache")),
-            (outcomes.count("compiling") * (cell.state == "compiling"), _tr("{} compiling")),
+            (outcomes.count("compiling") * (variant.state == "compiling"), _tr("{} compiling")),
         ):
             said += f", {text.format(f'{count:,}')}" if count else ""
         parts.append(said)
-    if cell.of is not None:
-        parts.append(_tr("found again: {} of {}").format(f"{cell.found or 0:,}", f"{cell.of:,}"))
-    parts.append(printable(cell.device, 60))
-    if cell.threads:
-        parts.append(say.count(cell.threads, "thread", "threads"))
+    if variant.of is not None:
+        parts.append(
+            _tr("found again: {} of {}").format(f"{variant.found or 0:,}", f"{variant.of:,}")
+        )
+    parts.append(printable(variant.device, 60))
+    if variant.threads:
+        parts.append(say.count(variant.threads, "thread", "threads"))
     return " · ".join(filter(None, parts))
 
 
-def uncached(cell: CellState) -> str:
-    """Which graphs of a cell PyTorch does not cache, and why, a line each; empty for none."""
-    some = [graph for graph in (cell.graphs or {}).values() if graph.outcome == "bypass"]
+def uncached(variant: VariantState) -> str:
+    """Which graphs of a variant PyTorch does not cache, and why, a line each; empty for none."""
+    some = [graph for graph in (variant.graphs or {}).values() if graph.outcome == "bypass"]
     # A script is told of as a whole.
-    if not (count := max(cell.bypasses, len(some))):
+    if not (count := max(variant.bypasses, len(some))):
         return ""
     lines = [f"{graph_name(graph)}: {reason_of(graph)}" for graph in some[:_NAMED]]
     if more := count - len(lines):

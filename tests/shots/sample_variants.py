@@ -1,12 +1,12 @@
-"""Made-up cells of a warm-up, told as an engine tells them, for the pictures."""
+"""Made-up variants of a warm-up, told as an engine tells them, for the pictures."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torchkeeper.artifacts.shapes import Fault
-from torchkeeper.engine.messages.findings import CellFinding
-from torchkeeper.gui.matrix.cells import PHASES, Cells
+from torchkeeper.engine.messages.findings import VariantFinding
+from torchkeeper.gui.matrix.variants import PHASES, Variants
 from torchkeeper.verdict.probed import GraphTold
 
 _NAMES = [
@@ -23,11 +23,11 @@ _NAMES = [
 _FORWARD = (0.42, 0.03, 0.11, 0.16, 0.24, 0.93, 2.61, 0.12)
 _BACKWARD = (0.0, 0.0, 0.0, 0.0, 0.31, 1.07, 3.02, 0.08)
 
-#: Why the cell that failed did.
+#: Why the variant that failed did.
 FAILURE: Fault = {"code": "warm-failed", "params": {
     "what": "RuntimeError", "why": "mat1 and mat2 shapes cannot be multiplied (32x96 and 64x64)",
 }}  # fmt: skip
-#: Why PyTorch does not cache the second graph of the cell of that number.
+#: Why PyTorch does not cache the second graph of the variant of that number.
 UNCACHED = 3
 REASON = "Unsupported post grad custom pass"
 LOG = [
@@ -41,17 +41,17 @@ LOG = [
 ]
 
 
-def rows() -> list[CellFinding]:
-    """The cells, as the first finding of a job names them."""
+def rows() -> list[VariantFinding]:
+    """The variants, as the first finding of a job names them."""
     return [
         {"index": number, "recipe": recipe, "name": name, "source": source, "state": "queued"}
         for number, (recipe, name, source) in enumerate(_NAMES)
     ]
 
 
-def graphs(cell: int, part: float = 1.0) -> list[GraphTold]:
-    """Findings of the graphs of a cell, of which a part is done."""
-    grown = 0.55 + 0.09 * (cell * 7 % 11)
+def graphs(variant: int, part: float = 1.0) -> list[GraphTold]:
+    """Findings of the graphs of a variant, of which a part is done."""
+    grown = 0.55 + 0.09 * (variant * 7 % 11)
     found: list[GraphTold] = []
     for number, (direction, spent) in enumerate((("forward", _FORWARD), ("backward", _BACKWARD))):
         if number and part < 0.6:
@@ -59,24 +59,24 @@ def graphs(cell: int, part: float = 1.0) -> list[GraphTold]:
         upto = len(PHASES) if part >= 1 or not number else 5
         seconds = [round(grown * x, 3) if n < upto else 0.0 for n, x in enumerate(spent)]
         outcome = "miss" if upto == len(PHASES) else "compiling"
-        if cell % 5 == 2:
+        if variant % 5 == 2:
             outcome, seconds = "hit", [x / 12 for x in seconds]
-        found.append({"id": f"{cell}/0 {direction}", "name": "Decoder.forward", "variant": cell,
-                      "outcome": outcome, "seconds": round(sum(seconds), 2),
+        found.append({"id": f"{variant}/0 {direction}", "name": "Decoder.forward",
+                      "variant": variant, "outcome": outcome, "seconds": round(sum(seconds), 2),
                       "phases": list(zip(PHASES, seconds, strict=True))})  # fmt: skip
-    if cell == UNCACHED:
+    if variant == UNCACHED:
         found[-1]["outcome"], found[-1]["reason"] = "bypass", REASON
     return found
 
 
-def done(cell: int) -> CellFinding:
-    """A cell that is done."""
-    native = cell < 13
-    some = graphs(cell) if native else []
-    took = sum(one["seconds"] or 0.0 for one in some) + 0.7 if native else 3.4 + cell % 3
+def done(variant: int) -> VariantFinding:
+    """A variant that is done."""
+    native = variant < 13
+    some = graphs(variant) if native else []
+    took = sum(one["seconds"] or 0.0 for one in some) + 0.7 if native else 3.4 + variant % 3
     hits, bypasses = (sum(one["outcome"] == how for one in some) for how in ("hit", "bypass"))
     return {
-        "index": cell, "state": "done", "graphs": len(some), "hits": hits,
+        "index": variant, "state": "done", "graphs": len(some), "hits": hits,
         "misses": len(some) - hits - bypasses, "bypasses": bypasses,
         "autograd": {"hits": 0, "misses": 1},
         "seconds": round(took, 2), "proof": None if native else {"found": 1, "of": 1},
@@ -84,14 +84,14 @@ def done(cell: int) -> CellFinding:
     }  # fmt: skip
 
 
-def failed(cell: int) -> CellFinding:
-    """A cell that failed."""
-    return {"index": cell, "state": "failed", "seconds": 1.31, "problem": FAILURE, "log": LOG}
+def failed(variant: int) -> VariantFinding:
+    """A variant that failed."""
+    return {"index": variant, "state": "failed", "seconds": 1.31, "problem": FAILURE, "log": LOG}
 
 
-def result(cells: Cells) -> dict[str, Any]:
-    """What a warm-up of these says in the end: as much as its cells do."""
-    over = list(cells.rows)
+def result(variants: Variants) -> dict[str, Any]:
+    """What a warm-up of these says in the end: as much as its variants do."""
+    over = list(variants.rows)
     sums = {name: sum(getattr(one, name) for one in over)
             for name in ("hits", "misses", "bypasses")}  # fmt: skip
     good = [one for one in over if one.state == "done"]
@@ -113,27 +113,27 @@ def result(cells: Cells) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Cells:
-    """A job that has done so many cells, and compiles so many more."""
-    cells = Cells()
-    cells.hear({"variants": rows()})
+def told(upto: int, failing: tuple[int, ...] = (), running: int = 0) -> Variants:
+    """A job that has done so many variants, and compiles so many more."""
+    variants = Variants()
+    variants.hear({"variants": rows()})
     for number in range(upto + running):
-        cells.hear({"variant": {"index": number, "state": "compiling"}})
+        variants.hear({"variant": {"index": number, "state": "compiling"}})
         over = number < upto
         if number < 13 and number not in failing:
             for graph in graphs(number, 1.0 if over else 0.7):
-                cells.hear({"graph": graph})
+                variants.hear({"graph": graph})
         if over:
-            cells.hear({"variant": failed(number) if number in failing else done(number)})
+            variants.hear({"variant": failed(number) if number in failing else done(number)})
     for number in range(upto, upto + running):
-        cell = cells.rows[number]
-        if cell.began is not None:
-            cell.began -= 8.0
-    return cells
+        variant = variants.rows[number]
+        if variant.began is not None:
+            variant.began -= 8.0
+    return variants
 
 
 def verified() -> list[dict[str, Any]]:
-    """What a verification says of the cells, as ``client.kept.verified.checked`` has it."""
+    """What a verification says of the variants, as ``client.kept.verified.checked`` has it."""
     found = []
     for one in rows():
         number, native = one["index"], one["index"] < 13
