@@ -49,7 +49,7 @@ def test_where_nothing_is_built_no_torch_is_asked(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(probes, "environment", asked.append)
-    monkeypatch.setattr(interpreters, "chosen", lambda _: "/python")
+    monkeypatch.setattr(interpreters, "chosen", lambda *_: "/python")
     (tmp_path / "ab").mkdir()
     (tmp_path / "ab" / "cab.cpp").touch()
     assert leaving.maker_of(Namespace(env=None, json=False), str(tmp_path)) is None

@@ -178,7 +178,7 @@ def test_what_was_dropped_for_another_rank(engine: Engine, kept_215: Path) -> No
     (graph,) = (m.body["graph"] for m in messages if "graph" in m.body)
     (aot,) = (m.body["aot"] for m in messages if "aot" in m.body)
     assert (aot["outcome"], aot["dropped"]) == ("miss", True)
-    assert "another rank had not found it" in causes.autograd(aot, [graph])
+    assert "another rank did not find it" in causes.autograd(aot, [graph])
 
 
 def test_factors_are_in_the_trace_where_no_log_has_them(kept_215: Path) -> None:

@@ -460,7 +460,7 @@ class Actions(QObject):
             held = HELD if self.situation.read_only else ""
         elif spec.id == "verify" and self.situation.scheme.remote_cache:
             held = _ON_SERVER
-        elif here and spec.when(self.situation._replace(filter_valid=True)):
+        elif not away and here and spec.when(self.situation._replace(filter_valid=True)):
             held = "" if action.isEnabled() else _FILTERED
         if held != self._held.get(spec.id, ""):
             self._hint(spec, action, held)
