@@ -22,6 +22,9 @@ from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 
+#: Where it is cut: at one point in every run, at fifty of both in a long one.
+SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 25))]
+
 
 def cut() -> None:
     """End ssh as a network does: without a word."""
@@ -55,7 +58,7 @@ def recovered(there: Machine, place: str) -> None:
         engine.call(protocol.RECOVER, {"place": place})
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_purge_that_is_cut_off_loses_nothing(there: Machine, many: Path, seed: int) -> None:
     shutil.copytree(many, there.home / "c", symlinks=True)
     before = snapshot(there.home / "c")
@@ -75,7 +78,7 @@ def test_a_purge_that_is_cut_off_loses_nothing(there: Machine, many: Path, seed:
     line.close_all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_an_import_that_is_cut_off_leaves_nothing_half(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path, seed: int
 ) -> None:

@@ -50,6 +50,7 @@ def test_from_here_to_a_folder_there_and_what_would_go(
     assert len(list((there.home / "new").glob("fxgraph/*/*/*"))) == 7
 
 
+@pytest.mark.slow
 def test_between_two_places_there(tk: Tk, there: Machine, fixture_cache: Path) -> None:
     source, target = there.place(fixture_cache), there.place("new")
     ran = tk("copy", "--json", source, target, *ALONE)

@@ -49,6 +49,7 @@ def test_places_on_several_machines_are_refused(tk: Tk, there: Machine, tmp_path
     assert (ran.code, ran.objects[-1]["error"]["code"]) == (2, "places-apart")
 
 
+@pytest.mark.slow  # the window does the same, and is quicker
 def test_a_purge_there_is_undone(tk: Tk, there: Machine, fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
     place = there.place(fixture_cache)
