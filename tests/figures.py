@@ -18,9 +18,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 457,
-    "lines": 109_159,
-    "lines of code": 80_125,
+    "files": 458,
+    "lines": 109_181,
+    "lines of code": 80_140,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -20,6 +20,7 @@ from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
 from torchkeeper.client.engines import line
+from torchkeeper.client.engines.questions import Asking, Question
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import State
@@ -35,6 +36,14 @@ def shown(qtbot: QtBot, window: Window, place: str) -> None:
     """Wait until the window has read a place, or knows why not."""
     qtbot.waitUntil(lambda: window.place == place and not window.listing.loading)
     settle(qtbot)
+
+
+def opened(qtbot: QtBot, window: Window, there: Machine, folder: Path) -> str:
+    """A place there, once the window shows it."""
+    place = there.place(folder)
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    return place
 
 
 def failed(window: Window) -> str:
@@ -101,9 +110,7 @@ def test_what_cannot_be_done_there_says_why(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window()
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    opened(qtbot, window, there, fixture_cache)
     window.update_now()
     for name in ("warm", "verify", "prepare", "run-program", "clean-up"):
         action = window.actions_[name]
@@ -132,9 +139,7 @@ def test_a_machine_that_is_not_reached_says_so_and_holds_up_nothing(
 ) -> None:
     config(there, Port=1)
     window = open_window(fixture_cache)
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    place = opened(qtbot, window, there, fixture_cache)
     assert failed(window) == "ssh-refused"
     assert way(window, place).short == "no connection" and way(window, place).role == "warning"
     assert window.empty.isVisible()
@@ -151,9 +156,7 @@ def test_a_way_that_breaks_is_told_and_found_again(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window()
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    place = opened(qtbot, window, there, fixture_cache)
     total = window.entries.total
     line.to("ssh://there")._process.kill()
     qtbot.waitUntil(lambda: window.error_bar.error is not None)
@@ -225,9 +228,7 @@ def test_a_changed_key_ends_with_what_ssh_says(
     known.write_text(f"[127.0.0.1]:{there.port} {keygen(tmp_path / 'other')}")
     config(there, UserKnownHostsFile=known)
     window = open_window()
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    opened(qtbot, window, there, fixture_cache)
     error = window.listing.error
     assert error is not None and error.code == "ssh-key-changed"
     assert "IDENTIFICATION HAS CHANGED" in error.why
@@ -248,9 +249,7 @@ def test_a_purge_there_is_undone(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window()
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    opened(qtbot, window, there, fixture_cache)
     total = window.entries.total
     window.head.box.setText("kind:fxgraph")
     settle(qtbot)
@@ -271,9 +270,7 @@ def test_an_export_comes_here_and_an_import_goes_there(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     window = open_window()
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    place = opened(qtbot, window, there, fixture_cache)
     chosen = Selection.of(window.entries.shown())
     bundle = tmp_path / "from-there.torchcache"
     job = window.operations.export(place, chosen, str(bundle), secrets="allow")
@@ -301,9 +298,7 @@ def test_a_cancelled_transfer_leaves_nothing(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
     window = open_window()
-    place = there.place(fixture_cache)
-    window.open_paths([place])
-    shown(qtbot, window, place)
+    place = opened(qtbot, window, there, fixture_cache)
     bundle = tmp_path / "cancelled.torchcache"
     job = window.operations.export(place, Selection.of(window.entries.shown()), str(bundle))
     window.operations.cancel(job)
@@ -340,8 +335,8 @@ def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -
 
 
 def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
-    asked: list[line.Question] = []
-    asking = line.Asking("ssh://there", asked.append)
+    asked: list[Question] = []
+    asking = Asking("ssh://there", asked.append)
     helper = asking.environment["SSH_ASKPASS"]
     stranger = "\x1b[31m<b>Password</b>\r\n" * 4000
     pipe = subprocess.PIPE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
-from torchkeeper.client.engines.line import Question
+from torchkeeper.client.engines.questions import Question
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import CURRENT
 from torchkeeper.gui.dialogs.machine import QuestionDialog

@@ -65,6 +65,7 @@ def test_between_two_places_there(tk: Tk, there: Machine, fixture_cache: Path) -
     assert keys(tk, there.place("other"))
 
 
+@pytest.mark.slow
 def test_an_export_is_a_file_here(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_secrets_stay_where_they_are(
     assert not (there.home / "new").exists()
 
 
+@pytest.mark.slow
 def test_an_import_goes_there(tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "b.torchcache"
     assert tk("copy", "--allow-secrets", fixture_cache, file, *ALONE).code == 0

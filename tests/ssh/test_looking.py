@@ -36,6 +36,7 @@ def test_du_and_show_say_the_name_that_was_asked_for(
     assert place in none.err and none.code == 1
 
 
+@pytest.mark.slow
 def test_a_bundle_there_is_a_place(tk: Tk, there: Machine, fixture_cache: Path) -> None:
     bundle = there.home / "b.torchcache"
     assert tk("export", "--allow-secrets", fixture_cache, "-o", bundle).code == 0

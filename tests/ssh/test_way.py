@@ -4,6 +4,9 @@ there is none, in its own words.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import resource
 import socket
 import subprocess
 from pathlib import Path
@@ -219,3 +222,24 @@ def test_on_a_terminal_ssh_asks_itself(there: Machine, fixture_cache: Path, tmp_
     terminal.until("Enter passphrase for key")
     terminal.type("\x03")
     assert terminal.end() == 130
+
+
+def test_a_way_that_cannot_be_begun_says_so(there: Machine) -> None:
+    line.close_all()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(map(int, os.listdir("/proc/self/fd")))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    filler = []
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                filler.append(os.open(os.devnull, os.O_RDONLY))
+        with pytest.raises(UserError) as raised:
+            line.to("ssh://there")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for handle in filler:
+            os.close(handle)
+    assert raised.value.code == "ssh-failed" and "open files" in raised.value.why
+    assert line.to("ssh://there").hello().home
+    line.close_all()

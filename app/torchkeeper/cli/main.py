@@ -178,7 +178,10 @@ def run(argv: list[str]) -> int:
         return _run(argv)
     # To start takes an engine as long as it takes to load what understands and prints.
     from torchkeeper.client.engines.process import Engine
+    from torchkeeper.stores.names import scheme_of
 
+    if any(scheme_of(word).elsewhere for word in argv):
+        return _run(argv)  # an engine on another machine is asked
     with contextlib.ExitStack() as ends:
         engine = None
         with contextlib.suppress(UserError):  # the command comes upon it again, and tells

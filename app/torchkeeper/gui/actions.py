@@ -446,22 +446,22 @@ class Actions(QObject):
         else:
             self._does[spec.id]()()
 
+    def _why_off(self, spec: Spec, here: bool) -> str:
+        """Why it cannot be used, where that can be helped."""
+        now = self.situation
+        if now.read_only and spec.when(now._replace(read_only=False)):
+            return HELD
+        if spec.id == "verify" and now.scheme.remote_cache:
+            return _ON_SERVER
+        return _FILTERED if here and spec.when(now._replace(filter_valid=True)) else ""
+
     def _suit(self, spec: Spec, action: QAction) -> None:
         # What is about entries alone is for the page that shows them: they are not seen on others.
         here = self.situation.page == ENTRIES or spec.context != "entries"
         away = spec.near and self.situation.page == ENTRIES and self.situation.scheme.elsewhere
-        action.setEnabled(here and spec.when(self.situation) and not away)
-        held = _AWAY if away else ""
-        if (
-            not away
-            and not action.isEnabled()
-            and spec.when(self.situation._replace(read_only=False))
-        ):
-            held = HELD if self.situation.read_only else ""
-        elif spec.id == "verify" and self.situation.scheme.remote_cache:
-            held = _ON_SERVER
-        elif not away and here and spec.when(self.situation._replace(filter_valid=True)):
-            held = "" if action.isEnabled() else _FILTERED
+        able = here and spec.when(self.situation) and not away
+        action.setEnabled(able)
+        held = "" if able else _AWAY if away else self._why_off(spec, here)
         if held != self._held.get(spec.id, ""):
             self._hint(spec, action, held)
         if spec.about is not None:

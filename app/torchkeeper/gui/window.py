@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from PySide6 import QtGui
 
     from torchkeeper.artifacts.entry import Entry
-    from torchkeeper.client.engines.line import Question
+    from torchkeeper.client.engines.questions import Question
     from torchkeeper.gui.inspector.inspecting import Inspecting
     from torchkeeper.gui.places.servers import Facts
     from torchkeeper.gui.verdicts.verifications import Verifications

@@ -2,7 +2,7 @@
 over that one connection all engines there (``engine.mux``). Nothing is installed there: its python3
 is sent the packages that travel, and imports them from memory. Nothing waits unless it says so.
 
-ssh asks on the terminal by itself; where there is a window, that is asked (``Asking``). Where
+ssh asks on the terminal by itself; where there is a window, that is asked (``questions``). Where
 there is neither it fails, and says why.
 """
 
@@ -21,14 +21,13 @@ import subprocess
 import threading
 import zlib
 from collections.abc import Callable, Mapping
-from typing import IO, ClassVar, NamedTuple
+from typing import IO, NamedTuple
 
-from torchkeeper.client import temporary
+from torchkeeper.client.engines.questions import Asking
 from torchkeeper.client.engines.travel import archive
-from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
+from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import mux
-from torchkeeper.stores.atomic import remove
 from torchkeeper.stores.ssh import Address, parse
 
 #: Characters that may come before the first word, of banners and what a shell prints as it starts;
@@ -69,85 +68,6 @@ _FAILURES = (
 )
 #: How a shell ends that knows no such command, and what it says of it.
 _NO_COMMAND = 127
-
-
-class Question(NamedTuple):
-    """What ssh asks on its way to a machine. kind: what SSH_ASKPASS_PROMPT says; "none" is a note,
-    which wants no answer, and an empty text says that all is answered. A stranger's server may have
-    written a part of the text. answer: takes one, or None where there is none; never waits.
-    """
-
-    machine: str
-    kind: str
-    text: str
-    answer: Callable[[str | None], None]
-
-
-#: Characters of a question, and what brings one.
-_ASKED = 2000
-_ASKPASS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "askpass")
-
-
-class Asking:
-    """What an ssh asks for comes by a named pipe of a private folder, and answers go by another
-    (``askpass``): its standard input and output belong to the machine, and its standard error may
-    have what the machine says.
-    """
-
-    #: Who is asked, in a thread of its own; None where there is nobody but a terminal.
-    by: ClassVar[Callable[[Question], None] | None] = None
-
-    def __init__(self, machine: str, asker: Callable[[Question], None]) -> None:
-        self._machine, self._asker = machine, asker
-        self._folder = temporary.make("ask")
-        # Each is open at both ends, so that neither is ever waited for.
-        self._asked, self._answers = map(self._pipe, ("asked", "answers"))
-        self._open, self._lock = True, threading.Lock()
-        threading.Thread(target=self._listen, name="line-asked", daemon=True).start()
-
-    def _pipe(self, name: str) -> int:
-        path = os.path.join(self._folder, name)
-        with failing_as("place-unwritable", place=self._folder):
-            os.mkfifo(path, 0o600)
-            return os.open(path, os.O_RDWR)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        asks = {"SSH_ASKPASS": _ASKPASS, "SSH_ASKPASS_REQUIRE": "force"}
-        return {**os.environ, **asks, "TORCHKEEPER_ASK": self._folder}
-
-    def _listen(self) -> None:
-        said, shown = b"", False
-        while self._open and (data := os.read(self._asked, 1 << 12)):
-            said = said[: 4 * _ASKED] + data  # whose end comes last
-            while self._open and said.count(b"\0") > 1:
-                kind, text, said = said.split(b"\0", 2)
-                lines = text.decode(errors="replace").strip().split("\n")[:_LINES]
-                asked = "\n".join(printable(line, _LINE) for line in lines)[:_ASKED] or "?"
-                told = kind.decode(errors="replace")
-                self._asker(Question(self._machine, told, asked, self._answer))
-                shown = True
-        if shown:
-            self._asker(Question(self._machine, "none", "", self._answer))
-        os.close(self._asked)
-        remove(self._folder)
-
-    def _answer(self, text: str | None) -> None:
-        with self._lock:
-            if self._open and text is not None:
-                os.write(
-                    self._answers, text.partition("\n")[0].encode(errors="replace")[:512] + b"\n"
-                )
-        if text is None:
-            self.end()
-
-    def end(self) -> None:
-        """Ask for nothing more; what is being asked for has no answer."""
-        with self._lock:
-            if self._open:
-                self._open = False
-                os.close(self._answers)
-                os.write(self._asked, b"\0\0")
 
 
 def command(address: Address, token: str) -> list[str]:
@@ -238,10 +158,14 @@ class Line(mux.Mux):
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
         shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *self._argv]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            shell, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0,
-            env=self._asking.environment if self._asking else None,
-        )  # fmt: skip
+        try:
+            self._process = subprocess.Popen(
+                shell, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0,
+                env=self._asking.environment if self._asking else None,
+            )  # fmt: skip
+        except OSError as e:
+            self._answered()
+            raise self._no_way("ssh-failed", e.strerror or str(e)) from e
         assert self._process.stdin and self._process.stdout and self._process.stderr
         super().__init__(self._process.stdout.fileno(), self._process.stdin.fileno())
         # A master of connections that the user's configuration starts may hold it for ever.
@@ -377,8 +301,11 @@ class Line(mux.Mux):
         no_command = self._process.returncode == _NO_COMMAND
         code = "ssh-no-python" if no_command else "ssh-failed"
         code = next((code for pattern, code in _FAILURES if pattern.search(said)), code)
+        return self._no_way("ssh-lost" if self._hello else code, why)
+
+    def _no_way(self, code: str, why: str) -> UserError:
         about = {"machine": self.machine, "command": shlex.join(["ssh", *self._to_hand()])}
-        error = user_error("ssh-lost" if self._hello else code, about)
+        error = user_error(code, about)
         return UserError(
             error.what,
             why or tr("ssh ended without a word."),

@@ -61,7 +61,7 @@ def covering(
     mine = scheme.same(place, follow)
     for other in protected:
         whole = scheme_of(other).same(other, follow)
-        folders = scheme.has_trash and scheme_of(other).has_trash
+        folders = scheme.is_files and scheme_of(other).is_files
         within = mine.startswith(whole.rstrip("/") + "/")
         holds = below and whole.startswith(mine.rstrip("/") + "/")
         if mine == whole or (folders and (within or holds)):

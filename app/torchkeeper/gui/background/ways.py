@@ -22,7 +22,7 @@ class Ways(QObject):
     #: There is news of the way to a machine: None while it is sought, "" where it is there, or why
     #: there is none.
     reached = Signal(str, object)
-    #: ssh asks for something: a ``line.Question``.
+    #: ssh asks for something: a ``questions.Question``.
     asks = Signal(object)
     #: A machine, and the way there, or why there is none.
     _found = Signal(str, object)
@@ -42,8 +42,9 @@ class Ways(QObject):
 
         def seek() -> None:
             from torchkeeper.client.engines import line
+            from torchkeeper.client.engines.questions import Asking
 
-            line.Asking.by = self.asks.emit
+            Asking.by = self.asks.emit
             try:
                 found: object = line.to(machine)
                 line.to(machine).hello()

@@ -12,7 +12,7 @@ from torchkeeper.gui.widgets import forms
 from torchkeeper.stores.ssh import SCHEME
 
 if TYPE_CHECKING:
-    from torchkeeper.client.engines.line import Question
+    from torchkeeper.client.engines.questions import Question
 
 #: How ssh's question about a key begins, which nothing of a server's can: those name the user.
 _OF_KEY = "The authenticity of host "

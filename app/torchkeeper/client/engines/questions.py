@@ -1,0 +1,91 @@
+"""What the ssh of a connection asks for, and who is asked where there is no terminal."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from torchkeeper.client import temporary
+from torchkeeper.client.words.problems import failing_as, printable
+from torchkeeper.stores.atomic import remove
+
+
+class Question(NamedTuple):
+    """What ssh asks on its way to a machine. kind: what SSH_ASKPASS_PROMPT says; "none" is a note,
+    which wants no answer, and an empty text says that all is answered. A stranger's server may have
+    written a part of the text. answer: takes one, or None where there is none; never waits.
+    """
+
+    machine: str
+    kind: str
+    text: str
+    answer: Callable[[str | None], None]
+
+
+#: Characters of a question, its lines and the characters of each; and the program that brings one.
+_ASKED, _LINES, _LINE = 2000, 14, 300
+_ASKPASS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "askpass")
+
+
+class Asking:
+    """What an ssh asks for comes by a named pipe of a private folder, and answers go by another
+    (``askpass``): its standard input and output belong to the machine, and its standard error may
+    have what the machine says.
+    """
+
+    #: Who is asked, in a thread of its own; None where there is nobody but a terminal.
+    by: ClassVar[Callable[[Question], None] | None] = None
+
+    def __init__(self, machine: str, asker: Callable[[Question], None]) -> None:
+        self._machine, self._asker = machine, asker
+        self._folder = temporary.make("ask")
+        # Each is open at both ends, so that neither is ever waited for.
+        self._asked, self._answers = map(self._pipe, ("asked", "answers"))
+        self._open, self._lock = True, threading.Lock()
+        threading.Thread(target=self._listen, name="line-asked", daemon=True).start()
+
+    def _pipe(self, name: str) -> int:
+        path = os.path.join(self._folder, name)
+        with failing_as("place-unwritable", place=self._folder):
+            os.mkfifo(path, 0o600)
+            return os.open(path, os.O_RDWR)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        asks = {"SSH_ASKPASS": _ASKPASS, "SSH_ASKPASS_REQUIRE": "force"}
+        return {**os.environ, **asks, "TORCHKEEPER_ASK": self._folder}
+
+    def _listen(self) -> None:
+        said, shown = b"", False
+        while self._open and (data := os.read(self._asked, 1 << 12)):
+            said = said[: 4 * _ASKED] + data  # whose end comes last
+            while self._open and said.count(b"\0") > 1:
+                kind, text, said = said.split(b"\0", 2)
+                lines = text.decode(errors="replace").strip().split("\n")[:_LINES]
+                asked = "\n".join(printable(line, _LINE) for line in lines)[:_ASKED] or "?"
+                told = kind.decode(errors="replace")
+                self._asker(Question(self._machine, told, asked, self._answer))
+                shown = True
+        if shown:
+            self._asker(Question(self._machine, "none", "", self._answer))
+        os.close(self._asked)
+        remove(self._folder)
+
+    def _answer(self, text: str | None) -> None:
+        with self._lock:
+            if self._open and text is not None:
+                os.write(
+                    self._answers, text.partition("\n")[0].encode(errors="replace")[:512] + b"\n"
+                )
+        if text is None:
+            self.end()
+
+    def end(self) -> None:
+        """Ask for nothing more; what is being asked for has no answer."""
+        with self._lock:
+            if self._open:
+                self._open = False
+                os.close(self._answers)
+                os.write(self._asked, b"\0\0")
