@@ -19,8 +19,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 458,
-    "lines": 109_181,
-    "lines of code": 80_140,
+    "lines": 109_184,
+    "lines of code": 80_142,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

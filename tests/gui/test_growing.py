@@ -68,3 +68,11 @@ def test_one_keeps_its_size_and_its_buttons_whatever_it_says(qtbot: QtBot) -> No
     assert warning.visibleRegion().boundingRect() == warning.rect()
     dialog.reject()
     dialog.deleteLater()
+
+
+def test_what_is_being_taken_apart_hears_events_without_harm(qtbot: QtBot) -> None:
+    inside = QLabel("some")
+    scrolled = forms.Scrolled(inside)
+    qtbot.addWidget(scrolled)
+    vars(scrolled).clear()  # as Python does before Qt's part of it goes
+    QCoreApplication.sendEvent(inside, QEvent(QEvent.Type.LayoutRequest))

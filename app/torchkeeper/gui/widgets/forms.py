@@ -626,10 +626,13 @@ class Scrolled(Area):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         done = super().eventFilter(watched, event)
-        if watched is self._inside and event.type() == QEvent.Type.LayoutRequest:
+        # Asked of Qt: events still come when Python has taken what it kept of this apart.
+        if watched is not self.widget():
+            return done
+        if event.type() == QEvent.Type.LayoutRequest:
             # Whoever shows it may have room for what it says now.
             self.updateGeometry()
-        elif watched is self._inside and event.type() == QEvent.Type.Resize:
+        elif event.type() == QEvent.Type.Resize:
             self._show_focus()  # more is said above it by now
         return done
 
