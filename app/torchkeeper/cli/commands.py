@@ -201,6 +201,12 @@ COMMANDS = {
          ("torchkeeper jobs --json", "for a program")),
         lists=True,
     ),
+    "serve": Command(
+        REST, "serving:serve", "let a key of ssh see some folders of this machine, and no more",
+        (('command="torchkeeper serve --only /srv/cache --read-only",restrict ssh-ed25519 AAAA…',
+          "a line of ~/.ssh/authorized_keys: who has that key may look at /srv/cache"),),
+        json=False,
+    ),
     "install-desktop": Command(
         REST, "desktop:install_desktop",
         "add the app to the menus of the desktop, to open bundles with it",

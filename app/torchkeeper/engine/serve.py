@@ -19,6 +19,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
 from torchkeeper.artifacts.version import VERSION
 from torchkeeper.engine import home, protocol
+from torchkeeper.engine.fence import Fence
 from torchkeeper.engine.protocol import TABLE, Operation, Owned
 from torchkeeper.engine.session import Session
 from torchkeeper.stores import places
@@ -139,7 +140,9 @@ def main() -> None:
     # What a sitecustomize has set in torch's configuration is so in the main thread alone, where
     # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
     context = contextvars.copy_context()
-    worker = threading.Thread(target=context.run, args=(_work, requests, running), name="worker")
+    fence = Fence.from_json(sys.argv[1]) if sys.argv[1:] else None
+    work = (_work, requests, running, fence)
+    worker = threading.Thread(target=context.run, args=work, name="worker")
     worker.start()
     sweeper = threading.Thread(target=home.sweep, args=(folder,), name="sweeper", daemon=True)
     sweeper.start()
@@ -214,14 +217,16 @@ def _take(
     return None
 
 
-def _work(requests: queue.Queue[_Asked | None], running: dict[int, _Request]) -> None:
+def _work(
+    requests: queue.Queue[_Asked | None], running: dict[int, _Request], fence: Fence | None
+) -> None:
     session = Session()
     # What a window asks for first: loaded while nobody has asked yet.
     importlib.import_module("torchkeeper.engine.operations")
     while item := requests.get():
         request, op, params = item
         try:
-            _answer(session, request, op, params)
+            _answer(session, request, op, params, fence)
         except BrokenPipeError:
             return  # the app is gone
         finally:
@@ -231,7 +236,13 @@ def _work(requests: queue.Queue[_Asked | None], running: dict[int, _Request]) ->
     session.close()
 
 
-def _answer(session: Session, request: _Request, op: str, params: Mapping[str, object]) -> None:
+def _answer(
+    session: Session,
+    request: _Request,
+    op: str,
+    params: Mapping[str, object],
+    fence: Fence | None = None,
+) -> None:
     def fail(code: str, **about: Any) -> None:
         try:
             request.send("error", error={"code": code, "params": about})
@@ -246,6 +257,8 @@ def _answer(session: Session, request: _Request, op: str, params: Mapping[str, o
     try:
         if why := protocol.misfit(operation.params, params, "params"):
             return fail("request-malformed", why=why)
+        if fence:
+            fence.check(op, params)
         request.check()
         result = perform(operation, session, params, request)
         request.send("result", result=result)

@@ -66,4 +66,14 @@ WORDS: dict[str, Words] = {
         "{place} is on another than {other}.",
         "Give one command for each machine; “copy” goes from one to the other.",
     ),
+    "place-not-served": Words(
+        "{place} is not among what this key may see.",
+        "The other machine serves some folders alone (torchkeeper serve --only).",
+        "Name a place below one of them, or ask who runs the machine.",
+    ),
+    "not-served": Words(
+        "This key may not do that.",
+        "The other machine does not let it ask for “{what}” (torchkeeper serve).",
+        "Ask who runs the machine; with --read-only a key changes nothing.",
+    ),
 }
