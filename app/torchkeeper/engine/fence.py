@@ -1,6 +1,6 @@
-"""What an engine may be asked by a key that is let in for some folders alone (``torchkeeper serve``,
-a forced command of sshd). Whoever asks is a stranger who speaks the protocol: what is not named here
-is refused.
+"""What an engine may be asked by a key that is let in for some folders alone (``torchkeeper
+serve``, a forced command of sshd). Whoever asks is a stranger who speaks the protocol: what is not
+named here is refused.
 """
 
 from __future__ import annotations

@@ -25,9 +25,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import home, protocol
+from torchkeeper.engine.fence import Fence
 
 VERSION = 1
 HEAD = struct.Struct(">BIH")
@@ -242,12 +244,28 @@ class _Running:
     kept: int
 
 
+class Serving(NamedTuple):
+    """A far end that is installed there, and lets in to some folders alone. source: the folder or
+    zip that engines run from. The others are as of a ``Fence``.
+    """
+
+    source: str
+    only: tuple[str, ...]
+    read_only: bool
+    pythons: tuple[str, ...]
+
+
 class Far(Mux):
     """The end at which engines run, until the connection ends. folder: the private one."""
 
-    def __init__(self, into: int, out: int, folder: str) -> None:
+    def __init__(self, into: int, out: int, folder: str, serving: Serving | None) -> None:
         super().__init__(into, out)
         self._folder = folder
+        self._source = serving.source if serving else SOURCE
+        self._fence: Fence | None = None
+        if serving:
+            private = os.path.realpath(folder)
+            self._fence = Fence(serving.only, private, serving.read_only, serving.pythons)
         self._running: dict[int, _Running] = {}
         self._files: dict[int, str | None] = {}
 
@@ -313,12 +331,15 @@ class Far(Mux):
 
     def _begin(self, channel: int, asked: Mapping[str, str]) -> None:
         python = asked.get("python")
+        if self._fence and python and python not in self._fence.pythons:
+            raise OSError("It is not among the interpreters that this key may start")
         folder, kept = home.make()
         # As an engine of the own machine: one that only looks at files needs no package.
         alone = [] if python else ["-I", "-S"]
+        fence = [self._fence.to_json()] if self._fence else []
         try:
             process = subprocess.Popen(
-                [python or sys.executable, *alone, "-c", home.BOOT, SOURCE],
+                [python or sys.executable, *alone, "-c", home.BOOT, self._source, *fence],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 cwd=folder, start_new_session=True, bufsize=0,
             )  # fmt: skip
@@ -335,6 +356,8 @@ class Far(Mux):
     def _file(self, channel: int, name: str, writes: bool) -> None:
         if not NAME.fullmatch(name):
             raise Broken("a file has a path")
+        if writes and self._fence and self._fence.read_only:
+            raise OSError("This key changes nothing")
         path = os.path.join(self._folder, name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL if writes else os.O_RDONLY
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -356,9 +379,9 @@ def _signal(one: _Running, number: signal.Signals) -> None:
         os.killpg(one.process.pid, number)
 
 
-def main(token: str) -> None:
+def main(token: str, serving: Serving | None = None) -> None:
     """Serve the connection on standard input and output. token: what goes before the first word, so
-    that what the account prints when it starts is told from it.
+    that what the account prints when it starts is told from it. serving: who is let in to what.
     """
     out = os.dup(1)
     os.dup2(2, 1)
@@ -377,6 +400,6 @@ def main(token: str) -> None:
             "folder": folder,
         }
         os.write(out, f"\n{token}{json.dumps(told)}\n".encode())
-        Far(0, out, folder).run()
+        Far(0, out, folder, serving).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
