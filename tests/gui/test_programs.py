@@ -26,6 +26,7 @@ from torchkeeper.client.kept import runs
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.programs import ProgramDialog
+from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.pages import PAGES
 from torchkeeper.gui.pages.comparing.page import ComparePage
@@ -316,6 +317,18 @@ def test_why_it_compiled_again_takes_three_clicks(
     assert compare.back.text() == "Back to Runs"
     click(qtbot, compare.back)
     assert window.pages.current == "runs"
+    settle(qtbot)
+    click(qtbot, page.warm)
+    (asks,) = (one for one in window.findChildren(QFileDialog) if one.isVisible())
+    asks.fileSelected.emit(str(tmp_path / "warm.toml"))
+    asks.close()
+    qtbot.waitUntil(lambda: bool(shown(window, WarmDialog)), timeout=PATIENCE)
+    shown(window, WarmDialog)[0].reject()
+    assert (tmp_path / "warm.toml").read_text() == saved.read_text()
+
+
+def shown(window: Window, kind: type[WarmDialog]) -> list[WarmDialog]:
+    return [one for one in window.findChildren(kind) if one.isVisible()]
 
 
 def middle_of(window: Window, ident: str) -> QPoint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from torchkeeper.gui.verdicts.verifications import Verifications
 
 
-def late(found: Callable[[], Callable[..., object]]) -> Callable[..., object]:
+Given = ParamSpec("Given")
+
+
+def late(found: Callable[[], Callable[Given, object]]) -> Callable[Given, object]:
     """Calls what is found; whose method it is, is made only when it is called."""
 
-    def call(*given: object) -> object:
-        return found()(*given)
+    def call(*given: Given.args, **named: Given.kwargs) -> object:
+        return found()(*given, **named)
 
     return call
 
