@@ -55,7 +55,6 @@ def figures(scratch: Path, place: Path, times: int = TIMES) -> list[Figure]:
     """Measure with a folder of kernels, which is as it was afterwards."""
     env = measure.environment(scratch)
     bundle, tarred = scratch / "b.torchcache", scratch / "b.tar"
-    into, plain = scratch / "into", scratch / "plain"
     renamed = [scratch / "renamed", scratch / "renamed too"]
     shutil.copytree(place, renamed[0])
     found: dict[str, list[tuple[float, float]]] = {}
@@ -72,8 +71,11 @@ def figures(scratch: Path, place: Path, times: int = TIMES) -> list[Figure]:
     def run(*command: str) -> Callable[[], float]:
         return lambda: _seconds(command, env)
 
-    unpack = f"tar -xf '{tarred}' -C '{plain}' && sync -f '{plain}'"
     for number in range(times):
+        # Removed at the end: ext4 does not give the inode of a removed file out again for minutes,
+        # and looks for another one by one, which takes longer than all that is measured.
+        into, plain = scratch / f"into-{number}", scratch / f"plain-{number}"
+        unpack = f"tar -xf '{tarred}' -C '{plain}' && sync -f '{plain}'"
         for path in (bundle, tarred):
             path.unlink(missing_ok=True)
         take("export", run(*_OURS, "export", str(place), "-o", str(bundle)),
@@ -83,14 +85,13 @@ def figures(scratch: Path, place: Path, times: int = TIMES) -> list[Figure]:
         plain.mkdir()
         take("import", run(*_OURS, "import", str(bundle), "--into", str(into), "--trust"),
              run("sh", "-c", unpack))  # fmt: skip
-        shutil.rmtree(into)
-        shutil.rmtree(plain)
         there, back = (map(str, renamed), map(str, reversed(renamed)))
         take("purge", run(*_OURS, "purge", str(place), "--yes"),
              run(*measure.python(_RENAME, *there)))  # fmt: skip
         take("undo", run(*_OURS, "undo", str(place)), run(*measure.python(_RENAME, *back)))
         assert number or len(os.listdir(place)) == len(os.listdir(renamed[0]))
-    shutil.rmtree(renamed[0])
+    for made in (*scratch.glob("into-*"), *scratch.glob("plain-*"), renamed[0]):
+        shutil.rmtree(made)
     count = f"{len(os.listdir(place)):,} kernels"
     return [
         _row(f"export of {count}", found["export"], 2, "tar"),
