@@ -41,11 +41,12 @@ class QuestionDialog(Dialog):
         self.what = forms.label(asked.format(host), "heading", wrap=True)
         self.words = forms.label(question.text, wrap=True, selectable=True)
         self.wrong = forms.label("", "error", wrap=True)
-        wrong = self.tr("The last answer was not accepted.") if question.again else ""
-        if wrong and "PIN" in question.text:
+        pin = "PIN" in question.text
+        wrong = self.tr("That was not accepted.") if question.again else ""
+        if wrong and pin:
             wrong = f"{wrong} {self.tr('After a few wrong PINs a token locks itself.')}"
-        forms.add(self.body, self.what, self.wrong, self.words, forms.GAP)
         forms.tell(self.wrong, wrong)
+        forms.add(self.body, self.what, self.wrong, self.words, forms.GAP)
         self.text: QLineEdit | None = None
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         yes = self.tr("Trust this key") if of_key else self.tr("Yes")
@@ -62,7 +63,8 @@ class QuestionDialog(Dialog):
             self.text.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
             told = self.tr("Torchkeeper hands it to {} and does not keep it.")
             told = told.format("ssh-keygen" if signs else "ssh")
-            told = f"{told} {self.tr('A key in ssh-agent needs none.')}" if signs else told
+            if signs and not pin:
+                told = f"{told} {self.tr('A key in ssh-agent needs none.')}"
             forms.field(self.body, self.tr("&Answer"), self.text, told)
         self.body.addStretch(1)
         self.buttons(self.cancel, *([] if note else [self.go]))
