@@ -75,8 +75,7 @@ def test_what_an_agent_holds(folder: Path, agent: None, tmp_path: Path) -> None:
         private.mkdir()
         target = private / "m"
         target.write_text("what is signed")
-        subprocess.run(signers.command(one.name, str(target), str(private)), check=True)
-        assert "SSH SIGNATURE" in signers.signature_of(str(target))
+        assert "SSH SIGNATURE" in signers.Keygen(one.name, str(target)).sign()
 
 
 def test_an_agent_that_is_gone_is_no_key_less(

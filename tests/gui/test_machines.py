@@ -211,9 +211,10 @@ def test_a_passphrase_is_asked_for_and_goes_to_ssh(
     assert first.text is not None and "passphrase" in first.words.text()
     type_in(qtbot, first.text, "wrong")
     click(qtbot, first.go)
+    assert first.wrong.isHidden()
     qtbot.waitUntil(lambda: question(qtbot, window) is not first)
     dialog = question(qtbot, window)
-    assert dialog.text is not None
+    assert dialog.text is not None and "was not accepted" in dialog.wrong.text()
     type_in(qtbot, dialog.text, "apple pie")
     click(qtbot, dialog.go)
     shown(qtbot, window, place)
@@ -345,7 +346,7 @@ def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
         while not asked and time.monotonic() < until:
             time.sleep(0.01)
         [one] = asked
-        assert one.text.startswith("\\x1b[31m<b>Password</b>") and one.machine == "ssh://there"
+        assert one.text.startswith("\\x1b[31m<b>Password</b>") and one.about == "ssh://there"
         assert len(one.text) <= 2000 and one.text.count("\n") < 20
         assert one.text.replace("\n", "").isprintable()
         one.answer("secret\nmore")

@@ -26,12 +26,10 @@ from tests.stores.bundles.test_signing import sign
 from torchkeeper.artifacts.report import Report
 from torchkeeper.artifacts.sshsig import Signature
 from torchkeeper.client import signers
-from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.background.keygens import Said
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.leaving import SIGN_WITH
-from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
+from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog, TrustDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.window import Window
@@ -98,16 +96,16 @@ def let_go(qtbot: QtBot, window: Window) -> None:
     )
 
 
-def phrase(qtbot: QtBot, window: Window, text: str, before: object = None) -> PassphraseDialog:
+def phrase(qtbot: QtBot, window: Window, text: str, before: object = None) -> QuestionDialog:
     """Answer the question after the one ``before``; without a text only wait for it."""
 
-    def there() -> list[PassphraseDialog]:
-        found = window.findChildren(PassphraseDialog)
+    def there() -> list[QuestionDialog]:
+        found = window.findChildren(QuestionDialog)
         return [one for one in found if one.isVisible() and one is not before]
 
     qtbot.waitUntil(lambda: there() != [], timeout=PATIENCE)
     [dialog] = there()
-    assert not dialog.go.isEnabled()
+    assert dialog.text is not None and not dialog.go.isEnabled()
     if text:
         type_in(qtbot, dialog.text, text)
         QTest.keyClick(dialog.text, Qt.Key.Key_Return)
@@ -150,11 +148,12 @@ def test_a_passphrase_is_asked_for_until_it_is_right(
     window = open_window(fixture_cache)
     begin(qtbot, window, out / "b.torchcache", key)
     first = phrase(qtbot, window, "not it")
-    assert first.what.text() == "The passphrase of locked"
+    assert first.what.text().endswith("to sign with locked")
+    assert "passphrase" in first.words.text()
     assert first.wrong.isHidden()
     assert os.listdir(out) == [], "nothing has its name yet"
     second = phrase(qtbot, window, SECRET, first)
-    assert "was not the passphrase" in second.wrong.text()
+    assert "was not accepted" in second.wrong.text()
     idle(qtbot, window)
     assert signature(out / "b.torchcache").fingerprint == fingerprint(key)
     [job] = window.jobs.jobs
@@ -193,29 +192,52 @@ def test_cancelled_at_the_passphrase_nothing_is_left(
     phrase(qtbot, window, "", asked)
     click(qtbot, window.following.drawer.cancel_button)
     idle(qtbot, window)
-    assert not any(one.isVisible() for one in window.findChildren(PassphraseDialog))
+    assert not any(one.isVisible() for one in window.findChildren(QuestionDialog))
     let_go(qtbot, window)
     assert os.listdir(out) == ["b.torchcache"]
 
 
-def test_the_helper_passes_questions_and_notes_on(
-    qtbot: QtBot, open_window: OpenWindow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What ssh-keygen runs, run by itself: only a token has ssh-keygen note that it is waiting."""
+def test_a_token_asks_for_its_pin_and_waits_for_a_touch(
+    qtbot: QtBot, open_window: OpenWindow, good: Path, folder: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """There is no token here: before ssh-keygen signs, what a token has it ask and note is said."""
+    file, go_on, bin_ = tmp_path / "b.torchcache", tmp_path / "touched", tmp_path / "bin"
+    shutil.copy(good, file)
+    key = make(folder / "id_a")
+    bin_.mkdir()
+    (bin_ / "ssh-keygen").write_text(
+        f"""#!/bin/sh
+if [ "$2 $3" = "-Y sign" ]; then
+    [ "$("$SSH_ASKPASS" "Enter PIN for ED25519-SK key k: ")" = 1234 ] || exit 1
+    SSH_ASKPASS_PROMPT=none "$SSH_ASKPASS" "Confirm user presence for key k"
+    until [ -e "{go_on}" ]; do sleep 0.02; done
+fi
+exec {shutil.which("ssh-keygen")} "$@"
+"""
+    )
+    (bin_ / "ssh-keygen").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_}:{os.environ['PATH']}")
     window = open_window()
-    helper = signers.environment_asking()["SSH_ASKPASS"]
-    found: list[Said] = []
-    over: list[object] = []
-    listener = Listener(rows=found.extend, result=over.append, failed=over.append)
-    ticket = window.engines.sign([helper, "Enter PIN for ED25519-SK key k: "], listener)
-    qtbot.waitUntil(lambda: found != [], timeout=PATIENCE)
-    assert found == [Said("Enter PIN for ED25519-SK key k:", asks=True)]
-    window.engines.answer(ticket, "1234")
-    qtbot.waitUntil(lambda: over == [None], timeout=PATIENCE)
-    monkeypatch.setenv("SSH_ASKPASS_PROMPT", "none")
-    window.engines.sign([helper, "Confirm user presence for key k"], listener)
-    qtbot.waitUntil(lambda: over == [None, None], timeout=PATIENCE)
-    assert found[1:] == [Said("Confirm user presence for key k")]
+    window.operations.sign(str(file), str(key))
+    asked = phrase(qtbot, window, "1234")
+    assert asked.words.text() == "Enter PIN for ED25519-SK key k:"
+    [job] = window.jobs.jobs
+    qtbot.waitUntil(lambda: job.now == "Touch your key now", timeout=PATIENCE)
+    assert list(job.log) == ["Confirm user presence for key k"]
+    assert not any(one.isVisible() for one in window.findChildren(QuestionDialog))
+    go_on.touch()
+    idle(qtbot, window)
+    assert job.state is State.DONE
+    assert signature(file).fingerprint == fingerprint(key)
+    # Cancelled while it waits for the touch, it ends at once.
+    go_on.unlink()
+    again = window.operations.sign(str(file), str(key))
+    phrase(qtbot, window, "1234", asked)
+    qtbot.waitUntil(lambda: again.now != "", timeout=PATIENCE)
+    window.operations.cancel(again)
+    idle(qtbot, window)
+    assert again.state is State.CANCELLED
 
 
 @pytest.mark.slow
@@ -246,7 +268,7 @@ def test_what_cannot_be_signed_is_not_written(
     dialog.key.choose_file(str(fixture_cache / "nowhere"))
     qtbot.waitUntil(lambda: not dialog.key.busy, timeout=PATIENCE)
     assert not dialog.go.isEnabled()
-    assert "There is no such file" in dialog.go.toolTip()
+    assert "There is no such file" in " ".join(dialog.go.toolTip().split())
     dialog.key.choose_file(str(key))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
     key.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nno\n")

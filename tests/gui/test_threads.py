@@ -23,7 +23,6 @@ GUI = Path(gui.__file__).parent
 BESIDE = {
     "background/requests.py": set[str](),
     "background/lookups.py": {"__init__"},
-    "background/keygens.py": {"__init__", "run_of"},
     "background/worker.py": {"__init__"},
 }
 

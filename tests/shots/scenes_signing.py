@@ -9,9 +9,10 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import EXPORTED
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
+from torchkeeper.client.engines.questions import Question
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui.dialogs.leaving import SIGN_WITH
-from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
+from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.signers import SignersDialog, TrustDialog
 from torchkeeper.gui.jobs.model import SIGNING, State
 from torchkeeper.gui.places.model import EXPORTED_TO
@@ -98,12 +99,13 @@ def _ended(window: Window, kind: str, result: dict[str, Any], error: UserError |
 
 def _passphrase(stage: Stage) -> None:
     window = stage.window()
-    for name, question, wrong in (
-        ("passphrase", "Enter passphrase: ", False),
-        ("passphrase-wrong", "Enter passphrase: ", True),
-        ("pin-wrong", "Enter PIN for ED25519-SK key /home/ada/.ssh/id_ed25519_sk: ", True),
+    for name, text, again in (
+        ("passphrase", 'Enter passphrase for "/home/ada/.ssh/id_ed25519":', False),
+        ("passphrase-wrong", 'Enter passphrase for "/home/ada/.ssh/id_ed25519":', True),
+        ("pin-wrong", "Enter PIN for ED25519-SK key /home/ada/.ssh/id_ed25519_sk:", True),
     ):
-        stage.dialog(name, PassphraseDialog(window, "id_ed25519", question, wrong))
+        question = Question("id_ed25519", "", text, lambda _: None, again)
+        stage.dialog(name, QuestionDialog(window, question))
     stage.close(window)
 
 

@@ -15,6 +15,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,8 +23,9 @@ from torchkeeper.artifacts import manifest, sshsig
 from torchkeeper.artifacts.sshsig import NAMESPACE, fingerprint, signed_by
 from torchkeeper.client import temporary
 from torchkeeper.client.engines.process import clean_environment
+from torchkeeper.client.engines.questions import Asking, Question
 from torchkeeper.client.kept import whole
-from torchkeeper.client.words.problems import UserError, failing_as, user_error
+from torchkeeper.client.words.problems import UserError, failing_as, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
 #: Asks an engine for an operation, as ``cli.asking.Asker.ask``.
 Ask = Callable[..., Any]
 
-#: Characters of an error that are looked at.
-SAID = 4000
-#: How the two kinds of lines begin that ``askpass`` writes to standard error.
-ASKS, NOTES = b"torchkeeper-ask ", b"torchkeeper-notice "
+#: Characters of an error that are looked at, and of a key's name.
+_SAID, _SHOWN = 4000, 60
+#: What ssh-keygen says where a passphrase, or the PIN of a token, is not the right one.
+_WRONG = b"incorrect passphrase"
+#: The file beside what is signed that says which of the agent's keys it is.
+_NAMED = "key.pub"
 
 
 def program() -> str:
@@ -55,22 +59,76 @@ def check_key(key: str) -> str:
     return found
 
 
-def _command(key: str, target: str) -> list[str]:
-    """What puts the signature of a file beside it. Raises as ``check_key``. key: the file of a
-    private key, or of a public one whose other half is beside it or held by an agent
-    (ssh-keygen(1), -Y sign).
+class Keygen:
+    """ssh-keygen as it signs a file in a private folder. key: as a ``Key`` is named, or the file of
+    one. asker: who is asked for a passphrase or a touch; without one that is asked for, and what it
+    says is shown, on the terminal.
     """
-    return [check_key(key), "-q", "-Y", "sign", "-n", sshsig.NAMESPACE, "-f", key, target]
 
+    def __init__(
+        self, key: str, file: str, asker: Callable[[Question], None] | None = None
+    ) -> None:
+        self._key, self._file, self._asker = key, file, asker
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock, self._over = threading.Lock(), False
 
-def signature_of(target: str) -> str:
-    """The text of the signature that ``_command`` made of a file. Raises UserError."""
-    try:
-        with open(target + ".sig", encoding="ascii") as stream:
-            return stream.read(sshsig.MAX_SIZE)
-    except (OSError, ValueError) as e:
-        why = tr("ssh-keygen has written no signature")
-        raise user_error("signing-failed", {"why": why}) from e
+    def sign(self) -> str:
+        """Wait for the text of the signature. Whoever mistypes a passphrase is asked again. Raises
+        UserError("key-unusable" | "ssh-keygen-missing" | "signing-failed").
+        """
+        key, asking = self._key, None
+        if _KEY.match(key):
+            key = os.path.join(os.path.dirname(self._file), _NAMED)
+            with failing_as("signing-failed"), open(key, "x", encoding="ascii") as out:
+                out.write(f"{public_key_in(self._key, self._key).key}\n")
+        command = [check_key(key), "-q", "-Y", "sign", "-n", NAMESPACE, "-f", key, self._file]
+        if self._asker:
+            about = self._key if key != self._key else os.path.basename(key)
+            asking = Asking(printable(about, _SHOWN), self._asker)
+        try:
+            while why := self._run(command, asking):
+                if not (asking and asking.answered and _WRONG in why):
+                    said = why.decode(errors="replace").splitlines()[-1].rstrip(".\r")
+                    raise user_error("signing-failed", {"why": said})
+        finally:
+            if asking:
+                asking.end()
+        try:
+            with open(self._file + ".sig", encoding="ascii") as stream:
+                return stream.read(sshsig.MAX_SIZE)
+        except (OSError, ValueError) as e:
+            said = tr("ssh-keygen has written no signature")
+            raise user_error("signing-failed", {"why": said}) from e
+
+    def _run(self, command: list[str], asking: Asking | None) -> bytes:
+        """Why it failed, by what it said last; empty where it did not."""
+        heard, pipe = b"", subprocess.PIPE
+        if asking:
+            asking.answered = False
+        with failing_as("signing-failed"), self._lock:
+            self._process = process = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=pipe,
+                env=asking.environment if asking else None,
+            )  # fmt: skip
+            if self._over:
+                process.kill()
+        with process:
+            assert process.stderr
+            while data := os.read(process.stderr.fileno(), 4096):
+                heard = (heard + data)[-_SAID:]
+                if not asking:
+                    sys.stderr.write(data.decode(errors="backslashreplace"))
+                    sys.stderr.flush()
+        if not (code := process.returncode):
+            return b""
+        return heard.strip() or tr("ssh-keygen ended with {code}", code=code).encode()
+
+    def end(self) -> None:
+        """End it at once: nobody waits for it any more. Does not wait."""
+        with self._lock:
+            self._over = True
+            if self._process:
+                self._process.kill()
 
 
 def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) -> None:
@@ -84,38 +142,11 @@ def sign(ask: Ask, file: str, key: str, output: str = "", replace: bool = True) 
     with temporary.folder("sign") as folder:
         target = os.path.join(folder, manifest.NAME)
         copied: CopyManifestResult = ask(protocol.COPY_MANIFEST, **source, target=target)
-        _run(_command(key, target))
-        text = signature_of(target)
+        signature = Keygen(key, target).sign()
         ask(
-            protocol.ATTACH_SIGNATURE, **source, signature=text, manifest=copied["manifest"],
+            protocol.ATTACH_SIGNATURE, **source, signature=signature, manifest=copied["manifest"],
             output=output, replace=replace,
         )  # fmt: skip
-
-
-def environment_asking() -> dict[str, str]:
-    """The environment in which ssh-keygen asks by ``askpass``, on standard error and input."""
-    helper = os.path.join(os.path.dirname(os.path.abspath(__file__)), "askpass")
-    return clean_environment({"SSH_ASKPASS": helper, "SSH_ASKPASS_REQUIRE": "force"})
-
-
-def failed(heard: bytes, code: int) -> UserError:
-    """Why ssh-keygen ended with a code other than 0, from what it said last."""
-    lines = heard.decode(errors="replace").strip().splitlines()
-    why = lines[-1].rstrip(".\r") if lines else tr("ssh-keygen ended with {code}", code=code)
-    return user_error("signing-failed", {"why": why})
-
-
-def _run(command: list[str]) -> None:
-    """Run it with what it asks and says shown as it comes. Raises UserError("signing-failed")."""
-    heard = b""
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        assert process.stderr
-        while data := os.read(process.stderr.fileno(), 4096):
-            heard = (heard + data)[-SAID:]
-            sys.stderr.write(data.decode(errors="backslashreplace"))
-            sys.stderr.flush()
-    if process.returncode:
-        raise failed(heard, process.returncode)
 
 
 #: Names a file of allowed signers in place of the user's own, and requires that they signed: for
@@ -309,8 +340,6 @@ def public_key_in(text: str, name: str) -> PublicKey:
 _PATIENCE = 10
 #: What is looked at in the folder of keys, and taken of an agent, at most.
 _MOST = 200
-#: The file in the private folder of a signing that says which of the agent's keys it is.
-_NAMED = "key.pub"
 #: What ``ssh-keygen -l`` says: 256 SHA256:… comment (ED25519).
 _LISTED = re.compile(r"\d+ (SHA256:\S+) (.*) \(([A-Z0-9-]+)\)\s*")
 
@@ -373,17 +402,6 @@ def of_file(path: str) -> Key:
         if "PRIVATE KEY" not in key.read(200):
             raise user_error("key-unusable", {"file": path, "why": tr("It is no key of OpenSSH")})
     return Key(path, "", "", "", agent=False)
-
-
-def command(name: str, target: str, folder: str) -> list[str]:
-    """As ``_command``. folder: private, for the public half of a key of the agent's."""
-    if os.path.isabs(name):
-        return _command(name, target)
-    public = public_key_in(name, name)
-    file = os.path.join(folder, _NAMED)
-    with open(file, "x", encoding="ascii") as out:
-        out.write(f"{public.key}\n")
-    return _command(file, target)
 
 
 def _key(name: str, public: PublicKey, agent: bool) -> Key:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from PySide6.QtCore import QDir, QObject, Signal
+from PySide6.QtCore import QDir, QObject, Signal, Slot
 
 from torchkeeper.artifacts.entry import COUNTED_APART, Entry
 from torchkeeper.client.overviewing import added
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
     from torchkeeper.artifacts.shapes import Sized
+    from torchkeeper.client.engines.questions import Question
     from torchkeeper.client.programs import Ended
     from torchkeeper.engine.messages.bundles import Builders
-    from torchkeeper.gui.background.keygens import Said
     from torchkeeper.gui.chrome.bars import NoteBar
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.desktop.dragging import DragOut
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.preparing import PrepareDialog
     from torchkeeper.gui.dialogs.programs import ProgramDialog
     from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
-    from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
     from torchkeeper.gui.dialogs.signers import SignDialog, SignersDialog
     from torchkeeper.gui.dialogs.verifying import VerifyDialog
     from torchkeeper.gui.dialogs.warming import WarmDialog
@@ -197,9 +196,7 @@ class SigningFlows(QObject):
         """show: opens a dialog that asks for a job."""
         super().__init__(context.window)
         self._context, self._show = context, show
-        self._asking: dict[int, PassphraseDialog] = {}
         context.operations.asked.connect(self._ask)
-        context.jobs.finished.connect(self._over)
 
     def sign_bundle(self) -> None:
         """Sign the bundle that is shown; where none is, ask for one."""
@@ -232,27 +229,24 @@ class SigningFlows(QObject):
         dialog.open()
         return dialog
 
-    def _ask(self, job: Job, ticket: int, ask: Said) -> None:
-        from torchkeeper.gui.dialogs.serverpage import PassphraseDialog
+    @Slot(object, object)
+    def _ask(self, job: Job, question: Question) -> None:
+        from torchkeeper.gui.dialogs.machine import ask
 
-        context = self._context
-        key = job.asked.get("key", "")
-        name = printable(os.path.basename(key) if os.path.isabs(key) else key, 60)
-        dialog = PassphraseDialog(context.window, name, ask.text, ask.wrong)
-        self._asking[job.id] = dialog
-        dialog.accepted.connect(lambda: context.engines.answer(ticket, dialog.text.text()))
-        dialog.rejected.connect(lambda: context.operations.cancel(job))
+        context, touch = self._context, question.kind == "none"
+        if touch:
+            job.now = self.tr("Touch your key now") if question.text else ""
+            context.jobs.log(job, [question.text] if question.text else [])
+            context.jobs.touch(job)
 
-        def forget(_: int) -> None:
-            if self._asking.get(job.id) is dialog:
-                del self._asking[job.id]
+        def answer(text: str | None) -> None:
+            if text is None:
+                context.operations.cancel(job)
+            else:
+                question.answer(text)
 
-        dialog.finished.connect(forget)
-        dialog.open()
-
-    def _over(self, job: Job) -> None:
-        if (dialog := self._asking.pop(job.id, None)) is not None:
-            dialog.reject()
+        if not (touch and question.text):
+            ask(context.window, question._replace(answer=answer))
 
 
 class Flows(QObject):

@@ -1,4 +1,4 @@
-"""What the ssh of a connection asks for, and who is asked where there is no terminal."""
+"""What ssh and ssh-keygen ask for, and who is asked where there is no terminal."""
 
 from __future__ import annotations
 
@@ -8,20 +8,25 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from torchkeeper.client import temporary
+from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.words.problems import failing_as, printable
 from torchkeeper.stores.atomic import remove
 
 
 class Question(NamedTuple):
-    """What ssh asks on its way to a machine. kind: what SSH_ASKPASS_PROMPT says; "none" is a note,
-    which wants no answer, and an empty text says that all is answered. A stranger's server may have
-    written a part of the text. answer: takes one, or None where there is none; never waits.
+    """What ssh asks on its way to a machine, or ssh-keygen as it signs. about: the machine, or a
+    name of the key. kind: what SSH_ASKPASS_PROMPT says; "none" is a note, which wants no answer,
+    and an empty text says that all is answered. A stranger's server may have written a part of the
+    text. answer: takes one, or None where there is none; never waits. again: whether the same was
+    asked before. by: whose it is; each takes the place of the one before.
     """
 
-    machine: str
+    about: str
     kind: str
     text: str
     answer: Callable[[str | None], None]
+    again: bool = False
+    by: object = None
 
 
 #: Characters of a question, its lines and the characters of each; and the program that brings one.
@@ -32,14 +37,17 @@ _ASKPASS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 class Asking:
     """What an ssh asks for comes by a named pipe of a private folder, and answers go by another
     (``askpass``): its standard input and output belong to the machine, and its standard error may
-    have what the machine says.
+    have what the machine says. No answer is kept, or written elsewhere.
     """
 
-    #: Who is asked, in a thread of its own; None where there is nobody but a terminal.
+    #: Who is asked on the way to a machine; None where there is nobody but a terminal.
     by: ClassVar[Callable[[Question], None] | None] = None
 
-    def __init__(self, machine: str, asker: Callable[[Question], None]) -> None:
-        self._machine, self._asker = machine, asker
+    def __init__(self, about: str, asker: Callable[[Question], None]) -> None:
+        """about: as of a ``Question``. asker: is called in a thread of its own."""
+        self._about, self._asker = about, asker
+        #: Whether something was.
+        self.answered = False
         self._folder = temporary.make("ask")
         # Each is open at both ends, so that neither is ever waited for.
         self._asked, self._answers = map(self._pipe, ("asked", "answers"))
@@ -55,10 +63,10 @@ class Asking:
     @property
     def environment(self) -> dict[str, str]:
         asks = {"SSH_ASKPASS": _ASKPASS, "SSH_ASKPASS_REQUIRE": "force"}
-        return {**os.environ, **asks, "TORCHKEEPER_ASK": self._folder}
+        return clean_environment({**asks, "TORCHKEEPER_ASK": self._folder})
 
     def _listen(self) -> None:
-        said, shown = b"", False
+        said, shown, last = b"", False, ("", "")
         while self._open and (data := os.read(self._asked, 1 << 12)):
             said = said[: 4 * _ASKED] + data  # whose end comes last
             while self._open and said.count(b"\0") > 1:
@@ -66,18 +74,22 @@ class Asking:
                 lines = text.decode(errors="replace").strip().split("\n")[:_LINES]
                 asked = "\n".join(printable(line, _LINE) for line in lines)[:_ASKED] or "?"
                 told = kind.decode(errors="replace")
-                self._asker(Question(self._machine, told, asked, self._answer))
-                shown = True
+                self._ask(told, asked, again=(told, asked) == last)
+                shown, last = True, last if told == "none" else (told, asked)
         if shown:
-            self._asker(Question(self._machine, "none", "", self._answer))
+            self._ask("none", "")
         os.close(self._asked)
         remove(self._folder)
 
+    def _ask(self, kind: str, text: str, again: bool = False) -> None:
+        self._asker(Question(self._about, kind, text, self._answer, again, self))
+
     def _answer(self, text: str | None) -> None:
         with self._lock:
+            self.answered = text is not None
             if self._open and text is not None:
                 os.write(
-                    self._answers, text.partition("\n")[0].encode(errors="replace")[:512] + b"\n"
+                    self._answers, text.partition("\n")[0].encode(errors="replace")[:1023] + b"\n"
                 )
         if text is None:
             self.end()

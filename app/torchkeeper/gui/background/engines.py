@@ -19,8 +19,8 @@ from torchkeeper.gui.background.worker import Worker
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.history import Board, Past, Running
+    from torchkeeper.client.signers import Keygen
     from torchkeeper.engine.messages.findings import Finding
-    from torchkeeper.gui.background.keygens import Keygens
 
 
 # While there is a window, Python looks for garbage in the main thread alone. By itself it looks
@@ -115,7 +115,6 @@ class Engines(QObject):
         self._thread.setObjectName("torchkeeper-worker")
         self.worker = Worker(ahead)
         self.worker.moveToThread(self._thread)
-        self._keygens: Keygens | None = None
         self._board: Board | None = None
         self._do.connect(self.worker.do)
         self.worker.rows.connect(self._on_rows)
@@ -224,25 +223,9 @@ class Engines(QObject):
         """A private folder that goes with the window, named by its use; the result is its path."""
         return self._post(listener, self.worker.answer, partial(self.worker.folders.make, use))
 
-    def sign(self, command: Sequence[str], listener: Listener) -> int:
-        """Run ssh-keygen; rows are a Said of ``gui.background.keygens``, the result is None."""
-        if self._keygens is None:
-            from torchkeeper.gui.background.keygens import Keygens
-
-            self._keygens = made = Keygens()
-            made.moveToThread(self._thread)
-            made.said.connect(self._on_rows)
-            made.result.connect(self._on_result)
-            made.failed.connect(self._on_failed)
-            made.cancelled.connect(self._on_cancelled)
-        ticket = self._ticket(listener)
-        self._do.emit(partial(self._keygens.begin, self._keygens.run_of(ticket, command)))
-        return ticket
-
-    def answer(self, ticket: int, text: str) -> None:
-        """Tell ssh-keygen what it asked for."""
-        if self._keygens is not None:
-            self._do.emit(partial(self._keygens.answer, ticket, text))
+    def sign(self, keygen: Keygen, listener: Listener) -> int:
+        """Have a file signed; the result is the text of the signature."""
+        return self._post(listener, self.worker.asides.begin, keygen.sign, keygen.end)
 
     def discard(self, folder: str) -> None:
         """Remove such a folder now."""
@@ -251,8 +234,6 @@ class Engines(QObject):
     def cancel(self, ticket: int) -> None:
         """Ask for an early end; the listener hears ``cancelled`` when it has come."""
         self._do.emit(partial(self.worker.cancel, ticket))
-        if self._keygens is not None:
-            self._do.emit(partial(self._keygens.cancel, ticket))
 
     def waits(self, ticket: int | None) -> bool:
         """Whether somebody still waits for an answer to it."""
@@ -281,8 +262,6 @@ class Engines(QObject):
             self._listeners.clear()
             if self._thread.isRunning():
                 self._do.emit(self.worker.shut_down)
-                if self._keygens is not None:
-                    self._do.emit(self._keygens.stop)
             else:
                 self.stopped.emit()
 

@@ -240,12 +240,17 @@ class Asides(QObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        self._tickets: set[int] = set()
+        #: What ends each before its time.
+        self._tickets: dict[int, Callable[[], object]] = {}
         self._over.connect(self._tell)
 
-    def begin(self, ticket: int, work: Callable[[], object]) -> None:
-        """Do it, and say what came of it. work: returns the result, or raises UserError."""
-        self._tickets.add(ticket)
+    def begin(
+        self, ticket: int, work: Callable[[], object], end: Callable[[], object] = lambda: None
+    ) -> None:
+        """Do it, and say what came of it. work: returns the result, or raises UserError. end: has
+        it end soon when it is cancelled; does not wait.
+        """
+        self._tickets[ticket] = end
 
         def run() -> None:
             found, error = None, None
@@ -259,17 +264,20 @@ class Asides(QObject):
         aside(run)
 
     def cancel(self, ticket: int) -> bool:
-        """Hear no more of a request, which nothing stops; whether it was one of these."""
-        if ticket not in self._tickets:
+        """Hear no more of a request; whether it was one of these."""
+        if (end := self._tickets.pop(ticket, None)) is None:
             return False
-        self._tickets.discard(ticket)
+        end()
         self.cancelled.emit(ticket, [])
         return True
 
+    def stop(self) -> None:
+        for ticket in list(self._tickets):
+            self.cancel(ticket)
+
     def _tell(self, ticket: int, found: object, error: UserError | None) -> None:
-        if ticket not in self._tickets:
+        if self._tickets.pop(ticket, None) is None:
             return
-        self._tickets.discard(ticket)
         if error is not None:
             self.failed.emit(ticket, error, [])
         else:

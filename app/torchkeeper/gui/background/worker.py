@@ -527,6 +527,7 @@ class Worker(QObject):
         for request in self._locked:
             self.cancelled.emit(request.ticket, [])
         self._locked.clear()
+        self.asides.stop()
         if self._ahead is not None:
             self._take_over(self._ahead)
         for line in list(self._lines):

@@ -1,4 +1,6 @@
-"""What ssh asks on its way to another machine; what is typed goes to it and nowhere else."""
+"""What ssh asks on its way to another machine, and ssh-keygen as it signs; what is typed goes to it
+and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +21,32 @@ _OF_KEY = "The authenticity of host "
 
 
 class QuestionDialog(Dialog):
-    """One question, in ssh's own words, which may have some of a stranger's server in them."""
+    """One question, in the asker's words, which may have some of a stranger's server in them."""
 
     def __init__(self, parent: QWidget, question: Question) -> None:
         super().__init__(parent, 560)
         self.question = question
-        host = question.machine.removeprefix(SCHEME)
-        of_key, note = question.text.startswith(_OF_KEY), question.kind == "none"
-        self.setWindowTitle(self.tr("Connecting to {}").format(host))
+        host = question.about.removeprefix(SCHEME)
+        signs, note = host == question.about, question.kind == "none"
+        of_key = not signs and question.text.startswith(_OF_KEY)
+        title = self.tr("Signing with {}") if signs else self.tr("Connecting to {}")
+        self.setWindowTitle(title.format(host))
         asked = self.tr("ssh wants to know something on its way to {}")
-        if of_key:
+        if signs:
+            asked = self.tr("ssh-keygen wants to know something to sign with {}")
+        elif of_key:
             asked = self.tr("{} was never seen from here: is this its key?")
         elif note:
             asked = self.tr("ssh waits for you on its way to {}")
         self.what = forms.label(asked.format(host), "heading", wrap=True)
         self.words = forms.label(question.text, wrap=True, selectable=True)
-        forms.add(self.body, self.what, self.words, forms.GAP)
+        self.wrong = forms.label("", "error", wrap=True)
+        pin = "PIN" in question.text
+        wrong = self.tr("That was not accepted.") if question.again else ""
+        if wrong and pin:
+            wrong = f"{wrong} {self.tr('After a few wrong PINs a token locks itself.')}"
+        forms.tell(self.wrong, wrong)
+        forms.add(self.body, self.what, self.wrong, self.words, forms.GAP)
         self.text: QLineEdit | None = None
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
         yes = self.tr("Trust this key") if of_key else self.tr("Yes")
@@ -45,11 +57,14 @@ class QuestionDialog(Dialog):
             self.body.addWidget(forms.label(told, "muted", wrap=True))
         elif not note and question.kind != "confirm":
             self.text = secret()
-            self.go.setText(self.tr("Connect"))
+            self.go.setText(self.tr("Sign") if signs else self.tr("Connect"))
             self.go.setEnabled(False)
             self.go.setDefault(True)
             self.text.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
-            told = self.tr("Torchkeeper hands it to ssh and does not keep it.")
+            told = self.tr("Torchkeeper hands it to {} and does not keep it.")
+            told = told.format("ssh-keygen" if signs else "ssh")
+            if signs and not pin:
+                told = f"{told} {self.tr('A key in ssh-agent needs none.')}"
             forms.field(self.body, self.tr("&Answer"), self.text, told)
         self.body.addStretch(1)
         self.buttons(self.cancel, *([] if note else [self.go]))
@@ -69,9 +84,9 @@ class QuestionDialog(Dialog):
 
 
 def ask(window: QWidget, question: Question) -> None:
-    """Ask it instead of what was asked about the machine before."""
+    """Ask it instead of what the same one asked before."""
     for shown in window.findChildren(QuestionDialog):
-        if shown.question.machine == question.machine and shown.isVisible():
+        if shown.question.by is question.by and shown.isVisible():
             shown.over()
     if question.text:
         QuestionDialog(window, question).open()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -20,10 +21,10 @@ from torchkeeper.gui.verdicts.environments import Environment
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.builds import Claims
+    from torchkeeper.client.engines.questions import Question
     from torchkeeper.engine.messages import bundles as messages
     from torchkeeper.engine.messages import entries
     from torchkeeper.engine.messages.verdicts import KnowParams
-    from torchkeeper.gui.background.keygens import Said
 
     _Signed = Callable[[messages.SignResult], None]
 
@@ -41,8 +42,8 @@ Follow = Callable[[Job, Values, GoOn], None]
 class Signing:
     """What the jobs do that sign something. step: hears of each ticket of a job, by which that step
     can be cancelled. listener: who hears of a job's step, and what goes on with its result. kept:
-    the request whose engine stays with a job, by its id. ask: hears of what ssh-keygen wants to
-    know: the job, the ticket that an answer is for, and what (``gui.background.keygens``).
+    the request whose engine stays with a job, by its id. ask: hears, in another thread, what
+    ssh-keygen wants to know for a job.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Signing:
         step: Callable[[Job, int], None],
         listener: Callable[[Job, Callable[[Any], None]], Listener],
         kept: Callable[[int], int | None],
-        ask: Callable[[Job, int, Said], object],
+        ask: Callable[[Job, Question], object],
     ) -> None:
         self._engines, self._jobs = engines, jobs
         self._step, self._listener, self._kept, self._ask = step, listener, kept, ask
@@ -86,13 +87,9 @@ class Signing:
         hears = partial(self._heard, job), then, self._listener(job, lambda _: None)
         _Steps(self._engines, self._kept(job.id), key, where, *hears, partial(self._step, job))
 
-    def _heard(self, job: Job, ticket: int, said: Said) -> None:
-        if not said.asks:
-            job.now = _tr("Touch your key now") if said.text else ""
-            self._jobs.log(job, [said.text] if said.text else [])
-            self._jobs.touch(job)
-        elif job.active:
-            self._ask(job, ticket, said)
+    def _heard(self, job: Job, question: Question) -> None:
+        with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
+            self._ask(job, question)
 
 
 class _Steps:
@@ -104,7 +101,7 @@ class _Steps:
         kept: int | None,
         key: str,
         where: messages.Signed,
-        heard: Callable[[int, Said], None],
+        heard: Callable[[Question], None],
         then: _Signed,
         listener: Listener,
         asked: Callable[[int], None],
@@ -135,9 +132,6 @@ class _Steps:
         keep, listener = self._kept is not None, self._to(then)
         self._asked(self._engines.ask(op, params, listener, keep=keep, engine_of=self._kept))
 
-    def _look(self, then: Callable[[Any], None], what: Callable[..., object], *of: object) -> None:
-        self._asked(self._engines.background(self._to(then), what, *of))
-
     def _made(self, folder: str) -> None:
         self._folder, self._target = folder, os.path.join(folder, manifest.NAME)
         params: messages.CopyManifestParams = {**self._where, "target": self._target}
@@ -145,23 +139,8 @@ class _Steps:
 
     def _copied(self, told: messages.CopyManifestResult) -> None:
         self._digest = told["manifest"]
-        self._look(self._run, signers.command, self._key, self._target, self._folder)
-
-    def _run(self, command: list[str]) -> None:
-        ticket = 0
-
-        def hear(some: list[Said]) -> None:
-            for one in some:
-                self._heard(ticket, one)
-
-        ticket = self._engines.sign(command, self._to(self._signed)._replace(rows=hear))
-        self._asked(ticket)
-
-    def _signed(self, _: object) -> None:
-        from torchkeeper.gui.background.keygens import Said
-
-        self._heard(0, Said(""))
-        self._look(self._attach, signers.signature_of, self._target)
+        keygen = signers.Keygen(self._key, self._target, self._heard)
+        self._asked(self._engines.sign(keygen, self._to(self._attach)))
 
     def _attach(self, text: str) -> None:
         what: messages.AttachSignatureParams

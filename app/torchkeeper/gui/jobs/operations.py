@@ -170,8 +170,8 @@ class Operations(QObject):
     succeeded = Signal(object)
     failed = Signal(object)
     changed = Signal(str)
-    #: A job's ssh-keygen asks: the job, the ticket that an answer is for, and what (a Said).
-    asked = Signal(object, int, object)
+    #: The ssh-keygen of a job asks: the job, and a ``client.engines.questions.Question``.
+    asked = Signal(object, object)
 
     def __init__(self, engines: Engines, jobs: JobsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
