@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData
+from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -19,14 +19,20 @@ from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
-from torchkeeper.client.engines import line
+from torchkeeper.client.engines import interpreters, line, probes
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
+from torchkeeper.engine import protocol
+from torchkeeper.gui.dialogs.cleaning import CleanDialog
+from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import State
 from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.start import started
+from torchkeeper.gui.table.rows import VERDICT, Row
 from torchkeeper.gui.window import Window
 
 __all__ = ["forks", "sshd", "there", "tk"]
@@ -112,14 +118,13 @@ def test_what_cannot_be_done_there_says_why(
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    for name in ("warm", "verify", "prepare", "run-program", "clean-up"):
+    for name in ("warm", "verify", "prepare", "run-program", "copy-to"):
         action = window.actions_[name]
         assert not action.isEnabled(), name
         assert "another machine" in action.toolTip(), name
     assert window.actions_["purge-shown"].isEnabled()
     # No verdict of this machine's environments is said of what is there.
     assert window.here.verdicts.environment is None
-    assert "Not checked yet" in window.here.unjudged
 
 
 @pytest.mark.parametrize("wrong", ["ssh://-oProxyCommand=x/y", "ssh://there:x/y"])
@@ -361,3 +366,132 @@ def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
     while os.path.exists(folder) and time.monotonic() < until:
         time.sleep(0.01)
     assert not os.path.exists(folder)
+
+
+def judged(qtbot: QtBot, window: Window) -> dict[str, int]:
+    """Wait until all verdicts are there; how many of each."""
+    verdicts = window.here.verdicts
+    qtbot.waitUntil(lambda: verdicts.counts is not None and not verdicts.asking)
+    settle(qtbot)
+    assert verdicts.counts is not None
+    return verdicts.counts["verdicts"]
+
+
+def add(qtbot: QtBot, window: Window, path: str) -> None:
+    """Add an environment there, as a user does."""
+    window.actions_["add-interpreter"].trigger()
+    [dialog] = [one for one in window.findChildren(PathDialog) if one.isVisible()]
+    type_in(qtbot, dialog.path, path)
+    click(qtbot, dialog.go)
+    environments = window.here.environments
+    qtbot.waitUntil(lambda: environments.of(f"ssh://there{path}") is not None)
+
+
+def cell(window: Window, role: Qt.ItemDataRole = Qt.ItemDataRole.DisplayRole) -> str:
+    """What stands in the verdict column of the first graph."""
+    for row in range(window.entries.rowCount()):
+        line = window.entries.lines[row]
+        if isinstance(line, Row) and line.entry.kind == "fxgraph":
+            return str(window.entries.index(row, VERDICT).data(role))
+    raise AssertionError("there is none")
+
+
+def test_the_environments_are_those_of_the_machine_that_is_shown(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    here = [one.python for one in window.here.environments.every]
+    place = opened(qtbot, window, there, fixture_cache)
+    environments = window.here.environments
+    python3 = f"ssh://there{there.bin}/python3"
+    qtbot.waitUntil(lambda: environments.found and not environments.asking)
+    settle(qtbot)
+    assert [one.python for one in environments.every] == [python3]
+    # None has a torch: that is said where verdicts would be, and what to do.
+    assert window.here.chooser.text() == "No torch"
+    assert cell(window) == "no environment"
+    assert "“Add interpreter…” at the top right" in cell(window, Qt.ItemDataRole.ToolTipRole)
+    assert "environment of there with torch" in window.here.unjudged
+    listed = window.more.environments
+    assert "there" in listed.note.text() and listed.list.items.rowCount() == 1
+    add(qtbot, window, "/nowhere/bin/python")
+    qtbot.waitUntil(lambda: window.here.chooser.text() == "Torch does not answer")
+    settle(qtbot)
+    assert cell(window) == "no environment"
+    assert "/nowhere/bin/python" in cell(window, Qt.ItemDataRole.ToolTipRole)
+    # Each machine has its own.
+    window.open_paths([str(fixture_cache)])
+    shown(qtbot, window, str(fixture_cache))
+    assert [one.python for one in window.here.environments.every] == here
+    assert listed.list.items.rowCount() == len(here) and not listed.note.text()
+    window.open_paths([place])
+    shown(qtbot, window, place)
+    assert window.here.chooser.text() == "Torch does not answer"
+    assert interpreters.added("ssh://there") == ["ssh://there/nowhere/bin/python"]
+    assert interpreters.added() == []
+    dialog = window.here.show_environments()
+    assert dialog.windowTitle() == "Environments of there" and not dialog.prepare.isEnabled()
+    dialog.go_to("ssh://there/nowhere/bin/python")
+    click(qtbot, dialog.remove)
+    qtbot.waitUntil(lambda: len(environments.every) == 1)
+    assert interpreters.added("ssh://there") == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_verdicts_of_a_place_there_are_those_of_an_environment_there(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, warm_cache: Path, torch_python: str
+) -> None:
+    with Engine() as engine:
+        known = probes.know(engine, [torch_python])
+        here = engine.call(protocol.JUDGE, {"place": str(warm_cache), "envs": known})
+    window = open_window()
+    place = opened(qtbot, window, there, warm_cache)
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    add(qtbot, window, torch_python)
+    counts = judged(qtbot, window)
+    assert counts == here["verdicts"] and counts["usable"] > 0
+    assert window.here.bar.buttons["usable"].text().startswith(f"{counts['usable']:,} ")
+    assert window.here.chooser.text().startswith("Environment: torch ")
+    assert cell(window) == "Usable" and window.here.unjudged == ""
+    window.actions_["inspector"].trigger()
+    inspector = choose(qtbot, window, first(window, "fxgraph"))
+    assert inspector.summary.verdict.title.text() == "Usable"
+    assert f"ssh://there{torch_python}" in inspector.summary.verdict.python.toolTip()
+    # What differs from the nearest entry is told from there.
+    window.update_now()
+    window.actions_["compare-nearest"].trigger()
+    page = window.pages.page
+    assert isinstance(page, ComparePage)
+    qtbot.waitUntil(lambda: page.found is not None)
+    assert page.found is not None and page.found["a"]["place"] == place
+    # Another window begins with the same one, and its facts are kept.
+    window.close_surely()
+    second = open_window()
+    shown(qtbot, second, opened(qtbot, second, there, warm_cache))
+    assert judged(qtbot, second) == counts
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_what_is_stale_in_all_environments_there_is_cleaned_up(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, torch_python: str
+) -> None:
+    window = open_window()
+    opened(qtbot, window, there, fixture_cache)
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    add(qtbot, window, torch_python)
+    assert judged(qtbot, window)["stale"] == 11
+    window.update_now()
+    window.actions_["clean-up"].trigger()
+    [dialog] = window.findChildren(CleanDialog)
+    qtbot.waitUntil(dialog.go.isEnabled)
+    [plan] = dialog.found.plans.values()
+    assert plan["because"]["stale"]["entries"] == 11
+    click(qtbot, dialog.go)
+    idle(qtbot, window)
+    assert not list(fixture_cache.glob("fxgraph/*/*/*"))
+    window.actions_["undo"].trigger()
+    idle(qtbot, window)
+    assert list(fixture_cache.glob("fxgraph/*/*/*"))

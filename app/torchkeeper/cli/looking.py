@@ -133,8 +133,9 @@ def folder(text: str) -> str:
 
 
 def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:
+    there = "; ssh://HOST/PATH is one on another machine" if kind is folder else ""
     command.add_argument("--into", metavar="PLACE", type=kind, required=True,
-                         help="the cache folder to fill")  # fmt: skip
+                         help=f"the cache folder to fill{there}")  # fmt: skip
 
 
 def add_filter(command: argparse.ArgumentParser, *, several: bool = False) -> None:

@@ -17,10 +17,11 @@ from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines import far, interpreters, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, verified
 from torchkeeper.client.recipes import files as recipes
+from torchkeeper.client.recipes import sending
 from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable, user_error
@@ -83,7 +84,7 @@ def add_warm(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("recipes", metavar="RECIPE", nargs="*", default=[], help="a recipe's file, or a folder of "
         "them; “builtin”, or nothing, for the built-in recipe")  # fmt: skip
-    looking.add_into(command)
+    looking.add_into(command, looking.folder)
     add("--jobs", metavar="N", type=_jobs, default=1, help="the number of variants at a time, as "
         "far as cores and memory allow; by default one")  # fmt: skip
     add("--only", metavar="VARIANT", action="append", help="only this variant, by its name or its "
@@ -133,16 +134,16 @@ def warm(args: argparse.Namespace) -> int:
         params["limit_s"] = args.limit
     if args.only:
         params["only"] = recipes.indexes(params.get("recipes"), args.only)
-    applying.for_warm(args, params)
     _look_ahead(args)
+    applying.for_warm(args, params)
     if args.dry_run:
         params.pop("settings", None)
         return variants(args, params, args.into)
-    with asking(args, interpreters.chosen(args.env)) as asker:
+    with asking(args, _python(args)) as asker:
         live = Live(args.json, asker)
         try:
             # As JSON a single variant that fails is told as of several.
-            answer: WarmResult = asker.ask(WARM, **params, each=args.json)
+            answer: WarmResult = asker.ask(WARM, **_there(asker, params), each=args.json)
         except UserError:
             live.say_tail()
             _say_nothing_went_on(args)
@@ -171,6 +172,20 @@ def warm(args: argparse.Namespace) -> int:
     return code
 
 
+def _python(args: argparse.Namespace) -> str:
+    """The interpreter that compiles, where the place is. Raises UserError."""
+    into = getattr(args, "into", None)
+    named = args.env if far.is_far(args.env) else into
+    return interpreters.chosen(args.env, far.machine_of(into, named))
+
+
+def _there(asker: Asker, params: Compiling) -> Compiling:
+    """A request as the engine understands it, on another machine with what its recipes need."""
+    if not (machine := asker.engine.machine):
+        return params
+    return {**params, **sending.send(machine, params.get("recipes") or [BUILTIN], asker.carried)}
+
+
 def _say_nothing_went_on(args: argparse.Namespace) -> None:
     if args.bundle or args.publish:
         output.note("Nothing was exported or published, because not every variant is warm.")
@@ -190,8 +205,8 @@ def variants(args: argparse.Namespace, params: Compiling, into: str = "") -> int
     """List the variants that there would be; 1 where one is known to fail. into: the place that
     they would be compiled into, for which the environment and its devices are looked at, too.
     """
-    with asking(args, interpreters.chosen(args.env)) as asker:
-        answer: VariantsResult = asker.ask(protocol.VARIANTS, **params)
+    with asking(args, _python(args)) as asker:
+        answer: VariantsResult = asker.ask(protocol.VARIANTS, **_there(asker, params))
         found: list[VariantsRow] = asker.rows
     if into:
         _look_around(args, found, into)
@@ -222,17 +237,11 @@ def _look_around(args: argparse.Namespace, rows: Sequence[VariantsRow], into: st
     """Note at variants whose device is not there that they would fail. Raises UserError where the
     interpreter has no torch, or the place cannot be written.
     """
-    above = os.path.abspath(into)
-    while not os.path.lexists(above):
-        above = os.path.dirname(above)
-    if not os.path.isdir(above):
-        raise user_error("place-not-folder", {"place": above})
-    room = space(into)
-    if why := room.why or (os.strerror(errno.ENOSPC) if room.free == 0 else None):
-        raise user_error("place-unwritable", {"place": into, "why": why})
+    if not far.is_far(into):
+        _check_room(into)
     if all(row["source"] == "triton" for row in rows):
         return  # kernels are compiled without a torch, for GPUs that are elsewhere
-    facts = probes.environment(interpreters.chosen(args.env))
+    facts = probes.environment(_python(args))
     there = Counter(str(one.get("type")) for one in facts.get("devices") or ())
     for row in rows:
         kind, _, number = (row["device"] or "").partition(":")
@@ -242,9 +251,23 @@ def _look_around(args: argparse.Namespace, rows: Sequence[VariantsRow], into: st
             row["problem"] = {"code": "device-missing", "params": {"device": row["device"]}}
 
 
+def _check_room(into: str) -> None:
+    """Raises UserError where a folder of this machine cannot be written."""
+    above = os.path.abspath(into)
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise user_error("place-not-folder", {"place": above})
+    room = space(into)
+    if why := room.why or (os.strerror(errno.ENOSPC) if room.free == 0 else None):
+        raise user_error("place-unwritable", {"place": into, "why": why})
+
+
 def _look_ahead(args: argparse.Namespace) -> None:
     """Raises UserError, before hours of compiling, for what would keep the cache from going on."""
     protected.check(args.into)
+    if far.is_far(args.into) and (args.bundle or args.publish or args.profile):
+        raise user_error("place-elsewhere", {"place": args.into})
     if not args.bundle and not args.publish:
         return
     with Engine() as engine:

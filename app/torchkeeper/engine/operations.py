@@ -49,7 +49,13 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages import compiling, entries, verdicts
     from torchkeeper.engine.messages import places as msg
     from torchkeeper.engine.messages.dead import TrashParams, TrashResult
-    from torchkeeper.engine.messages.verdicts import KnowParams, KnowResult, ProbeParams
+    from torchkeeper.engine.messages.verdicts import (
+        InstalledParams,
+        InstalledResult,
+        KnowParams,
+        KnowResult,
+        ProbeParams,
+    )
     from torchkeeper.stores.bundles.bundle import Bundle
     from torchkeeper.verdict.probed import Env
 
@@ -284,9 +290,11 @@ def probe_(_: Session, __: ProbeParams, ___: Report) -> Env:
 
 
 def warm_(_: Session, params: compiling.WarmParams, report: Report) -> compiling.WarmResult:
+    from torchkeeper.warm.recipes.sent import placed
     from torchkeeper.warm.supervise import warm
 
-    return warm(params, report)
+    with placed(params) as recipes:
+        return warm({**params, "recipes": recipes}, report)
 
 
 def verify_(
@@ -334,6 +342,17 @@ def process_settings(
     from torchkeeper.settings.processes import of_process
 
     return of_process(params["pid"])
+
+
+def installed_(_: Session, params: InstalledParams, __: Report) -> InstalledResult:
+    import hashlib
+    import json
+    import os
+
+    from torchkeeper.verdict.installed import installed
+
+    told = json.dumps(installed(params["path"], os.environ))
+    return {"known_by": hashlib.sha256(told.encode()).hexdigest()}
 
 
 def know(session: Session, params: KnowParams, _: Report) -> KnowResult:

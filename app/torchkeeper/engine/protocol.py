@@ -123,7 +123,8 @@ PLAN_EXPORT, TARGET, LEAKS, SIGNATURE = "plan_export", "target", "leaks", "signa
 COPY_MANIFEST, ATTACH_SIGNATURE = "copy_manifest", "attach_signature"
 FACTS, SERVER, SECRET = "facts", "server", "secret"
 PLAN_PURGE, SUGGEST, TRASH = "plan_purge", "suggest", "trash"
-PROBE, KNOW, SETTINGS, PROCESSES = "probe", "know", "settings", "processes"
+PROBE, INSTALLED, KNOW = "probe", "installed", "know"
+SETTINGS, PROCESSES = "settings", "processes"
 PROCESS_SETTINGS, HELD = "process_settings", "held"
 CHECK, JUDGE, EXPLAIN, EXPLAIN_TRACE = "check", "judge", "explain", "explain_trace"
 DIAGNOSE, TOOLCHAIN = "diagnose", "toolchain"
@@ -186,6 +187,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
     ),
     "verdicts": (
         Operation(PROBE, "operations.probe_"),
+        Operation(INSTALLED, "operations.installed_"),
         Operation(KNOW, "operations.know"),
         Operation(SETTINGS, "operations.settings"),
         Operation(PROCESSES, "operations.processes"),

@@ -55,15 +55,19 @@ def variants(_: Session, params: VariantsParams, report: Report) -> VariantsResu
     before torch, or anything of the user's, is imported. Raises Problem as ``supervise.checked``.
     """
     from torchkeeper.warm.recipes.foreseeing import foreseen
+    from torchkeeper.warm.recipes.sent import placed
     from torchkeeper.warm.supervise import checked, unbuildable, uncompilable
 
     # What goes into no place at all is looked at in the same way as what goes into one.
     into = params.get("into", "/")
-    every = checked(params, into).variants
     rows: list[VariantsRow] = []
-    for variant, problem in zip(every, foreseen(every), strict=True):
-        report.check()
-        rows.append(_row(variant, problem or unbuildable(variant, into) or uncompilable(variant)))
+    with placed(params) as recipes:
+        params["recipes"] = recipes
+        every = checked(params, into).variants
+        for variant, problem in zip(every, foreseen(every), strict=True):
+            report.check()
+            problem = problem or unbuildable(variant, into) or uncompilable(variant)
+            rows.append(_row(variant, problem))
     report.rows(rows)
     return {"variants": len(rows), "problems": sum(row["problem"] is not None for row in rows)}
 

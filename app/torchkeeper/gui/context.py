@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.sidebar.placelist import PlacesPane
     from torchkeeper.gui.table.entries import EntriesModel
     from torchkeeper.gui.table.view import EntryTable
-    from torchkeeper.gui.verdicts.environments import Environments
+    from torchkeeper.gui.verdicts.environments import Environments, Machines
     from torchkeeper.gui.verdicts.verifications import Verifications
 
 
@@ -57,7 +57,7 @@ class Context(NamedTuple):
     undo_bar: UndoBar
     #: These are made when they are first asked for.
     make_operations: Callable[[], Operations]
-    make_environments: Callable[[], Environments]
+    make_machines: Callable[[], Machines]
     make_verifications: Callable[[], Verifications]
     #: Say what went wrong; say something for so many milliseconds.
     tell: Callable[[UserError], None]
@@ -97,8 +97,13 @@ class Context(NamedTuple):
 
     @property
     def environments(self) -> Environments:
-        """The interpreters that are known, and the one that is used."""
-        return self.make_environments()
+        """The interpreters of this machine that are known, and the one that is used."""
+        return self.machines.of(None)
+
+    @property
+    def machines(self) -> Machines:
+        """The same of all machines, and of the one whose place is shown."""
+        return self.make_machines()
 
     @property
     def verifications(self) -> Verifications:

@@ -270,9 +270,10 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         context = self._context
+        place = into or (context.place if context.pages.current == ENTRIES else context.near)
         dialog = WarmDialog(
-            context.window, context.engines, context.environments,
-            context.places.near, into or context.near,
+            context.window, context.engines, context.machines.of(place),
+            context.places.beside(place), place,
             self._new_bundle(context.place or "cache"), self._warm, recipes,
             str(context.settings.value(_PROFILE) or ""),
         )  # fmt: skip
@@ -380,15 +381,16 @@ class Flows(QObject):
         if then is None or job.place is None or job.variants.bad:
             return
         if then.bundle:
-            context.operations.export(job.place, Selection(), then.bundle, True, self._builders())
+            builders = self._builders(job.place)
+            context.operations.export(job.place, Selection(), then.bundle, True, builders)
         if then.server:
             context.operations.copy(job.place, Selection(), then.server, False, False)
 
-    def _builders(self) -> Builders | None:
+    def _builders(self, place: str) -> Builders | None:
         from torchkeeper.client import carrying
         from torchkeeper.gui.dialogs.exporting import maker_of
 
-        return carrying.builders(maker_of(self._context.environments))
+        return carrying.builders(maker_of(self._context.machines.of(place)))
 
     def _list(self, path: str) -> None:
         if self._context.places.row_of(path) < 0:
@@ -415,7 +417,7 @@ class Flows(QObject):
             lambda what, needs, output, replace, builders, secrets, key: context.operations.export(
                 place, what, output, replace, builders, secrets, key, needs
             ),
-            context.environments,
+            context.machines.of(place),
         ))  # fmt: skip
 
     def copy(self, into: str | None = None) -> CopyDialog | None:
@@ -448,7 +450,7 @@ class Flows(QObject):
         """Let the selected entries be dragged elsewhere, as a bundle."""
         place, chosen = self._context.place, self._context.table.selected()
         if place is not None and chosen:
-            dragging.begin(place, chosen, _bundle_name(place), self._builders())
+            dragging.begin(place, chosen, _bundle_name(place), self._builders(place))
 
     def _carried(self) -> tuple[str, list[Entry], Selection] | None:
         """The place, what of the selection, or of all that is shown, another place can use (all,
@@ -516,18 +518,20 @@ class Flows(QObject):
     def clean_up(self) -> CleanDialog:
         """Show what is dead: of the place whose entries are shown, else of all places."""
         alone = self._context.pages.current == ENTRIES or self._context.actions.over == "places"
-        return self.clean_up_places((), self._context.near if alone else None)
+        return self.clean_up_places((), self._context.place if alone else None)
 
     def clean_up_places(self, reasons: Sequence[str], place: str | None) -> CleanDialog:
-        """The same for some reasons, where any are given, with only that place ticked."""
+        """The same for some reasons, where any are given, with only that place ticked, of all on
+        its machine.
+        """
         from torchkeeper.gui.dialogs.cleaning import CleanDialog
         from torchkeeper.gui.pages.overview.parts import apart
 
         context = self._context
-        places = [one for one in context.places.near if one.exists and not one.bundle]
+        places = [one for one in context.places.beside(place) if one.exists and not one.bundle]
         titles = apart([one.path for one in places], context.places.title)
         dialog = CleanDialog(
-            context.window, context.engines, context.environments, context.settings, places,
+            context.window, context.engines, context.machines.of(place), context.settings, places,
             titles, [place] if place else [], reasons,
         )  # fmt: skip
         dialog.decided.connect(context.operations.purge_all)

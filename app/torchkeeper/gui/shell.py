@@ -351,7 +351,7 @@ class Shell(QMainWindow):
             # What it says is about the place.
             made.bar.setVisible(self.pages.current == ENTRIES)
             # The button is as wide as what it says.
-            made.environments.changed.connect(self.fit_tools)
+            made.machines.changed.connect(self.fit_tools)
             made.preparing.connect(late(lambda: self.flows.prepare))
             self.fit_tools()
         return self._here

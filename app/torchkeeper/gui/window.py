@@ -119,7 +119,7 @@ class Window(Shell):
             self, self.settings, self.engines, self.jobs, self.places, self.places_pane,
             self.listing, self.entries, self.table, self.pages, self.actions_, self.undo_bar,
             make_operations=lambda: self.operations,
-            make_environments=lambda: self.here.environments,
+            make_machines=lambda: self.here.machines,
             make_verifications=lambda: self.verifications,
             tell=self.error_bar.tell, say=self.status.showMessage, show_place=self.show_place,
             open_paths=self.open_paths, show_entries=self.navigator.show_entries,

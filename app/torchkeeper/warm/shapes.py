@@ -21,7 +21,7 @@ class Compiling(TypedDict, total=False):
     that a variant may take. jobs: processes at a time. each: a single variant that fails does so as
     one of several. settings: texts by variable, as a profile has them, and no other of the
     described settings; they may hold a password. only: the indexes of the variants that are
-    compiled.
+    compiled. sent: the path of what recipes from another machine need (``recipes.sent``).
     """
 
     recipes: Sequence[str | SentRecipe] | None
@@ -33,6 +33,7 @@ class Compiling(TypedDict, total=False):
     each: bool
     settings: Mapping[str, str] | None
     only: Sequence[int] | None
+    sent: str
 
 
 class Autograd(TypedDict):

@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 _OPERATIONS = frozenset({
     protocol.PLACES, protocol.LIST, protocol.DU, protocol.SUM, protocol.HOLD, protocol.SHOW,
     protocol.DETAIL, protocol.NEEDS, protocol.TEXT, protocol.FACTORS, protocol.RUNNABLE,
-    protocol.PROBE, protocol.KNOW, protocol.CHECK, protocol.JUDGE, protocol.EXPLAIN,
-    protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY, protocol.PLAN_PURGE,
-    protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
-    protocol.TARGET, protocol.LEAKS,
+    protocol.PROBE, protocol.INSTALLED, protocol.KNOW, protocol.CHECK, protocol.JUDGE,
+    protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY,
+    protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
+    protocol.SUGGEST, protocol.TARGET, protocol.LEAKS, protocol.VARIANTS, protocol.WARM,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
-_PLACED = frozenset({"place", "into", "output", "files", "nearest", "manifests"})
+_PLACED = frozenset({"place", "into", "output", "files", "nearest", "beside", "manifests", "sent"})
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
+#: In which no place of ours is named, whatever the names in it.
+_WHOLE = "recipes"
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -106,6 +108,8 @@ class Names:
         return all(one.startswith(folder) for one in sources)
 
     def _sent(self, name: str, value: Any) -> Any:
+        if name == _WHOLE:
+            return value
         if isinstance(value, dict):
             if name in _PLACED:
                 return {self._sent(name, key): one for key, one in value.items()}
@@ -134,7 +138,7 @@ class Names:
         if isinstance(value, str):
             return self._known.get(value, value)
         if deep and isinstance(value, dict):
-            return {key: self.named(one, deep - 1) for key, one in value.items()}
+            return {self._known.get(x, x): self.named(one, deep - 1) for x, one in value.items()}
         if deep and isinstance(value, list):
             return [self.named(one, deep - 1) for one in value]
         return value

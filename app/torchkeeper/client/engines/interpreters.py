@@ -106,12 +106,18 @@ def _same(one: str, other: str) -> bool:
     return folders[0] == folders[1] and os.path.realpath(one) == os.path.realpath(other)
 
 
-def with_torch(mine: Iterable[str] | None = None) -> list[Interpreter]:
+def with_torch(mine: Iterable[str] | None = None, machine: str = "") -> list[Interpreter]:
     """``candidates``, those that were added (mine; else ``added``, which may raise UserError), and
-    environments in the usual places that hold a torch.
+    environments in the usual places that hold a torch. Of another machine its python3 and those
+    that were added; waits for it, and raises UserError where there is no way to it.
     """
+    mine = added(machine) if mine is None else mine
+    if machine:
+        first, label = far.python_of(machine, None), tr("the machine’s python3")
+        named = [Interpreter(one, tr("added"), True, True) for one in mine if one != first]
+        return [Interpreter(first, label, first in mine, True), *named]
     found = candidates()
-    for python in added() if mine is None else mine:
+    for python in mine:
         at = next((n for n, known in enumerate(found) if _same(python, known.python)), None)
         if at is None:
             found.append(Interpreter(python, tr("added"), added=True, starts=True))
@@ -251,22 +257,35 @@ def chosen(python: str | None, machine: str = "") -> str:
     return first.python
 
 
-def added() -> list[str]:
-    """The interpreters that the user added, in that order. Raises UserError."""
+def added(machine: str = "") -> list[str]:
+    """The interpreters of a machine that the user added, in that order. Raises UserError."""
+    return [one for one in _added() if _on(one, machine)]
+
+
+def _added() -> list[str]:
     return kept.load(_LIST, "interpreters-unreadable", "paths")
 
 
-def add(python: str) -> str:
-    """Put an interpreter, or that in a folder, on the list; its absolute path. Raises UserError."""
-    inside = os.path.join(os.path.expanduser(python), "bin", "python")
-    path = chosen(inside if os.path.isfile(inside) else os.path.expanduser(python))
-    kept.save(_LIST, [*added(), path], "interpreters-unwritable")
+def _on(python: str, machine: str) -> bool:
+    return python.startswith(f"{machine}/") if machine else not far.is_far(python)
+
+
+def add(python: str, machine: str = "") -> str:
+    """Put an interpreter, or that in a folder of this machine, on the list; its absolute path, or
+    its name on another machine. Raises UserError.
+    """
+    if not machine:
+        python = os.path.expanduser(python)
+        inside = os.path.join(python, "bin", "python")
+        python = inside if os.path.isfile(inside) else python
+    path = chosen(python, machine)
+    kept.save(_LIST, [*_added(), path], "interpreters-unwritable")
     return path
 
 
 def remove(python: str) -> str:
     """Take an interpreter off the list; its absolute path. Raises UserError, also if it is not."""
-    there = added()
+    there = _added()
     given = os.path.expanduser(python)
     names = (python, os.path.abspath(given), os.path.join(os.path.abspath(given), "bin", "python"))
     if (found := next((name for name in names if name in there), None)) is None:

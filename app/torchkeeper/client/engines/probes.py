@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,9 +24,10 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import misfit
 from torchkeeper.stores import query
+from torchkeeper.verdict.installed import installed
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.verdicts import KnowParams
+    from torchkeeper.engine.messages.verdicts import InstalledResult, KnowParams
     from torchkeeper.stores.generic import OnDiskCache
     from torchkeeper.verdict.probed import Env
 
@@ -35,20 +35,11 @@ if TYPE_CHECKING:
 #: Seconds after which what was found is removed: its key never comes again, or is found anew.
 KEPT_FOR = 30 * 86_400.0
 
+#: Characters of what another machine says that they are kept by.
+_LONGEST = 64
+
 #: Seconds a probe may take: an import from a busy network disk takes minutes.
 LIMIT = 180.0
-
-#: Variables of a session, or how these begin, that decide nothing of what torch a program finds and
-#: what that finds. Any other may: a setting of PyTorch's may ask for a variable of any name, as
-#: ``CI``, ``AOT_PARTITIONER_DEBUG`` or ``INDUCTOR_PROVENANCE``.
-_OF_SESSION = (
-    "COLOR", "COLUMNS", "DBUS_", "DESKTOP_", "DISPLAY", "EDITOR", "GDM", "GIO_", "GNOME_", "GPG_",
-    "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
-    "LINES", "LS_COLORS", "MAIL", "MANAGERPID", "MOTD", "OLDPWD", "PAGER", "PROMPT", "PS1", "PWD",
-    "PYTEST_", "SESSION_", "SHELL", "SHLVL", "SSH_", "STY", "SUDO_", "SYSTEMD_", "TERM", "TMUX",
-    "VIRTUAL_ENV", "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW", "XAUTHORITY",
-    "XDG_",
-)  # fmt: skip
 
 #: What a probe's facts are kept by: nothing of it is the same when they may differ.
 Identity = tuple[Any, ...]
@@ -64,44 +55,15 @@ def _cache() -> OnDiskCache[Identity, dict[Any, Any]]:
 
 
 def identity(python: str) -> Identity:
-    """What an interpreter's facts are kept by. Looks at the disk; starts nothing."""
-    env = clean_environment()
-    return (
-        os.path.abspath(python),
-        archive().name,  # another version of ours may ask for more
-        tuple(_installation(python, env)),
-        tuple(sorted(x for x in env.items() if x[0] != "_" and not x[0].startswith(_OF_SESSION))),
-        # Devices and drivers come and go with a start of the machine, most of them.
-        _content("/proc/sys/kernel/random/boot_id"),
-        _content("/proc/driver/nvidia/version"),
-        # Not every system can hold a process to some of its processors.
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-    )
-
-
-def _installation(python: str, env: dict[str, str]) -> Iterator[tuple[Any, ...]]:
-    """The files and folders that change when the interpreter, its torch or the compiler does."""
-    prefix, real = Path(os.path.abspath(python)).parent.parent, Path(os.path.realpath(python))
-    packages = {Path(p) for p in env.get("PYTHONPATH", "").split(os.pathsep) if p}
-    for where in {prefix, real.parent.parent, Path(os.path.expanduser("~/.local"))}:
-        for pattern in ("lib*/python3*/site-packages", "lib/python3*/dist-packages"):
-            packages.update(where.glob(pattern))
-    looked_at = [real, prefix / "pyvenv.cfg"]
-    for folder in sorted(packages):
-        looked_at += [folder, folder / "torch" / "version.py", folder / "triton" / "__init__.py"]
-    compilers = (shutil.which(name) for name in (env.get("CXX") or "", "g++", "clang++"))
-    looked_at += [Path(os.path.realpath(found)) for found in compilers if found]
-    for path in looked_at:
-        with contextlib.suppress(OSError):
-            found = path.stat()
-            yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _content(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    """What an interpreter's facts are kept by. Looks at the disk; starts nothing. Of one on another
+    machine that tells, which is waited for. Raises UserError.
+    """
+    # Another version of ours may ask for more.
+    if machine := far.machine_of(python):
+        with Engine(machine) as engine:
+            told: InstalledResult = engine.call(protocol.INSTALLED, {"path": python})
+        return python, archive().name, told["known_by"][:_LONGEST]
+    return os.path.abspath(python), archive().name, *installed(python, clean_environment())
 
 
 def kept(known_by: Identity) -> Env | None:
@@ -167,9 +129,6 @@ def _ask(engine: Engine, python: str) -> Env:
 
 def probe(python: str) -> Env:
     """The facts that are kept, or what it says now. Raises UserError, as after LIMIT seconds."""
-    if far.machine_of(python):  # nobody tells here when something changes there
-        with Engine(python) as engine:
-            return _ask(engine, python)
     known_by = identity(python)
     if (facts := kept(known_by)) is None:
         with Engine(python) as engine:

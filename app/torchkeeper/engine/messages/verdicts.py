@@ -165,6 +165,20 @@ class ProbeParams(TypedDict, total=False):
 ProbeResult = Env
 
 
+class InstalledParams(TypedDict):
+    """path: of an interpreter."""
+
+    path: str
+
+
+class InstalledResult(TypedDict):
+    """known_by: a hash, which is another where a probe of the interpreter may tell something new:
+    of files, the start of the machine, and the variables that it would have.
+    """
+
+    known_by: str
+
+
 class KnowParams(TypedDict):
     """python: the name by which the environment is asked about from now on."""
 

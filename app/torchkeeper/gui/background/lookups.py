@@ -128,29 +128,33 @@ def offered(some: Sequence[str]) -> list[At]:
     return [At(path, kind(path)) for path in some]
 
 
-def interpreters(add: str = "", remove: str = "") -> Found:
-    """Which there are after an ``add`` or a ``remove``. Starts nothing. Raises UserError."""
+def interpreters(add: str = "", remove: str = "", machine: str = "") -> Found:
+    """Which there are of a machine after an ``add`` or a ``remove``; "" is this one, of which none
+    is started. Raises UserError.
+    """
     from torchkeeper.client.engines import interpreters as every
     from torchkeeper.client.engines import probes
 
     # One after the other, so that the last answer knows of all that was added.
     with _FINDING:
-        python = every.add(add) if add else ""
+        python = every.add(add, machine) if add else ""
         if remove:
             every.remove(remove)
         problem = None
         try:
-            mine = every.added()
+            mine = every.added(machine)
         except UserError as e:
             mine, problem = [], e
         rows: list[Known] = []
-        for one in every.with_torch(mine):
+        for one in every.with_torch(mine, machine):
             facts, counts = None, True
-            with contextlib.suppress(OSError):  # it will be asked, and say what is wrong
-                facts = probes.kept(probes.identity(one.python))
-            with contextlib.suppress(OSError):  # nobody knows
-                counts = probes.may_count(one)
-            writers = [] if one.python == sys.executable else every.writers(one.python)
+            if not machine:
+                with contextlib.suppress(OSError):  # it will be asked, and say what is wrong
+                    facts = probes.kept(probes.identity(one.python))
+                with contextlib.suppress(OSError):  # nobody knows
+                    counts = probes.may_count(one)
+            ours = one.python == sys.executable or machine
+            writers = [] if ours else every.writers(one.python)
             rows.append(
                 {"python": one.python, "label": one.label, "added": one.added,
                  "starts": one.starts, "facts": facts, "counts": counts, "writers": writers}

@@ -12,7 +12,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine
 from torchkeeper.client.words.problems import user_error
-from torchkeeper.engine.protocol import TARGET, Ends, ends
+from torchkeeper.engine.protocol import KNOW, TARGET, Ends, ends
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ _TO_TAKE_BACK = 15.0
 _PLACES = ("place", "into", "source", "target")
 _SEVERAL = ("nearest", "places")
 _FILES = ("output", "files")
+#: What besides is on a machine, of one operation alone.
+_ALSO = {TARGET: ("path",), KNOW: ("python",)}
 
 
 class Request(NamedTuple):
@@ -143,8 +145,8 @@ def machine_of(request: Request) -> str:
     """The machine whose engine is asked, by the places that are named; "" is this one. Raises
     UserError where they are on several.
     """
-    path = ("path",) if request.op == TARGET else ()
+    also = _ALSO.get(request.op, ())
     try:
-        return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *path))
+        return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *also))
     except Problem as problem:
         raise user_error(problem.code, problem.params) from None

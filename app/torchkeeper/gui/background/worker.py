@@ -207,16 +207,19 @@ class Worker(QObject):
         self._probing.add(request.ticket)
 
         def find() -> None:
-            known_by = probes.identity(python)
-            if request.params.get("again"):
-                probes.forget(known_by)
+            known_by = facts = None
+            with contextlib.suppress(UserError):  # the probe says what is wrong
+                known_by = probes.identity(python)
+                if request.params.get("again"):
+                    probes.forget(known_by)
+                facts = probes.kept(known_by)
             with contextlib.suppress(RuntimeError):
-                self._identified.emit(request, known_by, probes.kept(known_by))
+                self._identified.emit(request, known_by, facts)
 
         aside(find)
 
     def _probe(
-        self, request: Request, known_by: Identity, facts: Mapping[str, object] | None
+        self, request: Request, known_by: Identity | None, facts: Mapping[str, object] | None
     ) -> None:
         if request.ticket not in self._probing:
             return  # it was cancelled meanwhile

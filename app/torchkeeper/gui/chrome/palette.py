@@ -210,7 +210,7 @@ class Palette(QWidget):
                 yield Pick(name, action.trigger, about, keys.toString(native), action.icon(), off)
 
     def _others(self) -> Iterator[Pick]:
-        places, here = self._context.places.places, self._context.environments
+        places, here = self._context.places.places, self._context.machines.shown
         for place in places:
             icon, about = theme.icon(place.icon), _tr("Place · {}").format(place.about)
             yield Pick(place.title, partial(self._show_place, place.path), about, icon=icon)

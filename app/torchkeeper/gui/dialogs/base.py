@@ -18,7 +18,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
 from torchkeeper.gui.pages import glossary as asking
-from torchkeeper.gui.places.model import Place
+from torchkeeper.gui.places.model import Place, machine_of
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.forms import Choice, Compound, Scrolled, Yielding
 from torchkeeper.gui.widgets.notice import host_of
@@ -182,7 +182,9 @@ def confirm(
 
 
 class PlaceChoice(Compound):
-    """One of the places, or a folder chosen or typed now, which need not exist yet."""
+    """One of the places, or a folder chosen or typed now, which need not exist yet. All are on the
+    machine of the ``current`` one.
+    """
 
     changed = Signal()
 
@@ -199,6 +201,8 @@ class PlaceChoice(Compound):
             self.choose(current)
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
         self.other = forms.button(self.tr("Ot&her folder…"), self._other, enter=False)
+        self._machine = machine_of(current or "")
+        self.other.setVisible(not self._machine)
         self.line = forms.row((self.combo, 1), self.other)
         self.setLayout(self.line)
         self.setFocusProxy(self.combo)
@@ -222,6 +226,9 @@ class PlaceChoice(Compound):
         row = self.combo.findText(text)
         if row >= 0:
             return str(self.combo.itemData(row))
+        if self._machine:
+            typed = text.strip().removeprefix(self._machine)
+            return f"{self._machine}{typed}" if typed.startswith("/") else None
         typed = os.path.expanduser(text.strip())
         return typed.rstrip("/") or "/" if os.path.isabs(typed) else None
 

@@ -16,6 +16,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import Dialog, file_dialog
 from torchkeeper.gui.inspector.details import FactsView, Section, Value
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.verdicts.environments import Environment, Environments, State, state_text, tr
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.notice import Notice
@@ -42,6 +43,8 @@ class EnvironmentsDialog(Dialog):
         # As the action that opens it.
         self.setObjectName("environments")
         self.setWindowTitle(self.tr("Environments"))
+        if machine := environments.machine:
+            self.setWindowTitle(self.tr("Environments of {}").format(host_of(machine)))
         self._environments = environments
         self._shown: tuple[str, object] = "", None
         self._lay_out()
@@ -170,7 +173,7 @@ class EnvironmentsDialog(Dialog):
         anew = self.tr("Start the interpreter and ask it again; this takes some seconds")
         self.again.setToolTip(tip(start if found else anew))
         self.copy.setEnabled(one.facts is not None)
-        self.prepare.setEnabled(bool(one.torch))
+        self.prepare.setEnabled(bool(one.torch) and not self._environments.machine)
         self.use.setEnabled(bool(one.torch) and one is not self._environments.chosen)
         if one.error is not None and not asking:
             self.problem.tell(one.error, again=True)
@@ -201,7 +204,7 @@ class EnvironmentsDialog(Dialog):
 
     def _add(self) -> None:
         self.notice.tell(None)
-        choose_interpreter(self, self._add_one)
+        choose_interpreter(self, self._environments.machine, self._add_one)
 
     def _add_one(self, python: str) -> None:
         def added(one: Environment) -> None:
@@ -242,8 +245,34 @@ class EnvironmentsDialog(Dialog):
             QGuiApplication.clipboard().setText(json.dumps(told) if as_json else "\n".join(lines))
 
 
-def choose_interpreter(parent: QWidget, then: Callable[[str], object]) -> None:
+class PathDialog(Dialog):
+    """Takes the path of an interpreter on another machine."""
+
+    def __init__(self, parent: QWidget, machine: str) -> None:
+        super().__init__(parent, 520, "environment")
+        self.setWindowTitle(self.tr("Add an interpreter"))
+        self.path = forms.line_edit("/opt/venv/bin/python")
+        self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
+        self.go = forms.button(self.tr("&Add"), self.accept, primary=True)
+        self.go.setEnabled(False)
+        self.go.setDefault(True)
+        self.path.textChanged.connect(lambda x: self.go.setEnabled(x.startswith(("/", "~/"))))
+        told = self.tr("The Python of an environment there, from / or ~/. Torchkeeper starts it as "
+                       "the account that you log in with.")  # fmt: skip
+        name = self.tr("&Path on {}").format(host_of(machine))
+        forms.field(self.body, name, self.path, told)
+        self.body.addStretch(1)
+        self.buttons(self.cancel, self.go)
+        self.path.setFocus()
+
+
+def choose_interpreter(parent: QWidget, machine: str, then: Callable[[str], object]) -> None:
     """Ask for a Python, which is a file without an ending."""
+    if machine:
+        asked = PathDialog(parent, machine)
+        asked.accepted.connect(lambda: then(asked.path.text()))
+        asked.open()
+        return
     mode = QFileDialog.FileMode.ExistingFile
     dialog = file_dialog(parent, parent.tr("Add an interpreter"), "", mode)
     # The interpreter of a virtual environment is a link: it is not to be followed.

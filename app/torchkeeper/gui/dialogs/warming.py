@@ -343,12 +343,12 @@ class WarmDialog(WorkDialog):
         """bundle: a name for one, should one be wanted. recipes, profile: those to begin with."""
         super().__init__(parent, 880, "recipe", "profile")
         self.setWindowTitle(self.tr("Warm a cache"))
-        self._start = start
+        self._start, self._machine = start, environments.machine
         self.choice_of = EnvironmentChoice(environments, "warm")
         self.environment = self.choice_of.about
         self.recipe = RecipeChoice(engines, recipes)
         self.target = PlaceChoice(places, current)
-        self.profile = ProfileChoice(engines, profile)
+        self.profile = ProfileChoice(engines, "" if self._machine else profile)
         self.target.combo.setMinimumContentsLength(20)
         self.options = CompileOptions(
             self.tr("Only programs with the same number (OMP_NUM_THREADS) find the entries. Choose "
@@ -363,6 +363,9 @@ class WarmDialog(WorkDialog):
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
+        for later in (self.profile, self.then) if self._machine else ():
+            later.setDisabled(True)
+            later.setToolTip(self.tr("Not yet where the place is on another machine"))
         self.go = forms.button(self.tr("&Start"), self._go, primary=True)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()
@@ -418,7 +421,9 @@ class WarmDialog(WorkDialog):
         asked: VariantsParams = {"device": self.device.device} if self.device.device else {}
         if UNQUOTED.search(path := self.target.path or ""):
             asked["into"] = path
-        python = self.choice_of.python if facts is not None else ""
+        # Nothing of a recipe is on another machine before it is sent.
+        known = facts is not None and not self._machine
+        python = self.choice_of.python if known else ""
         self.foreseen.look(python, None if made is None else made.wire, asked)
         there = self.target.path is not None
         forms.tell(self.wrong, "" if there else self.target.wrong)

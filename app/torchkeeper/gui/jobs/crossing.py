@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.jobs.bundles import First, Follow, GoOn, Values
 from torchkeeper.gui.jobs.model import Job, JobsModel
+
+if TYPE_CHECKING:
+    from torchkeeper.warm.shapes import Compiling, SentRecipe
 
 #: Seconds between two words of how far it is.
 _EVERY = 0.1
@@ -41,6 +45,20 @@ class Crossing(QObject):
 
         return first
 
+    def recipes(self, machine: str, first: First) -> First:
+        """The same as ``first``, which reads recipes, whose files are there then."""
+
+        def both(job: Job, then: GoOn) -> None:
+            def read(more: Values) -> None:
+                def sent(there: Values) -> None:
+                    then({**more, **there})
+
+                self._look(job, sent, self._send_recipes, job, machine, more["recipes"])
+
+            first(job, read)
+
+        return both
+
     def back(self, machine: str, output: str, replace: bool) -> tuple[First, Follow]:
         """What has an export written there, and brings it here afterwards."""
         made: dict[Job, str] = {}
@@ -67,12 +85,19 @@ class Crossing(QObject):
         told = self._told(job, sum(os.stat(file).st_size for file in files if os.path.exists(file)))
         return {file: ferry.send(machine, file, told) for file in files}
 
+    def _send_recipes(
+        self, job: Job, machine: str, recipes: Sequence[str | SentRecipe]
+    ) -> Compiling:
+        from torchkeeper.client.recipes import sending
+
+        return sending.send(machine, recipes, self._told(job, None))
+
     def _fetch(self, job: Job, made: str, output: str, size: int, replace: bool) -> None:
         from torchkeeper.client.engines import ferry
 
         ferry.fetch(made, output, size, replace, self._told(job, size))
 
-    def _told(self, job: Job, total: int) -> Callable[[int], None]:
+    def _told(self, job: Job, total: int | None) -> Callable[[int], None]:
         """Hears how far it is; raises where the job has ended meanwhile, so that it stops."""
         said = 0.0
 
@@ -86,6 +111,6 @@ class Crossing(QObject):
 
         return told
 
-    def _tell(self, job: Job, done: int, total: int) -> None:
+    def _tell(self, job: Job, done: int, total: int | None) -> None:
         if job.active:
             self._jobs.progress(job, done, total, "bytes")

@@ -204,6 +204,8 @@ class Operations(QObject):
         params = {name: one for name, one in asked.items() if name in _SENT}
         title = self.tr("Warm {}").format(_short(into))
         first = self._read(recipes, warm)
+        if machine := far.machine_of(into):
+            first = self._crossing.recipes(machine, first)
         if profile := asked.get("profile", ""):
             title = self.tr("{} with {}").format(title, printable(profile, 64))
             first = self._with_profile(first, profile)
@@ -337,8 +339,7 @@ class Operations(QObject):
             params["sign"], asked["key"] = True, key
             start = start._replace(keep=True, then=self._signing.of_export(key, output, replace))
         if machine := far.machine_of(place):
-            # Signed is what came, and no environment here has built what is there.
-            params["sign"], params["builders"] = False, None
+            params["sign"] = False  # what came is
             first, back = self._crossing.back(machine, output, replace)
 
             def follow(job: Job, result: Values, go_on: GoOn) -> None:

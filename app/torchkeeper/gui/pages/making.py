@@ -89,7 +89,7 @@ class Making(NamedTuple):
         from torchkeeper.gui.pages.profiles.page import SettingsPage
 
         context = self.context
-        page = SettingsPage(context.engines, context.settings, context.make_environments)
+        page = SettingsPage(context.engines, context.settings, lambda: context.environments)
         page.wanted.connect(lambda: context.pages.go("settings"))
         return page
 

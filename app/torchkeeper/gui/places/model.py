@@ -176,11 +176,17 @@ def _names(settings: QSettings) -> dict[str, str]:
 
 
 @functools.cache
-def _machine(place: str) -> str:
+def machine_of(place: str) -> str:
+    """The machine that a place is on; "" is this one."""
     try:
         return scheme_of(place).machine(place)
     except Problem:
         return ""
+
+
+def host_of(machine: str) -> str:
+    """What a machine is called."""
+    return printable(machine.partition("://")[2], 120)
 
 
 class Way(NamedTuple):
@@ -195,7 +201,7 @@ class Way(NamedTuple):
     @classmethod
     def of(cls, machine: str, state: object) -> Way:
         """As ``Ways.reached`` tells it."""
-        host = printable(machine.partition("://")[2], 120)
+        host = host_of(machine)
         if state is None:
             return cls(_tr("connecting…"), _tr("Connecting to {}…").format(host))
         if isinstance(state, UserError):
@@ -326,7 +332,12 @@ class PlacesModel(QAbstractListModel):
     @property
     def near(self) -> tuple[Place, ...]:
         """Those within reach of this machine's programs."""
-        return tuple(place for place in self._places if place.near)
+        return self.beside(None)
+
+    def beside(self, place: str | None) -> tuple[Place, ...]:
+        """Those on the same machine as this one, which is on the list or not."""
+        machine = machine_of(place or "")
+        return tuple(one for one in self._places if machine_of(one.path) == machine)
 
     def row_of(self, path: str) -> int:
         """The row of a path, or -1."""
@@ -410,7 +421,7 @@ class PlacesModel(QAbstractListModel):
         self.repaint()
 
     def _way(self, place: Place) -> Way:
-        machine = "" if place.near else _machine(place.path)
+        machine = "" if place.near else machine_of(place.path)
         return self._ways.get(machine, Way())
 
     def told_standing(self, known: dict[str, Standing]) -> None:

@@ -123,9 +123,9 @@ class SidebarFlows(QObject):
         elif what == "prepare":
             self._flows.prepare(one.python)
         elif what == "ask":
-            context.environments.ask(one, again=True)
+            context.machines.shown.ask(one, again=True)
         else:
-            context.environments.choose(one.python)
+            context.machines.shown.choose(one.python)
         if what == "doctor":
             context.actions["doctor"].trigger()
 
@@ -137,7 +137,7 @@ class SidebarFlows(QObject):
         if not one.added:
             self._say_found(one.python)
             return
-        environments, python = context.environments, one.python
+        environments, python = context.machines.shown, one.python
         environments.remove(python)
         context.undo_bar.offer(
             context.place or "", self.tr("{} is off the list of environments").format(python),
@@ -361,7 +361,7 @@ class DeferredSidebar(QObject):
     ) -> None:
         super().__init__(context.window)
         self._context, self._sidebar = context, sidebar
-        here, made = context.environments, context.actions
+        here, made = context.machines, context.actions
         self.environments = EnvironmentsPane(here, context.settings)
         adder = self.environments.offer(self.tr("Add an interpreter"), [made["add-interpreter"]])
         sidebar.add(self.environments, adder, self.environments.list)

@@ -15,9 +15,10 @@ from torchkeeper.client.words import owned
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.pages.glossary import explain
+from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.sidebar.lists import Index, Section, SideList
-from torchkeeper.gui.verdicts.environments import Environment, Environments, State, state_text
+from torchkeeper.gui.verdicts.environments import Environment, Machines, State, state_text
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
 
@@ -42,11 +43,11 @@ class EnvironmentItems(QAbstractListModel):
     EnvironmentRole = Qt.ItemDataRole.UserRole + 1
     ChosenRole = Qt.ItemDataRole.UserRole + 2
 
-    def __init__(self, environments: Environments, parent: QObject | None = None) -> None:
+    def __init__(self, machines: Machines, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._environments = environments
-        self._every = list(environments.every)
-        environments.changed.connect(self._renew)
+        self._machines = machines
+        self._every = list(machines.shown.every)
+        machines.changed.connect(self._renew)
 
     def rowCount(self, parent: Index | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self._every)
@@ -55,7 +56,7 @@ class EnvironmentItems(QAbstractListModel):
         if not index.isValid() or index.row() >= len(self._every):
             return None
         one = self._every[index.row()]
-        chosen = one is self._environments.chosen
+        chosen = one is self._machines.shown.chosen
         if role == Qt.ItemDataRole.DisplayRole:
             return state_text(one)
         if role == EnvironmentItems.EnvironmentRole:
@@ -74,7 +75,7 @@ class EnvironmentItems(QAbstractListModel):
         return Qt.ItemFlag.ItemIsEnabled
 
     def _renew(self) -> None:
-        every = list(self._environments.every)
+        every = list(self._machines.shown.every)
         if every == self._every:
             if every:
                 self.dataChanged.emit(self.index(0), self.index(len(every) - 1))
@@ -104,6 +105,8 @@ def _about(one: Environment, chosen: bool) -> list[str]:
 
 def _where(python: str) -> str:
     """Where an interpreter is, shorter: of a virtual environment its folder."""
+    if machine := machine_of(python):
+        return _where(python[len(machine) :])
     folder, _, name = python.rpartition("/bin/")
     inside = name.startswith("python") and folder not in ("/usr", "/usr/local", "")
     home = os.path.expanduser("~")
@@ -156,10 +159,10 @@ class EnvironmentList(SideList):
 
     wanted = Signal(str)
 
-    def __init__(self, environments: Environments) -> None:
+    def __init__(self, machines: Machines) -> None:
         super().__init__("environments", _tr("Environments"))
         self.keys = frozenset({Qt.Key.Key_Delete, Qt.Key.Key_C})
-        self.items = EnvironmentItems(environments, self)
+        self.items = EnvironmentItems(machines, self)
         self.setItemDelegate(EnvironmentDelegate(self))
         self.hold(self.items)
         self.clicked.connect(self._want)
@@ -179,19 +182,21 @@ class EnvironmentList(SideList):
 class EnvironmentsPane(Section):
     """The list of environments, and the button that adds one."""
 
-    def __init__(self, environments: Environments, settings: QSettings) -> None:
+    def __init__(self, machines: Machines, settings: QSettings) -> None:
         super().__init__("environments", _tr("Environments"), settings)
-        self._environments = environments
+        self._machines = machines
         explain(self, "environment")
-        self.list = EnvironmentList(environments)
+        self.list = EnvironmentList(machines)
         self.note = forms.label("", "muted", wrap=True)
         self.note.setContentsMargins(16, 0, 16, 8)
         forms.add(self.body, self.list, self.note)
-        environments.changed.connect(self._say)
+        machines.changed.connect(self._say)
         self._say()
 
     def _say(self) -> None:
-        text, environments = "", self._environments
+        text, environments = "", self._machines.shown
+        if environments.machine:
+            text = _tr("Those of {}").format(host_of(environments.machine))
         if environments.off:
             text = _tr("Verdicts are off: choose an environment to see them.")
         elif not environments.every and environments.found:

@@ -16,7 +16,7 @@ from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.pages import ENTRIES
-from torchkeeper.gui.places.model import Place, PlacesModel
+from torchkeeper.gui.places.model import Place, PlacesModel, host_of
 from torchkeeper.gui.sidebar.lists import Offer, Onto
 from torchkeeper.gui.sidebar.pagelist import PageItem, PageItems
 from torchkeeper.gui.table.mimedata import BUNDLES, Carried, no_bundle
@@ -126,6 +126,9 @@ class Taking(QObject):
         if any(path.endswith((*BUNDLES, ".toml", ".pt2")) for path in carried.paths):
             text = self.tr("{} is not a Python interpreter").format(carried.words)
             return Offer(text, None)
+        if machine := self._context.machines.shown.machine:
+            text = self.tr("These are the environments of {}, and {} is on this machine")
+            return Offer(text.format(host_of(machine), carried.words), None)
         text = self.tr("Add {} to the environments, if it is a Python").format(carried.words)
         return Offer(text, lambda: self._add_environments(carried.paths), Onto.LIST)
 

@@ -18,7 +18,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import Group
-from torchkeeper.gui.table.rows import KEY, KIND, NAME, NUMBERS, VERDICT, WIDTHS, Row, cell_text
+from torchkeeper.gui.table.rows import KEY, KIND, NAME, NUMBERS, VERDICT, WIDTHS, Row
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QStyleOptionViewItem, QTableView
@@ -80,14 +80,15 @@ class EntryDelegate(QStyledItemDelegate):
         elif column == VERDICT and entry.verdict is not None:
             self._verdict(painter, box, entry.verdict)
             indent = MARKED
-        if not (text := cell_text(entry, column)):
+        if not (text := self._model.text(entry, column)):
             return
         fixed = column == KEY
         left, width = box.left() + indent, box.width() - indent - PAD
         text = self._fitting(text, width, fixed)
         painter.setFont(self._fixed if fixed else self._font)
         # What nothing needs steps back.
-        strong = selected or column in (KIND, VERDICT) or (column == NAME and entry.orphan is None)
+        strong = selected or column == KIND or (column == VERDICT and entry.verdict is not None)
+        strong = strong or (column == NAME and entry.orphan is None)
         painter.setPen(self._text if strong else self._muted)
         side = _RIGHT if column in NUMBERS else _LEFT
         painter.drawText(left, box.top(), width, box.height(), side, text)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
+from torchkeeper.artifacts.entry import WITHOUT_VERDICT
 from torchkeeper.gui.idle import STEP, Work, finished, let_go, pieces
 from torchkeeper.gui.table import rows as work
 from torchkeeper.gui.table.grouping import Group, Name, Weight, in_order, naming
@@ -19,6 +20,8 @@ from torchkeeper.gui.widgets.plain import tip
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QObject
+
+    from torchkeeper.artifacts.entry import Entry
 
 Line = Row | Group
 
@@ -258,6 +261,9 @@ class LinesModel(QAbstractTableModel):
     merging = Signal()
     merged = Signal()
 
+    #: What stands where a verdict would, and why; empty where there is one, or will be.
+    unjudged = "", ""
+
     def __init__(self, here: Arrangement, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._here = here
@@ -302,11 +308,13 @@ class LinesModel(QAbstractTableModel):
             return line if role == GroupRole else None
         entry = line.entry
         if role == Qt.ItemDataRole.DisplayRole:
-            return work.cell_text(entry, column)
+            return self.text(entry, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(work.tooltip(entry, column))
+            lacking = column == work.VERDICT and self.unjudged[1] and self.text(entry, column)
+            why = self.unjudged[1] if lacking and entry.verdict is None else ""
+            return tip(why or work.tooltip(entry, column))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return work.accessible_text(entry, column)
         if role == Qt.ItemDataRole.WhatsThisRole:
@@ -314,6 +322,21 @@ class LinesModel(QAbstractTableModel):
         if role == SortRole:
             return SORT_KEYS[column](line)
         return None
+
+    def text(self, entry: Entry, column: int) -> str:
+        """The text of a cell; of a verdict that nobody can tell, what is lacking."""
+        if column == work.VERDICT and entry.verdict is None and entry.kind not in WITHOUT_VERDICT:
+            return self.unjudged[0]
+        return work.cell_text(entry, column)
+
+    def tell_unjudged(self, short: str, why: str) -> None:
+        """There are no verdicts because of that, which is ``short``; or there will be."""
+        told = (short, why) if why else ("", "")
+        if told != self.unjudged:
+            self.unjudged = told
+            if self.rowCount():
+                first = self.index(0, work.VERDICT)
+                self.dataChanged.emit(first, self.index(self.rowCount() - 1, work.VERDICT))
 
     @property
     def count(self) -> int:

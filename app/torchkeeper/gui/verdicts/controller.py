@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, Signal
 
 from torchkeeper.artifacts.entry import VERDICTS
+from torchkeeper.client.words import environments as words
 from torchkeeper.client.words import verdicts
-from torchkeeper.client.words.problems import UserError
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.chrome.statusline import Counts, VerdictBar
 from torchkeeper.gui.idle import Slices, once
 from torchkeeper.gui.places.listing import Listing
+from torchkeeper.gui.places.model import host_of
 from torchkeeper.gui.table.entries import Told
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.verdicts.asking import Judging
-from torchkeeper.gui.verdicts.environments import Chooser, Environment, Environments
+from torchkeeper.gui.verdicts.environments import (
+    Chooser,
+    Environment,
+    Environments,
+    Machines,
+    State,
+)
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import JudgedFinding
@@ -42,11 +50,11 @@ class Verdicts(QObject):
     changed = Signal()
 
     def __init__(
-        self, engines: Engines, listing: Listing, table: EntryTable, environments: Environments
+        self, engines: Engines, listing: Listing, table: EntryTable, machines: Machines
     ) -> None:
         super().__init__(table)
         self._listing, self._table, self._model = listing, table, table.entries
-        self._environments = environments
+        self._machines = machines
         self._judging = Judging(engines, self)
         #: What the verdicts in the rows are of, and those that are being asked for: the place, the
         #: facts of the environment, and which state of the place.
@@ -66,15 +74,13 @@ class Verdicts(QObject):
         self._rest = once(self, self._ask)
         listing.over.connect(self._listed)
         listing.changed.connect(self._look)
-        environments.changed.connect(self._look)
+        machines.changed.connect(self._look)
         self._look()
 
     @property
     def environment(self) -> Environment | None:
         """What the verdicts are about: an interpreter whose torch is known."""
-        if self._listing.scheme.elsewhere:
-            return None  # those of this machine say nothing of another's caches
-        chosen = self._environments.chosen
+        chosen = self._machines.shown.chosen
         return chosen if chosen is not None and chosen.torch else None
 
     @property
@@ -114,6 +120,8 @@ class Verdicts(QObject):
 
     def _look(self) -> None:
         env, place = self.environment, self._listing.place
+        if self._listing.result and not (here := self._machines.shown).off:
+            here.find()  # of another machine: there is a way to it now
         if self.error is not None and self._listing.loading:
             self._known = self.error = None  # a refresh tries again
         about = (place, None if env is None else id(env.facts))
@@ -209,28 +217,35 @@ class VerdictController(QObject):
     def __init__(self, context: Context, head: Head) -> None:
         super().__init__(context.window)
         self._context, self._head = context, head
-        self.environments = Environments(context.engines, context.settings, self)
-        self.environments.failed.connect(self._failed)
-        self.environments.to_start.connect(self._to_start)
+        listing = context.listing
+        self.machines = Machines(context.engines, context.settings, lambda: listing.place, self)
+        self.machines.failed.connect(self._failed)
+        self.machines.to_start.connect(self._to_start)
+        listing.changed.connect(self.machines.look)
         more = [context.actions[name] for name in ("add-interpreter", "environments")]
-        self.chooser = Chooser(self.environments, more)
+        self.chooser = Chooser(self.machines, more)
         self.bar = VerdictBar()
-        self.verdicts = Verdicts(context.engines, context.listing, context.table, self.environments)
+        self.verdicts = Verdicts(context.engines, listing, context.table, self.machines)
         #: What was last counted of what is shown, as ``VerdictBar.tell`` takes it.
         self._counted = Counts({}, {}, {})
         self._soon = once(self, self._say, _SOON_MS)
         self.verdicts.changed.connect(self._changed)
-        context.listing.changed.connect(self._say)
-        self.environments.changed.connect(self._say)
+        listing.changed.connect(self._say)
+        self.machines.changed.connect(self._say)
         self.bar.wanted.connect(self.show_only)
         self.bar.insisted.connect(self.verdicts.insist)
         head.box.textChanged.connect(self.bar.mark)
         head.filtered.connect(self._look_for)
         context.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
         context.entries.changed.connect(self._look_for)
-        if not self.environments.off:
-            self.environments.find()
+        if not (context.environments.off or listing.scheme.elsewhere):
+            context.environments.find()
         self._say()
+
+    @property
+    def environments(self) -> Environments:
+        """Those of the machine whose place is shown."""
+        return self.machines.shown
 
     def _changed(self) -> None:
         if self.verdicts.asking:
@@ -241,6 +256,7 @@ class VerdictController(QObject):
 
     def _say(self) -> None:
         self.tell()
+        self._context.entries.tell_unjudged(self.tr("no environment"), self.lacking)
         self._context.update_soon()
 
     def tell(self) -> None:
@@ -252,8 +268,6 @@ class VerdictController(QObject):
                 if not self._soon.isActive()
                 else ""
             )
-        elif self._context.listing.scheme.elsewhere:
-            said = self.tr("verdicts are not checked on another machine yet")
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
         counts = self._count(verdicts.counts) if verdicts.counts is not None else None
@@ -275,19 +289,33 @@ class VerdictController(QObject):
     @property
     def unjudged(self) -> str:
         """Why there are no verdicts; empty where there are."""
-        verdicts, environments = self.verdicts, self.environments
+        verdicts, lacking = self.verdicts, self.lacking
         if verdicts.counts is not None:
             return ""
-        if self._context.listing.scheme.elsewhere:
-            return self.tr("Not checked yet: the environments here are not those of that machine.")
+        if lacking or verdicts.error is None:
+            return lacking or self.tr("Torchkeeper is asking the environment.")
+        return str(verdicts.error)
+
+    @property
+    def lacking(self) -> str:
+        """Why nothing can be judged before another environment is chosen; else empty."""
+        environments, chosen = self.environments, self.environments.chosen
         if environments.off:
             return self.tr("Verdicts are off. Choose an environment at the top right.")
-        if verdicts.error is not None:
-            return str(verdicts.error)
-        if environments.found and environments.chosen is None:
+        if chosen is None and environments.found:
+            if environments.machine:
+                text = self.tr("They need an environment of {} with torch. “Add interpreter…” at "
+                               "the top right takes the path of one there.")  # fmt: skip
+                return text.format(host_of(environments.machine))
             return self.tr("They need an interpreter with torch, and none was found. Add one at "
                            "the top right.")  # fmt: skip
-        return self.tr("Torchkeeper is asking the environment.")
+        if chosen is not None and chosen.state is State.FAILED:
+            return str(chosen.error)
+        if chosen is not None and chosen.state is State.WITHOUT:
+            text = self.tr("{}: {}. Choose another environment at the top right.")
+            why = printable(words.without_torch(chosen.facts or {}), 400)
+            return text.format(printable(chosen.python), why)
+        return ""
 
     def _look_for(self, *_: object) -> None:
         """Verdicts of a large server are asked for when somebody wants to know."""
@@ -313,9 +341,10 @@ class VerdictController(QObject):
         from torchkeeper.gui.dialogs.environments import choose_interpreter
 
         def added(python: str) -> None:
-            self.environments.add(python, lambda one: self.environments.choose(one.python))
+            environments.add(python, lambda one: environments.choose(one.python))
 
-        choose_interpreter(self._context.window, added)
+        environments = self.environments
+        choose_interpreter(self._context.window, environments.machine, added)
 
     def show_environments(self) -> EnvironmentsDialog:
         """Every interpreter that is known, and what it says."""

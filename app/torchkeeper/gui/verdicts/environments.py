@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from PySide6.QtCore import QCoreApplication, QObject, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QActionGroup
@@ -22,6 +23,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
+from torchkeeper.gui.places.model import host_of, machine_of
 from torchkeeper.gui.widgets.plain import caption, tip
 
 if TYPE_CHECKING:
@@ -35,8 +37,6 @@ tr = partial(QCoreApplication.translate, "Environment")
 #: Where the chosen one is kept: its path, or NONE; where there is nothing, the first with a torch.
 KEY = "environment/python"
 NONE = "none"
-#: Where dialogs keep that they have another one than the window.
-_OWN = "environment/own"
 #: So many are asked at once: each loads its torch.
 _AT_ONCE = 2
 #: Characters of a path in a menu; its end tells more than its beginning.
@@ -101,7 +101,7 @@ class Environment:
 
 
 class Environments(QObject):
-    """The interpreters that are known, and which of them the user has chosen."""
+    """The interpreters that are known of a machine, and which of them the user has chosen."""
 
     #: There are more or fewer, or something was found of one.
     changed = Signal()
@@ -110,9 +110,16 @@ class Environments(QObject):
     #: Something could not be done: a UserError.
     failed = Signal(object)
 
-    def __init__(self, engines: Engines, settings: QSettings, parent: QObject) -> None:
+    def __init__(
+        self, engines: Engines, settings: QSettings, parent: QObject, machine: str = ""
+    ) -> None:
+        """machine: as of ``Scheme.machine``; "" is this one."""
         super().__init__(parent)
-        self._engines, self._settings = engines, settings
+        self._engines, self._settings, self.machine = engines, settings, machine
+        at = f"environment/at/{quote(machine, safe='')}/"
+        self._key = KEY.replace("environment/", at) if machine else KEY
+        #: Where dialogs keep that they have another one than the window.
+        self._owns = f"{self._key.removesuffix('python')}own"
         self.every: list[Environment] = []
         #: Whether they were looked for at all.
         self.found = self._finding = False
@@ -122,7 +129,7 @@ class Environments(QObject):
     @property
     def off(self) -> bool:
         """Whether the user wants no verdicts."""
-        return str(self._settings.value(KEY) or "") == NONE
+        return str(self._settings.value(self._key) or "") == NONE
 
     @property
     def chosen(self) -> Environment | None:
@@ -131,7 +138,7 @@ class Environments(QObject):
             return None
         hopeless = (State.WITHOUT, State.FAILED)
         hopeful = (one for one in self.every if one.starts and one.state not in hopeless)
-        return self.of(str(self._settings.value(KEY) or "")) or next(hopeful, None)
+        return self.of(str(self._settings.value(self._key) or "")) or next(hopeful, None)
 
     def choose(self, python: str | None) -> None:
         """Choose one for the whole window, or none; asks before it starts one that was found."""
@@ -142,23 +149,23 @@ class Environments(QObject):
         if one is not None and not one.starts:  # what it is was kept
             self.add(one.python, lambda one: self.choose(one.python))
             return
-        self._settings.setValue(KEY, NONE if python is None else python)
-        self._settings.remove(_OWN)  # dialogs follow again
+        self._settings.setValue(self._key, NONE if python is None else python)
+        self._settings.remove(self._owns)  # dialogs follow again
         self.changed.emit()
         self.find()
         self._ask_chosen()
 
     def own(self, dialog: str) -> str | None:
         """What a dialog has for itself: an interpreter, empty for none; None for the chosen one."""
-        kept = str(self._settings.value(f"{_OWN}/{dialog}") or "")
+        kept = str(self._settings.value(f"{self._owns}/{dialog}") or "")
         return ("" if kept == NONE else kept) if kept else None
 
     def keep_own(self, dialog: str, python: str | None) -> None:
         """Have a dialog begin with it, until another one is chosen for all."""
         if python is None:
-            self._settings.remove(f"{_OWN}/{dialog}")
+            self._settings.remove(f"{self._owns}/{dialog}")
         else:
-            self._settings.setValue(f"{_OWN}/{dialog}", python or NONE)
+            self._settings.setValue(f"{self._owns}/{dialog}", python or NONE)
 
     def find(self) -> None:
         """Look for interpreters, once."""
@@ -168,12 +175,13 @@ class Environments(QObject):
 
     def _look(self, then: Callable[[Found], None], **change: str) -> None:
         def failed(error: UserError) -> None:
-            self.found = True  # nobody waits for more
+            # Nobody waits for more; of another machine it may be told once that is reached.
+            self.found, self._finding = not self.machine, False
             self.failed.emit(error)
             self.changed.emit()
 
         listener = Listener(result=then, failed=failed)
-        self._engines.background(listener, lookups.interpreters, **change)
+        self._engines.background(listener, lookups.interpreters, machine=self.machine, **change)
 
     def add(self, python: str, then: Callable[[Environment], object] | None = None) -> None:
         """Put one on the list, and ask it, as it may be from now on; then call ``then`` with it."""
@@ -364,14 +372,65 @@ def fill(
         add(*row)
 
 
+class Machines(QObject):
+    """The environments of each machine; the window is about those of one: of what it shows."""
+
+    #: There is news of those that the window is about, or they are others.
+    changed = Signal()
+    #: As of ``Environments``, of any.
+    to_start = Signal(object)
+    failed = Signal(object)
+
+    def __init__(
+        self,
+        engines: Engines,
+        settings: QSettings,
+        place: Callable[[], str | None],
+        parent: QObject,
+    ) -> None:
+        """place: that is shown; ``look`` is to be called when it may be another."""
+        super().__init__(parent)
+        self._engines, self._settings, self._place = engines, settings, place
+        self._of: dict[str, Environments] = {}
+        self._told = self.shown
+
+    @property
+    def shown(self) -> Environments:
+        return self.of(self._place())
+
+    def of(self, place: str | None) -> Environments:
+        """Those of the machine that a place is on; of this one without any."""
+        machine = machine_of(place or "")
+        if (found := self._of.get(machine)) is None:
+            found = self._of[machine] = Environments(self._engines, self._settings, self, machine)
+            found.changed.connect(partial(self._tell, machine))
+            found.to_start.connect(self.to_start)
+            found.failed.connect(self.failed)
+        return found
+
+    def choose(self, python: str | None) -> None:
+        """Choose one of those that the window is about, or none."""
+        self.shown.choose(python)
+
+    def _tell(self, machine: str) -> None:
+        if machine == self.shown.machine:
+            self.changed.emit()
+
+    def look(self) -> None:
+        """Say so where the window is about others."""
+        if self.shown is not self._told:
+            self._told = self.shown
+            self.changed.emit()
+
+
 class Chooser(QToolButton):
     """The one choice of the environment: says which it is, and lets another be chosen."""
 
-    def __init__(self, environments: Environments, more: Sequence[QAction]) -> None:
+    def __init__(self, machines: Machines, more: Sequence[QAction]) -> None:
         """more: what the menu offers besides."""
         super().__init__()
         self.setObjectName("environment")
-        self._environments, self._more = environments, list(more)
+        self._machines, self._more = machines, list(more)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QSize(18, 18))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -379,9 +438,13 @@ class Chooser(QToolButton):
         self.setMenu(QMenu(self))
         self.menu().setToolTipsVisible(True)
         self.menu().aboutToShow.connect(self._open)
-        environments.changed.connect(self._say)
-        environments.changed.connect(self._fill_shown)
+        machines.changed.connect(self._say)
+        machines.changed.connect(self._fill_shown)
         theme.follow(self, self._say)
+
+    @property
+    def _environments(self) -> Environments:
+        return self._machines.shown
 
     def _say(self) -> None:
         text, more, icon = self._words(self._environments.chosen)
@@ -398,7 +461,10 @@ class Chooser(QToolButton):
             if self._environments.found:
                 tip = self.tr("No interpreter with a torch was found: add one")
                 return self.tr("No torch"), tip, "warning"
-            return self.tr("Looking for torch…"), "", "machine"
+            hint = self.tr("The environments of {} are known once it is connected")
+            machine = self._environments.machine
+            hint = hint.format(host_of(machine)) if machine else ""
+            return self.tr("Looking for torch…"), hint, "machine"
         python = printable(chosen.python)
         if chosen.torch:
             text = self.tr("Environment: torch {}").format(printable(chosen.torch, 40))

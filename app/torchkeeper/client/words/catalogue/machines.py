@@ -56,6 +56,12 @@ WORDS: dict[str, Words] = {
         "{why}",
         "Look at what the account there starts by itself, and whom the machine belongs to.",
     ),
+    "recipe-folder-large": Words(
+        "There is too much beside the recipes in {folder}.",
+        "The Python files in it and below, and those that the recipes name, have to be sent: at "
+        "most {files} files and {most}.",
+        "Put the recipe and its Python files into a folder of their own.",
+    ),
     "place-elsewhere": Words(
         "{place} is on another machine.",
         "This cannot be done there yet.",

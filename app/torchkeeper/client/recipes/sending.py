@@ -1,0 +1,80 @@
+"""The files that recipes need on another machine: the Python files in a recipe's folder and below,
+and the files there that its items name. Nothing else of the folder is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+
+from torchkeeper.client import temporary
+from torchkeeper.client.engines import ferry
+from torchkeeper.client.recipes.offered import is_entered, is_interpreters
+from torchkeeper.client.words import say
+from torchkeeper.client.words.problems import failing_as, user_error
+from torchkeeper.warm.recipes.recipe import items_of
+from torchkeeper.warm.shapes import Compiling, SentRecipe
+
+#: Files, and bytes of them, that go with the recipes of a folder at most.
+_MOST_FILES, _MOST_BYTES = 2000, 512 << 20
+
+
+def send(
+    machine: str, recipes: Sequence[str | SentRecipe], told: ferry.Told = lambda _: None
+) -> Compiling:
+    """What a request on another machine says of recipes, whose files are there then. Raises
+    UserError.
+    """
+    folders = list(dict.fromkeys(one["folder"] for one in recipes if not isinstance(one, str)))
+    if not folders:
+        return {"recipes": recipes}
+    with temporary.folder("recipes") as scratch:
+        file = os.path.join(scratch, "recipes.zip")
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as zipped:
+            for number, folder in enumerate(folders):
+                mine = [x for x in recipes if not isinstance(x, str) and x["folder"] == folder]
+                _pack(zipped, str(number), folder, mine)
+        sent = ferry.send(machine, file, told)
+    named = {folder: f"/{number}" for number, folder in enumerate(folders)}
+    there: list[str | SentRecipe] = [
+        one if isinstance(one, str) else {**one, "folder": named[one["folder"]]} for one in recipes
+    ]
+    return {"recipes": there, "sent": sent}
+
+
+def _pack(zipped: zipfile.ZipFile, name: str, folder: str, recipes: Sequence[SentRecipe]) -> None:
+    zipped.writestr(f"{name}/", b"")
+    size, paths = 0, list(dict.fromkeys([*_modules(folder), *_named(folder, recipes)]))
+    for path in paths:
+        file = os.path.join(folder, path)
+        with failing_as("recipe-unreadable", file=file):
+            size += os.stat(file).st_size
+            if size > _MOST_BYTES or len(paths) > _MOST_FILES:
+                about = {"folder": folder, "most": say.size(_MOST_BYTES), "files": _MOST_FILES}
+                raise user_error("recipe-folder-large", about)
+            zipped.write(file, f"{name}/{path}")
+
+
+def _modules(folder: str) -> Iterator[str]:
+    """The Python files of a folder and below, but not those of environments and hidden folders."""
+    for root, folders, names in os.walk(folder):
+        if is_interpreters(names):
+            folders.clear()
+            continue
+        folders[:] = [name for name in folders if is_entered(name)]
+        for name in names:
+            if name.endswith(".py"):
+                yield os.path.relpath(os.path.join(root, name), folder)
+
+
+def _named(folder: str, recipes: Sequence[SentRecipe]) -> Iterator[str]:
+    """The files of a folder and below that items name: a graph, and words of a command."""
+    for recipe in recipes:
+        for item in items_of(recipe["data"])[1]:
+            at = str(item.get("folder") or ".")
+            for word in [item.get("file"), *(item.get("command") or ())]:
+                path = os.path.normpath(os.path.join(at, str(word)))
+                inside = not (os.path.isabs(path) or path.split(os.sep)[0] == os.pardir)
+                if word and inside and os.path.isfile(os.path.join(folder, path)):
+                    yield path

@@ -1,0 +1,178 @@
+"""Recipes that are compiled by an environment on another machine, into a place there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.cli.test_warm import processes_under
+from tests.ssh.conftest import Machine
+from torchkeeper.client.engines import line
+from torchkeeper.client.recipes import files, sending
+
+RECIPE = """name = "double"
+[callable]
+function = "models.py:double"
+inputs = [{ shape = [4, 8] }]
+"""
+KERNEL = (
+    '[triton]\nkernel = "{}"\nsignature = {{ x = "*fp32", n = "i32" }}\ntargets = ["cuda:90"]\n'
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Recipes, with what they need and what they do not."""
+    made = tmp_path / "recipes"
+    for name in (".git", "venv", "below", "scripts"):
+        (made / name).mkdir(parents=True)
+    (made / "double.toml").write_text(RECIPE)
+    (made / "models.py").write_text("from below.more import twice\n\ndouble = twice\n")
+    (made / "below/more.py").write_text("def twice(x):\n    return x * 2 + 1\n")
+    (made / "run.toml").write_text(
+        '[script]\nfolder = "scripts"\ncommand = ["python", "train.py", "--config", "c.json", '
+        '"../data.bin", "/etc/hostname", ".."]\n'
+    )
+    for name in (".git/hidden.py", "venv/pyvenv.cfg", "venv/lib.py", "data.bin", "secret.env",
+                 "scripts/train.py", "scripts/c.json", "scripts/other.json"):  # fmt: skip
+        (made / name).write_text("")
+    return made
+
+
+def test_only_what_recipes_need_is_sent(there: Machine, folder: Path) -> None:
+    wired = files.wire([str(folder)])
+    heard: list[int] = []
+    request = sending.send("ssh://there", [*wired, "builtin"], heard.append)
+    file = request["sent"].removeprefix("ssh://there")
+    with zipfile.ZipFile(file) as zipped:
+        assert sorted(zipped.namelist()) == [
+            "0/", "0/below/more.py", "0/data.bin", "0/models.py", "0/scripts/c.json",
+            "0/scripts/train.py",
+        ]  # fmt: skip
+    assert heard == [os.path.getsize(file)]
+    *sent, last = request["recipes"] or ()
+    assert last == "builtin"
+    assert [one["folder"] for one in sent if not isinstance(one, str)] == ["/0", "/0"]
+    assert sending.send("ssh://there", ["builtin"]) == {"recipes": ["builtin"]}
+    line.close_all()
+
+
+def test_what_is_known_to_fail_there_is_told_before(tk: Tk, there: Machine, tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text("def add(x, n):\n    pass\n")
+    for name, recipe in {"good": "kernels.py:add", "bad": "kernels.py:addd"}.items():
+        (tmp_path / f"{name}.toml").write_text(KERNEL.format(recipe))
+    into = "--into", there.place("cache"), "--dry-run", "--json"
+    assert tk("warm", tmp_path / "good.toml", *into).code == 0
+    ran = tk("warm", tmp_path / "bad.toml", *into)
+    assert ran.code == 1 and ran.objects[0]["problem"]["code"] == "name-missing", ran
+    assert not (there.home / "cache").exists()
+    assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
+
+
+def test_what_cannot_be_warmed_there_says_so(tk: Tk, there: Machine, folder: Path) -> None:
+    recipe, place = folder / "double.toml", there.place("cache")
+    into = "--into", place, "--json"
+    for more, code in {
+        ("--bundle", str(folder / "b.torchcache")): "place-elsewhere",
+        ("--publish", "redis://localhost"): "place-elsewhere",
+        ("--env", "ssh://other/usr/bin/python3"): "places-apart",
+        ("--env", "bin/python"): "path-not-absolute",
+    }.items():
+        ran = tk("warm", recipe, *into, *more)
+        assert ran.objects[-1]["error"]["code"] == code, ran
+    away = tk(
+        "warm", recipe, "--into", folder / "c", "--json", "--env", "ssh://there/usr/bin/python3"
+    )
+    assert away.objects[-1]["error"]["code"] == "places-apart"
+    large = folder / "large.py"
+    with large.open("wb") as file:
+        file.truncate(1 << 30)
+    ran = tk("warm", recipe, *into)
+    assert ran.objects[-1]["error"]["code"] == "recipe-folder-large"
+    large.unlink()
+    # The python3 there has no torch.
+    ran = tk("warm", recipe, *into)
+    assert ran.code != 0 and "torch" in ran.out
+
+
+def ssh_of(process: int) -> int:
+    """The ssh that a process has started."""
+    for task in Path(f"/proc/{process}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if Path(f"/proc/{child}/cmdline").read_bytes().startswith(b"ssh\0"):
+                return int(child)
+    raise AssertionError("there is none")
+
+
+@pytest.fixture
+def env(there: Machine, header_folder: Path, torch_python: str) -> str:
+    """An environment there that builds no header first."""
+    there.rc.write_text(f"export TMPDIR={header_folder}\n")
+    return f"ssh://there{torch_python}"
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_recipe_is_warmed_there(tk: Tk, there: Machine, folder: Path, env: str) -> None:
+    place = there.place("cache")
+    ran = tk("warm", folder / "double.toml", "--into", place, "--env", env, "--json")
+    assert ran.code == 0, ran
+    assert ran.result["done"] == 1 and ran.result["added"] > 1
+    listed = tk("ls", "--json", place).objects
+    assert {row["kind"] for row in listed} >= {"fxgraph", "aotautograd"}
+    again = tk(
+        "warm", folder / "double.toml", "--into", place, "--env", env.removeprefix("ssh://there")
+    )
+    assert again.code == 0 and "hit" in again.err
+    usable = tk("check", place, "--env", env, "--json")
+    assert usable.code == 0 and usable.result["verdicts"]["usable"] >= 1
+    assert processes_under(there.home / "cache") == []
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("how", ["interrupt", "cut"])
+def test_a_warm_up_that_is_ended_leaves_nothing_running_and_nothing_half(
+    tk: Tk, there: Machine, folder: Path, env: str, how: str
+) -> None:
+    place = there.home / "cache"
+    (folder / "models.py").write_text(
+        "import time\nfrom below.more import twice\n\n"
+        "def double(x):\n    return twice(x)\n\n"
+        "def slow(x):\n    time.sleep(600)\n    return x\n"
+    )
+    slow = '[[callable]]\nfunction = "models.py:{}"\ninputs = [{{ shape = [4, 8] }}]\n'
+    (folder / "double.toml").write_text(slow.format("double") + slow.format("slow"))
+    command = [sys.executable, "-m", "torchkeeper", "warm", str(folder / "double.toml")]
+    command += ["--into", there.place("cache"), "--env", env]
+    command = ["env", "--default-signal=INT", *command]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        for said in process.stderr:
+            if "miss" in said:
+                break
+        while not any("slow" in one or "warm.job" in one for one in processes_under(place)):
+            time.sleep(0.05)
+        if how == "interrupt":
+            process.send_signal(signal.SIGINT)
+        else:
+            os.kill(ssh_of(process.pid), signal.SIGKILL)
+        rest = process.stderr.read()
+        code = process.wait()
+    if how == "interrupt":
+        assert code == 130 and "Cancelled" in rest
+    else:
+        assert code not in (0, 130) and "connection to ssh://there broke" in rest, rest
+    while processes_under(place):
+        time.sleep(0.05)  # it ends by itself
+    rows = tk("ls", there.place("cache"), "--json").objects
+    assert any(row["kind"] == "fxgraph" for row in rows)
+    assert not any(row.get("problem") for row in rows)
