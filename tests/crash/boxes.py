@@ -80,10 +80,12 @@ class Caches:
         self._kernel(place / "triton" / "0")
         age(place)
 
-    def folders(self, place: Path) -> None:
-        """Make a Triton cache of kernels, one with a stranger's folder in it, and two graphs."""
+    def folders(self, place: Path, of: str) -> None:
+        """Make a Triton cache of kernels, one with a stranger's folder in it, and two graphs. of:
+        the first letters of the kernels.
+        """
         place.mkdir()
-        for first in "ABC":
+        for first in of:
             self._kernel(place, first + 51 * "A")
         (place / (52 * "A") / "mine").mkdir()
         for path in sorted(self.clean_291.glob("fxgraph/*/*/*"))[:2]:

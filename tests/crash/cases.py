@@ -78,6 +78,8 @@ CASES = [
     _moves("undo", "undo", "two purges"),
     _moves("undo of a list", "undo", "some purged"),
     _moves("purge of folders", "purge", "folders"),
+    # As if they were so many that a second process takes half of them.
+    _moves("purge by two", "purge", "many folders", kernels=2),
     _moves("undo of folders", "undo", "folders purged"),
     _moves("undo of half the folders", "undo", "half back"),
     _moves("empty", "empty", "two purges"),
@@ -100,9 +102,9 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
 
         return fill
 
-    def folders(then: Callable[[Path], None]) -> Callable[[Path], None]:
+    def folders(then: Callable[[Path], None], of: str = "ABC") -> Callable[[Path], None]:
         def fill(box: Path) -> None:
-            caches.folders(box / "place")
+            caches.folders(box / "place", of)
             then(box / "place")
 
         return fill
@@ -123,6 +125,7 @@ def fillers(caches: Caches, sources: Path) -> dict[str, Callable[[Path], None]]:
         "two purges": place(_purged_twice),
         "some purged": place(lambda place: _purge(place, **SOME)),
         "folders": folders(lambda place: None),
+        "many folders": folders(lambda place: None, "ABCDEFGH"),
         "folders purged": folders(_purge),
         "half back": folders(_half_back),
         "no bundle": out(""),

@@ -1,4 +1,5 @@
-// A process that dies, or whose disk fails, at the N-th change that it makes below a folder.
+// A process that dies, or whose disk fails, at the N-th change that it makes below a folder, it and
+// those that it has forked together.
 //
 // For a process that is started with this library preloaded: the calls of the C library by which
 // Python changes a file system are counted where they concern the folder that faults_arm() was told,
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -33,6 +35,9 @@ enum mode {
     FULL,   // from the N-th on, whatever needs room fails with ENOSPC; a write begins to fail half way
     FAIL,   // the N-th alone fails with EIO
     PLAIN = 16,  // besides: a file system that has no files without a name
+    // Besides, where a forked one makes the N-th change. Without, it and the first die together.
+    FIRST = 32,   // the first alone dies, of KILL, and the other goes on
+    FORKED = 64,  // only changes of forked ones are counted, and that one alone dies
 };
 enum what { CHANGE, GROWS, WRITES };          // the latter two need room
 enum turn { GO_ON, HALF, FAILED };
@@ -40,17 +45,20 @@ enum turn { GO_ON, HALF, FAILED };
 static char root[PATH_MAX];
 static size_t root_length;
 static enum mode mode;
-static long at, count;
-static int armed, plain, log_file = -1;
+static long at, *count;
+static int armed, plain, who, log_file = -1;
+static pid_t first;
 
 // From now on count what is done below a folder, given by its real path; the log is appended to.
 void faults_arm(const char *folder, int how, long number, const char *log) {
     strncpy(root, folder, sizeof root - 1);
     root_length = strlen(root);
-    mode = (enum mode)(how & ~PLAIN);
+    mode = (enum mode)(how % PLAIN);
     plain = how & PLAIN;
+    who = how & (FIRST | FORKED);
     at = number;
-    count = 0;
+    first = getpid();
+    count = mmap(NULL, sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     log_file = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     armed = 1;
 }
@@ -60,7 +68,7 @@ long faults_disarm(void) {
     armed = 0;
     if (log_file >= 0) syscall(SYS_close, log_file);
     log_file = -1;
-    return count;
+    return *count;
 }
 
 static int below(const char *path) {
@@ -121,7 +129,9 @@ static void end(int well) {
     })
 
 static void die(void) {
-    for (;;) syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+    pid_t self = (pid_t)syscall(SYS_getpid);
+    if (who != FORKED) syscall(SYS_kill, first, SIGKILL);
+    while (who != FIRST || self == first) syscall(SYS_kill, self, SIGKILL);
 }
 
 // Whether there is no need of room, because what would be made is there: that is another error.
@@ -134,7 +144,8 @@ static enum turn turn(const char *call, enum what what, const char *one, const c
                       int handle) {
     if (!armed || !(below(one) || (other[0] && below(other)))) return GO_ON;
     int before = errno;
-    long number = __sync_add_and_fetch(&count, 1);
+    int counts = who != FORKED || (pid_t)syscall(SYS_getpid) != first;
+    long number = counts ? __sync_add_and_fetch(count, 1) : 0;
     if (number == at && mode == KILL) die();
     begin(number, call, one, other, handle);
     if (number == at && mode == TORN) {

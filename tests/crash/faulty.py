@@ -15,7 +15,7 @@ from tests.pace import LONG
 ROOT = Path(__file__).parent.parent.parent
 #: As in faults.c.
 COUNT, KILL, TORN, FULL, FAIL = range(5)
-PLAIN = 16
+PLAIN, FIRST, FORKED = 16, 32, 64
 
 
 class Call(NamedTuple):
@@ -75,7 +75,7 @@ class Driver:
         print(json.dumps(request), file=self._process.stdin, flush=True)
         answer = json.loads(self._process.stdout.readline())
         if error := answer.get("error"):
-            assert mode & ~PLAIN in (FULL, FAIL), error
+            assert mode % PLAIN in (FULL, FAIL), error
             answer["problem"] = error
         assert answer["signal"] in (None, 9), answer
         return Outcome(

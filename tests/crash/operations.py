@@ -135,6 +135,8 @@ OPERATIONS: dict[str, Callable[[Params, Heard], Any]] = {
 
 def run(name: str, params: Params, report: Heard) -> dict[str, Any]:
     """Carry one out: ``{done}``, or ``{problem}``, its code."""
+    if "kernels" in params:
+        trash._MANY = params["kernels"]
     if "many" in params:
         importing.MANY = params["many"]
         volume._WHOLE, volume._SINCE = Every(), [0, 0]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.cases import CASES, Case
-from tests.crash.faulty import KILL, TORN
+from tests.crash.faulty import COUNT, FIRST, FORKED, KILL, TORN
 from tests.crash.power import WRITTEN
 from tests.crash.stage import Stage, spread
 from torchkeeper.artifacts.layout import TRASH
@@ -86,3 +86,31 @@ def test_the_recovery_is_killed_too(case: Case, most: int, stage: Stage) -> None
             at += 1 if most > 1 else 9
     print(f"\n{case.name}: {points} kills of the recovery", end="")
     assert not wrong, f"{len(wrong)} points\n" + "\n\n".join(wrong[:3])
+
+
+BY_TWO = [case for case in CASES if "kernels" in case.params]
+
+
+@pytest.mark.parametrize("case", BY_TWO, ids=lambda case: case.name)
+@pytest.mark.parametrize("most", [FEW, pytest.param(10**6, marks=pytest.mark.slow)])
+def test_of_two_the_first_dies(case: Case, most: int, stage: Stage) -> None:
+    ends: Counter[str] = Counter()
+    for call in spread(stage.known(case).calls, most):
+        stage.killed(case, call.number, KILL | FIRST)
+        ends[stage.recovered(case)] += 1
+    assert ends["before"] and ends["after"]
+
+
+@pytest.mark.parametrize("case", BY_TWO, ids=lambda case: case.name)
+def test_of_two_the_second_dies(case: Case, stage: Stage) -> None:
+    known = stage.known(case)
+    stage.box.fresh(case.before)
+    counted = [call for call in stage.run(case, COUNT | FORKED).calls if call.number]
+    assert counted, "nothing is done by a second one"
+    for call in counted:
+        stage.box.fresh(case.before)
+        outcome = stage.run(case, KILL | FORKED, call.number)
+        assert (outcome.killed, outcome.problem, outcome.left) == (False, None, [])
+        assert stage.state(case) == known.after, stage.told(call)
+        assert stage.undo(case).left == []
+        assert stage.state(case) == known.before, stage.told(call)

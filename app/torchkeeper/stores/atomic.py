@@ -46,6 +46,14 @@ def sync_folder(path: str) -> None:
                 raise
 
 
+def begin_writing(handle: int, start: int = 0, count: int = 0) -> None:
+    """Have a part of a file, or all from ``start`` on, begin to go to the disk: less is left for
+    fsync, which alone says whether it got there.
+    """
+    with contextlib.suppress(OSError):
+        os.posix_fadvise(handle, start, count, os.POSIX_FADV_DONTNEED)
+
+
 #: What a file is called until it has its name, with eight characters in between.
 PREFIX, SUFFIX = ".torchkeeper-", ".tmp"
 #: Bytes that are copied at once.

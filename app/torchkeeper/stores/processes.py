@@ -8,13 +8,15 @@ PermissionError where it is not for us to look into.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import pwd
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from torchkeeper.artifacts.version import SOURCE
 
@@ -61,6 +63,35 @@ def end(process: subprocess.Popen[bytes], seconds: float | None = None) -> None:
         if pipe:
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+@contextlib.contextmanager
+def forked(work: Callable[[int], bool], count: int) -> Iterator[mmap.mmap]:
+    """A process that knows all that this one does and has its locks. It does ``work`` for each
+    number below ``count`` until the block is left or this process ends, and takes no lock of
+    threads. Of each it tells a byte: 0, or 1 and what the work said; the last is no number's.
+    """
+    told, parent, pid = mmap.mmap(-1, count + 1), os.getpid(), -1
+    # It hears of no signal: what this process does at one is not for that.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    with contextlib.suppress(OSError):
+        pid = os.fork()
+    try:
+        for number in range(0 if pid else count):
+            if told[count] or os.getppid() != parent:
+                break
+            told[number] = 1 + work(number)
+    finally:
+        if not pid:
+            os._exit(0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        yield told
+    finally:
+        told[count] = 1
+        with contextlib.suppress(ChildProcessError):  # somebody else has heard of its end
+            if pid > 0:
+                os.waitpid(pid, 0)
 
 
 def read(pid: int | str, name: str) -> bytes:

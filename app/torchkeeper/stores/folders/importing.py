@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.stores.atomic import handle_of, no_room, sync_folder
+from torchkeeper.stores.atomic import begin_writing, handle_of, no_room, sync_folder
 from torchkeeper.stores.folders import merging, placing
 from torchkeeper.stores.folders.guard import changing
 from torchkeeper.stores.folders.journal import Journal, remaining, settle, stamp_of, take_back
@@ -27,7 +27,7 @@ from torchkeeper.stores.folders.locks import in_use, waited_for
 from torchkeeper.stores.folders.merging import Listed
 from torchkeeper.stores.folders.placing import Plan, Target
 from torchkeeper.stores.folders.walking import Root
-from torchkeeper.stores.items import File, Item, Offered
+from torchkeeper.stores.items import CHUNK, File, Item, Offered
 from torchkeeper.stores.pouring import Pouring, Progress, whole
 from torchkeeper.stores.store import Lost
 from torchkeeper.stores.volume import Volume
@@ -470,4 +470,6 @@ def _write(path: str, offered: Offered, item: Item, file: File, pour: Pouring, f
     try:
         return placing.deliver(offered, item, file, pour, whole(handle), folder)
     finally:
+        if file.size >= CHUNK:
+            begin_writing(handle)
         os.close(handle)

@@ -112,7 +112,8 @@ class Target:
                 continue
             target = os.path.join(self.root, inner + file.path)
             folder = os.path.dirname(target)
-            is_there = target in self._claimed or os.path.lexists(folder)
+            above = os.path.lexists(folder)
+            is_there = above or target in self._claimed
             known = self._digest(target, "", pouring) if is_there else None
             if known is not None:
                 if known == _promised(offered, item, file, target, pouring):
@@ -121,7 +122,8 @@ class Target:
                 if not _surely_broken(item, target):
                     raise Problem("key-taken", path=file.path)
                 replaced.append(target)
-            new.add(folder if missing_folders(folder, self.root) else "")
+            missing_folders(folder if above else os.path.dirname(folder), self.root)
+            new.add("" if above else folder)
             todo.append((file, target))
         # Sources before objects: PyTorch takes an object that exists for finished.
         todo.sort(key=lambda pair: pair[1].endswith(".so"))

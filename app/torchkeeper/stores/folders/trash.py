@@ -11,7 +11,7 @@ import errno
 import functools
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,11 +29,17 @@ from torchkeeper.stores.folders.merging import lock_of
 from torchkeeper.stores.folders.receipts import FILES, Back, Folders, Purged, restore, within
 from torchkeeper.stores.folders.walking import Root
 from torchkeeper.stores.items import File, Item, Left, OnDisk, is_group, stamp
+from torchkeeper.stores.processes import forked
 from torchkeeper.stores.store import Removal
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.stores.shapes import Done, Users
+
+#: So many kernels are worth a second process.
+_MANY = 1000
+#: Entries, each with its folder, where no other one is in it, else with "".
+_Work = list[tuple[Item, str]]
 
 
 @dataclass(frozen=True)
@@ -149,21 +155,21 @@ class _Purging:
         # Where a process may look into folders, each of them stays.
         folders = ["" if self._plan.insisted else _folder_of(item) for item in items]
         entries = Counter(folders)
-        with Inside(self._root) as self._inside:
-            for number, (item, folder) in enumerate(zip(items, folders, strict=True)):
+        work = [(x, at if entries[at] == 1 else "") for x, at in zip(items, folders, strict=True)]
+        with Inside(self._root) as self._inside, contextlib.closing(self._shared(work)) as mine:
+            for number, (item, folder) in enumerate(mine):
                 report.check()
                 report.progress(number, len(items), "entries")
                 files = item.files
-                gone = self._take(item, files, folder if entries[folder] == 1 else "")
+                gone = self._take(item, files, folder)
                 if gone is None:
                     continue
-                self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
                 if gone is files:
-                    self._whole.append(item)
-                    self._gone.add(folder.rpartition("/")[0])
-                else:
-                    self._parts += gone
-                    self._gone.update([file.path.rpartition("/")[0] for file in gone])
+                    self._went(item, folder)
+                    continue
+                self._kept = self._kept or bool(gone) or receipts.goes_alone(item)
+                self._parts += gone
+                self._gone.update([file.path.rpartition("/")[0] for file in gone])
                 if item.about:
                     paths.update([file.path for file in gone])
                 # What two of a list have in common has gone with the first of them.
@@ -171,6 +177,40 @@ class _Purging:
                     self._kinds.append(item.kind)
         self.done.counts = tally(self._kinds)
         self.done.files, self.done.bytes = self._taken()
+
+    def _shared(self, work: _Work) -> Generator[tuple[Item, str]]:
+        """What this process takes: of many kernels that go with their folders a second one takes
+        every other, until this one has nothing left but what that has not taken.
+        """
+        bin_, each = str(self._bin), iter(work)
+        whole = [x for x in work if x[1] and x[0].kind == "triton"]
+        if self._now or not self._bin or len(whole) < _MANY or (os.cpu_count() or 1) < 2:
+            yield from each
+            return
+        yield next(each)  # what is above their folders in the trash is made with the first
+        theirs, left = whole[1::2], _Work()
+        given = set(map(id, theirs))
+
+        def take(number: int) -> bool:
+            item, folder = theirs[number]
+            return self._take_whole(bin_, folder, item.files)
+
+        try:
+            with forked(take, len(theirs)) as told:
+                yield from (x for x in each if id(x) not in given)
+        finally:
+            for one, said in zip(theirs, told[:], strict=False):
+                # If it was killed, it has not told of the last.
+                went = said == 2 or (not said and self._inside.is_folder(within(bin_, one[1])))
+                self._went(*one) if went else left.append(one)
+        yield from left
+
+    def _went(self, item: Item, folder: str) -> None:
+        """Note that an entry has gone with its folder."""
+        self._kept = True
+        self._whole.append(item)
+        self._gone.add(folder.rpartition("/")[0])
+        self._kinds.append(item.kind)
 
     def _taken(self) -> tuple[int, int]:
         """How many files have gone, and their bytes on the disk."""
