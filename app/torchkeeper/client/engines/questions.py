@@ -37,6 +37,8 @@ class Asking:
 
     #: Who is asked, in a thread of its own; None where there is nobody but a terminal.
     by: ClassVar[Callable[[Question], None] | None] = None
+    #: Whether nobody is asked, also where there is a terminal: it is of several at once.
+    silent: ClassVar[bool] = False
 
     def __init__(self, machine: str, asker: Callable[[Question], None]) -> None:
         self._machine, self._asker = machine, asker
