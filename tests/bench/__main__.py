@@ -1,8 +1,8 @@
 """Runs the benchmarks; 1 if a figure is over its aim. Takes some 15 minutes and 4 GB of disk.
 
 ``--write`` keeps what was measured, for the manual; ``--only NAME`` runs one of them; ``--show``
-prints what was kept, and what of it is out of date. ``memory`` runs only where it is named: see
-there.
+prints what was kept, and what of it is out of date. ``memory`` and ``far`` run only where they are
+named: see there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.bench import (
     disk,
+    far,
     kept,
     listing,
     measure,
@@ -46,7 +47,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="torchkeeper-bench-") as folder:
         scratch = Path(folder)
         place = scratch / "kernels"
-        if {"window", "listing", "disk", "verdicts"} & set(chosen):
+        if {"window", "listing", "disk", "verdicts", "far"} & set(chosen):
             listing.kernels(place, listing.KERNELS, python)
         # The table as late as it can be: its rows stay in this process.
         benches: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -59,6 +60,7 @@ def main() -> int:
             "treemap": treemap.figures,
             "streaming": streaming.figures,
             "table": table.figures,
+            "far": lambda: far.figures(scratch, place),
             "memory": lambda: memory.figures(scratch, python),
         }
         found: dict[str, Sequence[Figure]] = {}

@@ -32,10 +32,11 @@ MEASURES = {
     "treemap": ("gui",),
     "streaming": ("gui", "client", "engine"),
     "table": ("gui",),
+    "far": ("cli", "client", "engine", "stores", "artifacts"),
     "memory": ("cli", "client", "doctor", "engine", "stores", "artifacts", "verdict"),
 }
 #: What is measured only where it is asked for by its name: it takes much time and room.
-APART = {"memory"}
+APART = {"memory", "far"}
 
 
 class Row(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
@@ -73,7 +74,14 @@ def keygen(file: Path) -> str:
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     if SSHD is None or shutil.which("ssh") is None:
         pytest.skip("there is no OpenSSH server here")
-    folder = tmp_path_factory.mktemp("there")
+    with started(tmp_path_factory.mktemp("there")) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[Machine]:
+    """A machine that is made of a folder, while that is needed."""
+    assert SSHD
     for name in ("home", "bin", "tmp"):
         (folder / name).mkdir()
     host, user = keygen(folder / "host"), keygen(folder / "user")
@@ -121,10 +129,12 @@ ForceCommand {folder}/session
                 break
         assert process.poll() is None, (folder / "log").read_text()
         time.sleep(0.02)
-    yield made
-    process.terminate()
-    process.wait()
-    log.close()
+    try:
+        yield made
+    finally:
+        process.terminate()
+        process.wait()
+        log.close()
 
 
 @pytest.fixture
@@ -134,14 +144,21 @@ def there(sshd: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     sshd.home.mkdir()
     (sshd.folder / "sessions").write_text("")
     config(sshd)
-    ours = tmp_path / "ours"
-    ours.mkdir()
-    ssh = ours / "ssh"
-    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {sshd.config} "$@"\n')
-    ssh.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{ours}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{programs(sshd, tmp_path / 'ours')}:{os.environ['PATH']}")
     yield sshd
     assert not list((sshd.folder / "tmp").glob("torchkeeper-far-*")), "nothing is left there"
+
+
+def programs(there: Machine, folder: Path) -> Path:
+    """Put OpenSSH's programs into a folder, as a user has them who has the machine's configuration;
+    that folder.
+    """
+    folder.mkdir()
+    for name in ("ssh", "scp"):
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec {shutil.which(name)} -F {there.config} "$@"\n')
+        program.chmod(0o755)
+    return folder
 
 
 def config(there: Machine, **options: object) -> None:

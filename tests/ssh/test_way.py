@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Tk
 from tests.ssh.conftest import Machine, config, keygen
 from tests.terminals import Terminal
-from torchkeeper.client.engines import line
+from torchkeeper.client.engines import boot, line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
@@ -194,12 +194,12 @@ def test_an_interpreter_that_is_not_there(there: Machine) -> None:
 def test_nothing_of_here_is_lent_and_ssh_sees_no_option(there: Machine) -> None:
     from torchkeeper.stores.ssh import parse
 
-    argv = line.command(parse("ssh://me@gpu1:22"), "token")
+    argv = boot.command(parse("ssh://me@gpu1:22"), "token", "0" * 64, 1000)
     assert argv[argv.index("--") + 1] == "gpu1"
     assert argv[argv.index("-l") + 1] == "me"
     assert "ForwardAgent=no" in argv and "ClearAllForwardings=yes" in argv
     assert not any("ControlMaster" in one for one in argv)
-    assert "'" not in argv[-1].split("-c '")[1].removesuffix("'") and "\n" not in argv[-1]
+    assert not set("'!\\\n") & set(argv[-1].split("-c '")[1].removesuffix("'"))
 
 
 def test_on_a_terminal_ssh_asks_itself(there: Machine, fixture_cache: Path, tmp_path: Path) -> None:

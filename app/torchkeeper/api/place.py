@@ -25,10 +25,10 @@ from torchkeeper.api.told import (
     variant_of,
 )
 from torchkeeper.artifacts.entry import COUNTED_APART
-from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines import far, interpreters, probes
 from torchkeeper.client.kept import protected
 from torchkeeper.client.secrets import named
-from torchkeeper.client.words.problems import unseen_users, user_of_place
+from torchkeeper.client.words.problems import unseen_users, user_error, user_of_place
 from torchkeeper.engine import protocol
 from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets as Sent
     from torchkeeper.engine.messages import Select, bundles, compiling, dead
     from torchkeeper.engine.messages.findings import VariantFinding
+    from torchkeeper.verdict.probed import Env
 
 #: A path, or of a place also the address of a server.
 Name = str | os.PathLike[str]
@@ -52,21 +53,25 @@ _SECRETS: dict[Secrets, Sent | None] = {
 }
 
 
-def places() -> list[str]:
+def places(machine: str = "") -> list[str]:
     """The caches of this machine, as ``torchkeeper places`` lists them: paths and addresses for
-    ``open``. Raises Error.
+    ``open``; with ``"ssh://host"`` those of another machine. Raises Error.
     """
-    with contextlib.closing(Asker()) as asker:
-        return [row["path"] for row in asker.ask(protocol.PLACES).rows if row["exists"]]
+    machine = named(machine) if machine else ""
+    if machine and not far.is_far(machine):
+        raise misuse(f"{machine} is no machine.", "", "Name one, as ssh://host.")
+    with contextlib.closing(Asker(python=machine or None)) as asker:
+        rows = far.placed(machine, asker.ask(protocol.PLACES).rows)
+        return [row["path"] for row in rows if row["exists"]]
 
 
 def open(place: Name, *, progress: OnProgress | None = None) -> Place:
     """A place: a cache folder, a bundle (``.torchcache``), a mega-cache, or a Redis server
-    (``redis://host``). This reads nothing yet. A folder need not exist: what fills it makes it.
-    ``~`` stands for the home folder.
+    (``redis://host``); on another machine a folder or a bundle (``ssh://host/path``). This reads
+    nothing yet. A folder need not exist: what fills it makes it. ``~`` stands for the home folder.
 
     progress: hears how far each operation is. If it raises, that ends the operation.
-    Raises Error("address-wrong", "wrong-usage").
+    Raises Error("address-wrong", "ssh-address-wrong", "wrong-usage").
     """
     text = os.fspath(place)
     if not text:
@@ -90,8 +95,10 @@ class Place:
     def __init__(self, name: str, progress: OnProgress | None = None) -> None:
         self.name = name
         self._progress = progress
-        self._asker = Asker(progress)
         self._scheme = scheme_of(name)
+        #: The machine whose engine is asked; "" is this one.
+        self._machine = self._scheme.machine(name)
+        self._asker = Asker(progress, self._machine or None)
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +126,7 @@ class Place:
         if verdicts_for is None and not probes.asks_verdicts(filter):
             answer = self._ask(protocol.LIST, filter=filter)
         else:
-            env = probes.environment(_python(verdicts_for))
+            env = probes.environment(self._python(verdicts_for))
             answer = self._ask(protocol.CHECK, env=env, filter=filter)
         apart = query.parse(filter).apart
         rows = (row for row in answer.rows if apart or row["kind"] not in COUNTED_APART)
@@ -142,16 +149,18 @@ class Place:
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
         """
         from torchkeeper.client import carrying, signers
+        from torchkeeper.client.engines import ferry
 
         key, output = None if sign is None else _file(sign), _file(path)
         if key:
             signers.check_key(key)
-        facts = None
-        if self._scheme.holds_objects and os.path.isdir(self.name):
-            facts = carrying.maker_of(_given(python), self.name)
+        if key and self._machine:
+            raise user_error("place-elsewhere", {"place": self.name})
+        facts = self._maker(python)
+        made = ferry.name(self._machine) if self._machine else output
         with self._asker.lock:  # a bundle that is to be signed waits for that in the process
             answer = self._ask(
-                protocol.EXPORT, output=output, select=self._select(filter, python),
+                protocol.EXPORT, output=made, select=self._select(filter, python),
                 needs=with_needed, replace=replace, secrets=_sent(secrets),
                 builders=carrying.builders(facts), sign=bool(key),
             )  # fmt: skip
@@ -160,6 +169,8 @@ class Place:
             if key and done.get("held"):
                 signers.sign(self._result, "", key, output, replace)
                 size = os.path.getsize(output)
+            if self._machine and done["entries"]:
+                ferry.fetch(made, output, size, replace)
         redacted = done["leaks"]["redacted"]
         return Exported(output, done["entries"], done["files"], size, redacted, tuple(answer.left))
 
@@ -184,10 +195,12 @@ class Place:
             signers.check_policy(path, one)
         if not trust and any(one["status"] != "trusted" for one in signed.values()):
             raise _untrusted("imported")
+        sent = {path: self._sent(path) for path in paths}
         with self._asker.lock:  # the names that are told are those of the latest files
+            env = None if self._machine else self._tell_names(paths, python)
             answer = self._asker.ask(
-                protocol.IMPORT, files=paths, into=self.name, env=self._tell_names(paths, python),
-                manifests={path: one["manifest"] for path, one in signed.items()},
+                protocol.IMPORT, files=list(sent.values()), into=self.name, env=env,
+                manifests={sent[path]: one["manifest"] for path, one in signed.items()},
             )  # fmt: skip
         return _placed(self.name, answer)
 
@@ -207,20 +220,27 @@ class Place:
         from torchkeeper.client import carrying
 
         target = to if isinstance(to, Place) else open(to)
-        into, from_file = target._scheme.becomes(target.name), os.path.isfile(self.name)
+        into, from_file = target._scheme.becomes(target.name), carrying.is_bundle(self.name)
         brings = from_file and into != "bundle" and not trust
-        if brings and self._signature(self.name)["status"] != "trusted":
+        if brings and (self._machine or self._signature(self.name)["status"] != "trusted"):
             raise _untrusted("copied")
-        facts = None
-        if into == "bundle" and not from_file and self._scheme.holds_objects:
-            facts = carrying.maker_of(_given(python), self.name)
+        facts, crosses = None, self._machine != target._machine
+        if (into == "bundle" or crosses) and not from_file:
+            facts = self._maker(python)
+        about = {"alone": not with_needed, "replace": replace, "only_signed": brings}
+        if crosses:
+            from torchkeeper.api.crossing import cross
+
+            select = self._select(filter, python)
+            sent, builders = _sent(secrets), carrying.builders(facts)
+            done, left = cross(self, target, select, python, sent, builders, about)
+            return _placed(target.name, done, left)
         with self._asker.lock:
-            names = from_file and into == "folder"
+            names = from_file and into == "folder" and not self._machine
             answer = self._ask(
                 protocol.COPY, into=target.name, select=self._select(filter, python),
                 env=self._tell_names([self.name], python) if names else None,
-                alone=not with_needed, replace=replace, secrets=_sent(secrets),
-                builders=carrying.builders(facts), only_signed=brings,
+                secrets=_sent(secrets), builders=carrying.builders(facts), **about,
             )  # fmt: skip
         return _placed(target.name, answer)
 
@@ -254,18 +274,18 @@ class Place:
                 "An empty filter matches everything; an empty variable hardly means that.",
                 'Pass a filter; purge("size>=0") purges everything.',
             )
-        pythons = [_python(one) for one in _several(verdicts_for)]
+        pythons = [self._python(one) for one in _several(verdicts_for)]
         if stale:
-            every = probes.everywhere(pythons)
+            every = probes.everywhere(pythons, self._machine)
             if (refusal := every.refusal()) is not None:
                 raise refusal
             pythons = [python for python, _ in every.envs]
         elif not pythons and probes.asks_verdicts(filter):
-            pythons = [_python(None)]
+            pythons = [self._python(None)]
         elif not pythons and broken and self._scheme.has_trash:
             with contextlib.suppress(Error):  # only verdicts tell what lacks what it needs
-                probes.environment(_python(None))
-                pythons = [_python(None)]
+                probes.environment(self._python(None))
+                pythons = [self._python(None)]
         with self._asker.lock:
             select["envs"] = self._know(pythons)
             answer = self._ask(protocol.PLAN_PURGE, select=select, in_use=in_use)
@@ -311,6 +331,8 @@ class Place:
         from torchkeeper.client.recipes import files
 
         self._check_folder()
+        if self._machine:
+            raise user_error("place-elsewhere", {"place": self.name})
         names = [os.path.expanduser(os.fspath(one)) for one in _several(recipes)]
         if not names:
             raise misuse("There is no recipe.", "", "Name a recipe, or a folder of them.")
@@ -327,7 +349,7 @@ class Place:
         return self._asker.ask(op, only_signed=only_signed, place=self.name, **params)
 
     def _check_folder(self) -> None:
-        if not self._scheme.local:
+        if not self._scheme.is_files:
             why = f"{self.name} is a server."
             raise misuse("A folder is needed.", why, "Fill a folder, and copy it to the server.")
 
@@ -340,7 +362,7 @@ class Place:
 
     def _select(self, filter: str, python: Name | None) -> Select:
         """A selection by a filter, with the environment for the verdicts that it asks for."""
-        wanted = [_python(python)] if probes.asks_verdicts(filter) else []
+        wanted = [self._python(python)] if probes.asks_verdicts(filter) else []
         return {"filter": filter, "envs": self._know(wanted)}
 
     def _tell_names(self, files: list[str], python: Name | None) -> str | None:
@@ -354,11 +376,37 @@ class Place:
         return here and here.python
 
     def _signature(self, file: str) -> bundles.SignatureResult:
+        """Of a file on this machine: who is trusted is known here."""
         from torchkeeper.client.signers import signers_file
 
-        asked = {"file": file, "signers": signers_file()}
-        found: bundles.SignatureResult = self._result(protocol.SIGNATURE, **asked)
+        asker = Asker(self._progress) if self._machine else self._asker
+        answer = asker.ask(protocol.SIGNATURE, file=file, signers=signers_file())
+        found: bundles.SignatureResult = answer.result
+        if self._machine:
+            asker.close()
         return found
+
+    def _sent(self, file: str) -> str:
+        """A file of this machine as the place's machine has it, which it is sent to."""
+        from torchkeeper.client.engines import ferry
+
+        return ferry.send(self._machine, file) if self._machine else file
+
+    def _maker(self, python: Name | None) -> Env | None:
+        """The facts of the interpreter that may have built objects of the place."""
+        from torchkeeper.client import carrying
+
+        if not carrying.may_have_objects(self.name):
+            return None
+        return carrying.maker_of(self._named(python), self.name)
+
+    def _named(self, python: Name | None) -> str | None:
+        """What an interpreter is called; “~” is of its machine."""
+        return os.fspath(python) if python is not None and self._machine else _given(python)
+
+    def _python(self, python: Name | None) -> str:
+        """The interpreter that is meant, of the place's machine. Raises Error."""
+        return interpreters.chosen(self._named(python), self._machine)
 
 
 @dataclass(frozen=True)
@@ -428,10 +476,10 @@ def _variants_of(answer: Answer) -> list[Variant]:
     return [variant_of(cast("VariantFinding", variants[index])) for index in sorted(variants)]
 
 
-def _placed(into: str, answer: Answer) -> Placed:
+def _placed(into: str, answer: Answer, left: Iterable[Error] = ()) -> Placed:
     done = answer.result
     return Placed(into, done["entries"], done["files"], done["bytes"], done.get("exists", 0),
-                  tuple(answer.left))  # fmt: skip
+                  (*left, *answer.left))  # fmt: skip
 
 
 def _given(python: Name | None) -> str | None:

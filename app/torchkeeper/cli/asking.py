@@ -179,7 +179,12 @@ def engine_of(args: argparse.Namespace) -> Engine:
     """The engine that is asked about a command's places, where they are: of this machine the one
     that was started ahead, if any. Raises UserError.
     """
-    if machine := machine_of(args):
+    return engine_at(args, machine_of(args))
+
+
+def engine_at(args: argparse.Namespace, machine: str) -> Engine:
+    """The same of a machine; "" is this one."""
+    if machine:
         return Engine(machine)
     ahead: Engine | None
     ahead, args.engine = args.engine, None

@@ -78,7 +78,7 @@ def export(args: argparse.Namespace) -> int:
     """torchkeeper export; 1 if there is nothing to export."""
     # Who knows how objects are built, which takes seconds: a server holds none, a bundle tells it
     # itself, and where there is nothing, that is said at once.
-    maker = leaving.maker_of(args, args.place) if crossing.has_objects(args.place) else None
+    maker = leaving.maker_of(args, args.place) if carrying.may_have_objects(args.place) else None
     if args.key and far.is_far(args.place):
         raise output.misuse(
             "A bundle is signed on this machine.", "Its entries are on another.",
@@ -406,7 +406,7 @@ def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
     if not args.dry_run:
         protected.check(args.target)
-    from_file, what = crossing.is_file(args.source), scheme_of(args.target).becomes(args.target)
+    from_file, what = carrying.is_bundle(args.source), scheme_of(args.target).becomes(args.target)
     brings = from_file and what != "bundle" and not args.dry_run
     local = scheme_of(args.source).local
     signed = brings and not args.trust and local and signing.trusted(args.source)

@@ -40,6 +40,7 @@ COMMANDS = {
     "places": Command(
         LOOK, "looking:places", "list the caches found on this machine",
         (("torchkeeper places", "where caches are, and who names them"),
+         ("torchkeeper places ssh://gpu1", "those of another machine"),
          ("torchkeeper places --protect /srv/cache", "protect it from all changes")),
         lists=True,
     ),
@@ -61,6 +62,7 @@ COMMANDS = {
         LOOK, "overviewing:overview",
         "sum up all places: what they hold, what is usable, what you can remove",
         (("torchkeeper overview", "all places of this machine"),
+         ("torchkeeper overview --hosts all", "all places of the machines that you keep"),
          ("torchkeeper overview cache redis://host "
           "--older 90d", "two places, with another limit of age")),
         lists=True,
@@ -190,6 +192,9 @@ COMMANDS = {
         (("torchkeeper doctor", "the faults, their causes and their fixes"),
          ("torchkeeper doctor --fix --dry-run", "the fixes that it would make"),
          ("torchkeeper doctor cache redis://host", "of these only")),
+    ),
+    "hosts": Command(
+        REST, "hosts:", "keep the machines that you ask together", json=False
     ),
     "config": Command(
         REST, "config:", "show, check and carry the settings of the caches, as profiles", json=False

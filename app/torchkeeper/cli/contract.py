@@ -31,7 +31,8 @@ EXITS = (
         "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
         "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
-        "address-wrong", "ssh-address-wrong", "places-apart", "environment-wanted",
+        "address-wrong", "ssh-address-wrong", "places-apart", "hosts-name", "hosts-group",
+        "hosts-none", "hosts-unknown", "environment-wanted",
         "command-not-python", "recording-stdin", "run-ambiguous", "profile-name",
         "profile-setting-unknown", "profile-setting-misnamed", "profile-value-impossible",
         "profile-stage-unknown", "profile-container-which", "profile-container-unknown",
@@ -69,8 +70,8 @@ RUN = (
 #: What the commands can end with besides 0 to 3.
 BEYOND: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(
-        ("ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge", "undo",
-         "recover", "ttl", "config list", "install-desktop"), (PARTLY,),
+        ("places", "ls", "du", "check", "overview", "warm", "copy", "export", "import", "purge",
+         "undo", "recover", "ttl", "config list", "install-desktop"), (PARTLY,),
     ),
     **dict.fromkeys(("doctor", "config check"), (PARTLY, ERRORS)),
 }  # fmt: skip

@@ -29,13 +29,6 @@ def crosses(source: str, target: str) -> bool:
     return far.machine_of(source) != far.machine_of(target)
 
 
-def is_file(place: str) -> bool:
-    """Whether a place is a bundle; of one on another machine its name tells."""
-    return (
-        scheme_of(place).becomes(place) == "bundle" if far.is_far(place) else os.path.isfile(place)
-    )
-
-
 def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]) -> int:
     """torchkeeper import into a place on another machine, of files that were looked at here."""
     with Engine(machine) as engine:
@@ -89,7 +82,9 @@ def _taken(
         if whole:
             return args.source, None
         made = ferry.name(machine) if machine else file
-        maker = leaving.maker_of(args, args.source) if has_objects(args.source) else None
+        maker = (
+            leaving.maker_of(args, args.source) if carrying.may_have_objects(args.source) else None
+        )
         # What comes to a folder of the user's is read by nobody else.
         private = machine and scheme_of(args.target).becomes(args.target) == "folder"
         here = not far.machine_of(args.target)
@@ -106,8 +101,3 @@ def _taken(
         asker.left += there.left
         asker.findings += there.findings
     return file, answer
-
-
-def has_objects(place: str) -> bool:
-    """Whether a place may hold objects that some environment has built."""
-    return scheme_of(place).holds_objects and (far.is_far(place) or os.path.isdir(place))

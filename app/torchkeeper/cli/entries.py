@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, listing, looking, output, screen
-from torchkeeper.cli.asking import Asker, asking, engine_of, python_of
+from torchkeeper.cli.asking import Asker, asking, python_of
 from torchkeeper.cli.commands import DEFAULT_ENV
+from torchkeeper.cli.several import at_each
 from torchkeeper.client.engines import interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.words import environments, explaining, owned, say, verdicts
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
 from torchkeeper.client.words.problems import UserError, not_looked_at, printable, user_error
 from torchkeeper.engine import protocol
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import EntryRow
     from torchkeeper.engine.messages import verdicts as msg
     from torchkeeper.engine.messages.entries import Shown
-    from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.verdict.probed import DifferenceTold, Env, VerdictTold
 
 #: Verdicts with which an entry is of no use: why is the answer to “explain”, which is then no.
@@ -309,24 +311,28 @@ def check(args: argparse.Namespace) -> int:
     """torchkeeper check; 1 if there is any of what --fail-on names; ends partly where not all
     places could be looked at. Who else may write to a folder changes nothing about that.
     """
-    python = python_of(args, args.env)
     places = list(dict.fromkeys(args.places))
     several = len(places) > 1 or "place" in screen.now.columns
-    with output.waiting("asking torch", args.json):
-        env = probes.environment(python)
     shown = _Shown(args.json, several)
     found: dict[str, msg.CheckResult] = {}
-    with engine_of(args) as engine:
-        asker = Asker(engine, args.json, shown.take)
-        shown.findings = asker.findings
+    envs: dict[str, tuple[str, Env]] = {}
 
-        def look(place: str) -> None:
-            shown.at(place)
-            asked = {"place": place, "env": env, "filter": args.filter}
-            found[place] = asker.ask(protocol.CHECK, **asked, shared=True)
+    def look(asker: Asker, place: str) -> None:
+        machine = asker.engine.machine
+        if machine not in envs:
+            python = interpreters.chosen(args.env, machine)
+            with output.waiting("asking torch", args.json or bool(machine)):
+                envs[machine] = python, probes.environment(python)
+        asker.on_rows, before = shown.of(place), len(asker.findings)
+        asked = {"place": place, "env": envs[machine][1], "filter": args.filter}
+        found[place] = asker.ask(protocol.CHECK, **asked, shared=True)
+        said = (one["judged"]["said"] for one in asker.findings[before:] if "judged" in one)
+        shown.said[place] = [told for some in said for told in some]
 
-        failed = looking.at_each(places, look)
-    output.remark(args, [printable(f"in {env.get('executable')}, torch {env.get('torch')}:")])
+    looked = at_each(args, places, look)
+    found = {place: found[place] for place in places if place in found}
+    names = (f"in {env.get('executable')}, torch {env.get('torch')}:" for _, env in envs.values())
+    output.remark(args, map(printable, names))
     shown.end()
     bad = Counter[str]()
     for place, answer in found.items():
@@ -336,12 +342,13 @@ def check(args: argparse.Namespace) -> int:
         empty = not any(answer["verdicts"].get(name) for name in VERDICTS)
         counts = {**answer["verdicts"], **shown.states[place], "empty": int(empty)}
         failed_on = {word: counts[word] for word in args.fail_on if counts.get(word)}
+        python, env = envs[scheme_of(place).machine(place)]
         bad.update(failed_on)
         result = {**answer, **told, "python": python, "torch": env["torch"], "failed_on": failed_on}
         of = f"{printable(place)}: " if len(places) > 1 else ""
         place_told = {"place": place} if of else {}
         output.result(args, {**result, **place_told}, of + verdicts.summary(answer))
-    for error in failed:
+    for error in looked.failed:
         output.report(args, error)
     if bad:
         said = ", ".join(_STATES[word] if word == "empty" else
@@ -349,62 +356,61 @@ def check(args: argparse.Namespace) -> int:
                          for word, count in bad.items())  # fmt: skip
         output.remark(args, [f"torchkeeper: The check has failed: {said}."])
         return contract.NO
-    return contract.partly(True, failed or asker.unreadable)
+    return contract.partly(True, looked.short)
 
 
 class _Shown:
     """Prints entries in their order; what many have in common is made into text once."""
 
     def __init__(self, json: bool, several: bool) -> None:
-        self.findings: list[Finding] = []
-        self.count = 0
+        #: What is said of the entries of each place, to which rows refer.
+        self.said: dict[str, list[VerdictTold]] = {}
         #: How many entries of each place are in which state.
         self.states: dict[str, Counter[str]] = {}
         self._json, self._several = json, several
-        self._place = ""
-        #: Where what is said of the entries of this place begins, among what is said of all.
-        self._first = 0
         self._held: list[tuple[Any, Any, str, int]] = []
 
-    def at(self, place: str) -> None:
-        """From now on rows are of this place."""
-        self._place, self._first = place, len(self._said())
+    def of(self, place: str) -> Callable[[list[msg.SharedRow]], None]:
+        """What takes rows of a place."""
         self.states[place] = Counter()
+        return functools.partial(self._take, place)
 
-    def _said(self) -> list[VerdictTold]:
-        return [one for what in self.findings if "judged" in what for one in what["judged"]["said"]]
-
-    def take(self, rows: list[msg.SharedRow]) -> None:
+    def _take(self, place: str, rows: list[msg.SharedRow]) -> None:
         entries = [entry_from_json(row) for row in rows]
         fields: list[Any] = [entry.to_json() for entry in entries]
         keys = [(listing.SORTS["kind"](about), about["path"]) for about in fields]
         if self._several:
-            fields = [{**about, "place": self._place} for about in fields]
+            fields = [{**about, "place": place} for about in fields]
         shown: list[Any] = output.json_lines(fields) if self._json else entries
         for key, one, row in zip(keys, shown, rows, strict=True):
-            self._held.append((key, one, self._place, self._first + row["said"]))
-        self.count += len(rows)
+            self._held.append((key, one, place, row["said"]))
         for entry in (one for one in entries if one.kind not in COUNTED_APART):
             is_so = (entry.orphan, entry.problem in UNREAD, entry.owner)
             states = (name for name, so in zip(_STATES, is_so, strict=False) if so)
-            self.states[self._place].update(states)
+            self.states[place].update(states)
+
+    def _each(self, word: Callable[[VerdictTold], str]) -> dict[tuple[str, int], str]:
+        """What is said of entries, in words, by their place and number."""
+        return {
+            (place, number): word(one)
+            for place, said in self.said.items()
+            for number, one in enumerate(said)
+        }
 
     def end(self) -> None:
         self._held.sort(key=operator.itemgetter(0))
-        said = self._said()
         if self._json:
-            none = _end({"reasons": (), "conditions": ()})
-            ends = dict(enumerate(map(_end, said)))
+            none, ends = _end({"reasons": (), "conditions": ()}), self._each(_end)
             held = self._held[: screen.now.limit]
-            output.lines([line[:-1] + ends.get(number, none) for _, line, _, number in held])
+            output.lines([line[:-1] + ends.get((of, n), none) for _, line, of, n in held])
             return
-        why = dict(enumerate(map(verdicts.why, said)))
+        why = self._each(verdicts.why)
         cells = []
         for _, e, place, number in self._held:
             if e.verdict is not None:
                 of = [place] if self._several else []
                 about = [e.kind, listing.short(e.key), e.verdict, e.name or "-"]
-                cells.append([*of, *about, why.get(number, "")])
+                cells.append([*of, *about, why.get((place, number), "")])
         if cells:
             head = [*(["PLACE"] if self._several else []), "KIND", "KEY", "VERDICT", "NAME", "WHY"]
             output.table(head, cells, frozenset())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,6 +109,7 @@ class Rows:
         several: with the place of each, which is ``place``.
         """
         self.apart, self.place, self.count = apart, "", 0
+        self._lock = threading.Lock()
         self._json, self._several = json, several
         self._key = SORTS[sort]
         self._unsorted = unsorted
@@ -123,6 +125,16 @@ class Rows:
         #: Whether rows are printed as they come, and how many may still be.
         self._flows = unsorted and json
         self._more = screen.now.limit
+
+    def of(self, place: str) -> Callable[[list[EntryRow]], None]:
+        """What takes some of a place, from any thread."""
+
+        def take(rows: list[EntryRow]) -> None:
+            with self._lock:
+                self.place = place
+                self.take(rows)
+
+        return take
 
     def take(self, rows: list[EntryRow]) -> None:
         """Some more. What is printed is made while the engine still reads."""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 from torchkeeper.artifacts.entry import COUNTED_APART, COUNTS, Problem, measured, tally
 from torchkeeper.artifacts.masking import has_login
-from torchkeeper.cli import contract, listing, output, screen
-from torchkeeper.cli.asking import Asker, asking, engine_of, machine_of, python_of
+from torchkeeper.cli import contract, hosts, listing, output, screen
+from torchkeeper.cli.asking import Asker, engine_at
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.client.engines import far
-from torchkeeper.client.engines.probes import know, known
+from torchkeeper.cli.several import at_each, at_once
+from torchkeeper.client.engines import far, interpreters
+from torchkeeper.client.engines.probes import asks_verdicts, know, known
 from torchkeeper.client.kept import protected
 from torchkeeper.client.words import owned, say
 from torchkeeper.client.words.problems import UserError, printable
@@ -25,6 +26,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.query import parse
 
 if TYPE_CHECKING:
+    from torchkeeper.client.engines.process import Engine
     from torchkeeper.engine.messages import Select
     from torchkeeper.engine.messages import places as msg
     from torchkeeper.stores.shapes import Orphans, Strays
@@ -102,29 +104,10 @@ def add_place(command: argparse.ArgumentParser, nargs: str | None = None) -> Non
 
 
 def add_several(command: argparse.ArgumentParser) -> None:
-    """Places that are looked at one after the other."""
+    """Places that are looked at, also on several machines."""
     command.add_argument("places", metavar="PLACE", type=place, nargs="+", help="a cache folder, a "
                          "bundle or a redis:// server; with several, each line names its place, "
                          "and the exit status is 4 if one cannot be read")  # fmt: skip
-
-
-def at_each(places: Sequence[str], look: Callable[[str], None]) -> list[UserError]:
-    """Look at each place; what was wrong with some. Raises UserError where none could be looked
-    at, which is said of the others before.
-    """
-    failed = []
-    for one in places:
-        try:
-            look(one)
-        except UserError as error:
-            failed.append(error)
-    if len(failed) < len(places):
-        return failed
-    last = failed.pop()
-    for other in failed:
-        if other.args != last.args:
-            output.complain(other)
-    raise last
 
 
 def folder(text: str) -> str:
@@ -160,7 +143,18 @@ def add_env(command: argparse.ArgumentParser) -> None:
 _PLACES = ("place", "holds", "found-by")
 
 
+def machine(text: str) -> str:
+    """Another machine, as ssh://HOST; what is a place there is none."""
+    name = place(text)
+    if scheme_of(name).machine(name) != name:
+        raise argparse.ArgumentTypeError("it is no machine, as ssh://HOST is")
+    return name
+
+
 def add_places(command: argparse.ArgumentParser) -> None:
+    command.add_argument("machines", metavar="MACHINE", type=machine, nargs="*", help="ssh://HOST: "
+                         "the caches of other machines, instead of those of this one")  # fmt: skip
+    hosts.add_group(command)
     output.add_table(command, _PLACES, limit=True)
     which = command.add_mutually_exclusive_group()
     which.add_argument("--protect", metavar="PLACE", type=place,
@@ -173,13 +167,30 @@ def places(args: argparse.Namespace) -> int:
     """torchkeeper places: lists them, or makes one read-only, or no longer."""
     if args.protect or args.unprotect:
         return _protect(args)
-    kept = protected.protected()
-    with asking(args) as asker:
-        asker.ask(protocol.PLACES, sizes=True)
-    found: list[msg.PlacesRow] = asker.rows
+    kept, failed = protected.protected(), dict[str, UserError]()
+    machines = list(dict.fromkeys([*args.machines, *args.hosts])) or [""]
+
+    def look(machine: str) -> list[msg.PlacesRow]:
+        with engine_at(args, machine) as engine:
+            asker = Asker(engine, args.json or len(machines) > 1)
+            asker.ask(protocol.PLACES, sizes=True)
+        return far.placed(machine, asker.rows)
+
+    of: dict[str, list[msg.PlacesRow]] = {}
+    for machine, one in at_once(machines, look):
+        if isinstance(one, UserError):
+            failed[machine] = one
+        else:
+            of[machine] = one
+    if failed and not of:
+        for error in list(failed.values())[:-1]:
+            output.report(args, error)
+        raise list(failed.values())[-1]
+    found = [row for machine in machines for row in of.get(machine, ())]
     there = {row["path"] for row in found}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.
-    for name in (name for name in kept if name not in there):
+    asked = (name for name in kept if scheme_of(name).machine(name) in of)
+    for name in (name for name in asked if name not in there):
         exists = not scheme_of(name).local or os.path.exists(name)
         found.append({"path": name, "reason": "read-only", "exists": exists})
     if args.json:
@@ -188,13 +199,13 @@ def places(args: argparse.Namespace) -> int:
             if some := row.get("owners"):
                 shown["owners"] = owned.to_json(some)
             output.emit(shown)
-        return 0
+        return _not_reached(args, failed)
     rows = []
     for row in found:
         path, reason = row["path"], row["reason"]
         if "entries" in row:
             held = say.held_of(row)
-        elif word := scheme_of(path).word:
+        elif (word := scheme_of(path).word) and not far.is_far(path):
             held = word  # which may be far away: “du” asks it
         elif reason == "read-only" and row["exists"]:
             held = "-"
@@ -206,8 +217,16 @@ def places(args: argparse.Namespace) -> int:
         if said := owned.short(row.get("owners")):
             why += f"  [{said}]"
         rows.append([path, held, why])
+    rows += [[machine, "cannot be reached", "-"] for machine in failed]
     output.table(["PLACE", "HOLDS", "FOUND BY"], rows, frozenset())
-    return 0
+    return _not_reached(args, failed)
+
+
+def _not_reached(args: argparse.Namespace, failed: Mapping[str, UserError]) -> int:
+    """Say why machines could not be asked; the exit status, where others could."""
+    for error in failed.values():
+        output.report(args, error)
+    return contract.partly(True, failed)
 
 
 def _protect(args: argparse.Namespace) -> int:
@@ -249,27 +268,28 @@ def ls(args: argparse.Namespace) -> int:
     with contextlib.suppress(Problem):  # what is no filter, an engine refuses
         apart = apart or parse(args.filter).apart
     found: dict[str, msg.ListResult] = {}
-    with args.engine if args.engine and not machine_of(args) else engine_of(args) as engine:
-        envs = known(engine, args.filter, args.env)
-        if "verdict" in columns and not envs:
-            envs = know(engine, [python_of(args, args.env)])
-        rows = listing.Rows(
-            args.json, args.sort,
-            unsorted=args.sort == "kind" and any(scheme.lazy for scheme in schemes),
-            timed=times and any(scheme.keeps_times for scheme in schemes),
-            judged=bool(envs), apart=apart, several=len(places) > 1,
+    judged = args.env is not None or asks_verdicts(args.filter) or "verdict" in columns
+    rows = listing.Rows(
+        args.json, args.sort,
+        unsorted=args.sort == "kind" and any(scheme.lazy for scheme in schemes),
+        timed=times and any(scheme.keeps_times for scheme in schemes),
+        judged=judged, apart=apart, several=len(places) > 1,
+    )  # fmt: skip
+
+    @functools.cache
+    def envs(engine: Engine) -> list[str]:
+        return know(engine, [interpreters.chosen(args.env, engine.machine)]) if judged else []
+
+    def look(asker: Asker, place: str) -> None:
+        asker.on_rows = rows.of(place)
+        found[place] = asker.ask(
+            protocol.LIST, place=place, filter=args.filter, times=times, facts=args.facts,
+            envs=envs(asker.engine), all=args.read_all,
         )  # fmt: skip
-        asker = Asker(engine, args.json, rows.take)
 
-        def look(place: str) -> None:
-            rows.place = place
-            found[place] = asker.ask(
-                protocol.LIST, place=place, filter=args.filter, times=times, facts=args.facts,
-                envs=envs, all=args.read_all,
-            )  # fmt: skip
-
-        failed = at_each(places, look)
-        rows.end()
+    looked = at_each(args, places, look)
+    rows.end()
+    found = {place: found[place] for place in places if place in found}
     for place, totals in found.items():
         if not args.json:
             _sum_up(totals, f"{printable(place)}: " if len(places) > 1 else "", rows.apart)
@@ -280,12 +300,12 @@ def ls(args: argparse.Namespace) -> int:
             f"{many} not read: the time limit of the place ran out. “ls --read-all” reads all; "
             "“show” reads one."
         )
-    output.notes(output.left_lines(asker.left))
+    output.notes(output.left_lines(looked.left))
     for totals in found.values():
         output.note_owners(totals.get("owners"))
-    for error in failed:
+    for error in looked.failed:
         output.report(args, error)
-    return contract.partly(True, failed or asker.unreadable)
+    return contract.partly(True, looked.short)
 
 
 def _sum_up(totals: msg.ListResult, place: str, apart: bool) -> None:
@@ -341,12 +361,12 @@ def du(args: argparse.Namespace) -> int:
 
 def _du_all(args: argparse.Namespace, places: Sequence[str]) -> int:
     answers: dict[str, msg.DuResult] = {}
-    with asking(args) as asker:
 
-        def look(place: str) -> None:
-            answers[place] = asker.ask(protocol.DU, place=place)
+    def look(asker: Asker, place: str) -> None:
+        answers[place] = asker.ask(protocol.DU, place=place)
 
-        failed = at_each(places, look)
+    looked = at_each(args, places, look)
+    answers = {place: answers[place] for place in places if place in answers}
     several = _names_places(places)
     disk = any(answer["disk_bytes"] is not None for answer in answers.values())
     cells = []
@@ -363,9 +383,9 @@ def _du_all(args: argparse.Namespace, places: Sequence[str]) -> int:
         output.table(head, cells, frozenset(range(len(head) - 3 - disk, len(head))))
     for place, answer in () if args.json else answers.items():
         _du_words(answer, printable(place) if several else "The place")
-    for error in failed:
+    for error in looked.failed:
         output.report(args, error)
-    return contract.partly(True, failed or asker.unreadable)
+    return contract.partly(True, looked.short)
 
 
 def _names_places(places: Sequence[str]) -> bool:
@@ -453,13 +473,16 @@ def _du_of(args: argparse.Namespace, places: Sequence[str]) -> int:
     """What some of places comes to, and what compiling it took: for that it is read."""
     answers: dict[str, msg.SumResult] = {}
     several = _names_places(places)
-    with asking(args) as asker:
-        select: Select = {"filter": args.filter, "envs": known(asker.engine, args.filter, args.env)}
 
-        def look(place: str) -> None:
-            answers[place] = asker.ask(protocol.SUM, place=place, select=select)
+    @functools.cache
+    def select(engine: Engine) -> Select:
+        return {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
 
-        failed = at_each(places, look)
+    def look(asker: Asker, place: str) -> None:
+        answers[place] = asker.ask(protocol.SUM, place=place, select=select(asker.engine))
+
+    looked = at_each(args, places, look)
+    answers = {place: answers[place] for place in places if place in answers}
     cells = []
     for place, answer in answers.items():
         sums = {name: value for name, value in answer.items() if name != "kinds"}
@@ -473,9 +496,9 @@ def _du_of(args: argparse.Namespace, places: Sequence[str]) -> int:
     if not args.json:
         head = [*(["PLACE"] if several else []), "KIND", "ENTRIES", "FILES", "CONTENT", "COMPILE"]
         output.table(head, cells, frozenset(range(len(head) - 4, len(head))))
-    for error in failed:
+    for error in looked.failed:
         output.report(args, error)
-    return contract.partly(True, failed or asker.unreadable)
+    return contract.partly(True, looked.short)
 
 
 def _orphans_of(orphans: Orphans) -> str:

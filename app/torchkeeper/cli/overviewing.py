@@ -8,10 +8,11 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, measured
-from torchkeeper.cli import contract, looking, output, screen
+from torchkeeper.cli import contract, hosts, looking, output, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.client.engines import interpreters
+from torchkeeper.cli.several import at_once
+from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.asking import LOCKED
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, environment, everywhere
 from torchkeeper.client.engines.process import Engine
@@ -41,7 +42,9 @@ _GOES = ("REMOVABLE", "ENTRIES", "BESIDE", "FREES", "BY")
 def add_overview(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("places", metavar="PLACE", nargs="*", type=looking.place, help="cache folders, bundles or "
-        "redis:// servers; by default all that “torchkeeper places” finds")  # fmt: skip
+        "redis:// servers; ssh://HOST are all on another machine; by default all that “torchkeeper "
+        "places” finds")  # fmt: skip
+    hosts.add_group(command)
     add("--env", metavar="PYTHON", help="the interpreter with the torch to ask what is usable and "
         f"what is stale; {DEFAULT_ENV}, and for what is stale all known ones")  # fmt: skip
     add("--older", metavar="AGE", type=measure(query.seconds_in), help="entries not used for this "
@@ -59,19 +62,45 @@ def overview(args: argparse.Namespace) -> int:
     a line for each group, which has a ``kind``, for each ``reason`` why something could go, with
     the ``command``, and for each place, with its ``problem``; then the ``result``.
     """
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        places = args.places or _found_places(asker)
-        # Nobody waits for environments where nothing is to be judged.
-        envs = _envs(args.env) if places or args.env else _Envs(None, Everywhere([], []))
-        heard = _look(asker, places, envs, older=_older(args), keep=args.keep, facts=args.facts)
+    machines: dict[str, list[str]] = {machine: [] for machine in args.hosts}
+    for place in args.places:
+        machine = scheme_of(place).machine(place)
+        machines.setdefault(machine, []).extend([place] if place != machine else [])
+    machines = machines or {"": []}
+
+    def look(machine: str) -> _Heard:
+        with Engine(machine or None) as engine:
+            asker = Asker(engine, args.json or len(machines) > 1)
+            whole = machine in [*args.hosts, *args.places]
+            places = [] if whole else machines[machine]
+            places = places or _found_places(asker)
+            # Nobody waits for environments where nothing is to be judged.
+            named = places or args.env
+            envs = _envs(args.env, machine) if named else _Envs(None, Everywhere([], []))
+            asked = {"older": _older(args), "keep": args.keep, "facts": args.facts}
+            return _Heard(_look(asker, places, envs, **asked), envs, asker.unreadable)
+
+    of = dict(at_once(list(machines), look))
+    heard, every = Overview(), list[_Heard]()
+    for machine in machines:
+        if not isinstance(one := of[machine], UserError):
+            heard.join(one.told)
+            every.append(one)
+        elif not machine or len(machines) == 1:
+            raise one
+        else:
+            heard.places[machine] = PlaceTold(machine, problem=one)
+    envs = every[0].envs if len(every) == 1 else _Envs(
+        None, Everywhere([x for one in every for x in one.envs.found.envs],
+                         [x for one in every for x in one.envs.found.failed]))  # fmt: skip
+    unreadable = any(one.unreadable for one in every)
     told, how = list(heard.places.values()), How(_older(args), args.keep, args.env)
     if args.json:
         _emit(heard, told, how)
     elif not told or not all(one.failed for one in told):
         _print(heard, told, how)
         _notes(heard, told, envs)
-    return _end(args, told, _result(heard, envs), _said(heard, told), asker.unreadable)
+    return _end(args, told, _result(heard, envs), _said(heard, told), unreadable)
 
 
 def suggest(args: argparse.Namespace) -> int:
@@ -111,7 +140,8 @@ def _older(args: argparse.Namespace) -> float:
 def _found_places(asker: Asker) -> list[str]:
     """All places that ``torchkeeper places`` finds, and that are there."""
     asker.ask(protocol.PLACES)
-    return [row["path"] for row in asker.rows if row["exists"]]
+    rows = far.placed(asker.engine.machine, asker.rows)
+    return [row["path"] for row in rows if row["exists"]]
 
 
 def _look(asker: Asker, places: list[str], envs: _Envs, **asked: object) -> Overview:
@@ -216,11 +246,19 @@ class _Envs(NamedTuple):
     why: UserError | None = None
 
 
-def _envs(python: str | None) -> _Envs:
+class _Heard(NamedTuple):
+    """What a machine has told, and of which environments."""
+
+    told: Overview
+    envs: _Envs
+    unreadable: bool
+
+
+def _envs(python: str | None, machine: str = "") -> _Envs:
     """The environments that count. Raises UserError for one that was named and has no torch."""
-    found = everywhere([python] if python else [])
+    found = everywhere([python] if python else [], machine)
     try:
-        chosen = interpreters.chosen(python)
+        chosen = interpreters.chosen(python, machine)
         return _Envs({"python": chosen, "env": environment(chosen)}, found)
     except UserError as error:
         if python is not None:

@@ -44,5 +44,6 @@ def serve(args: argparse.Namespace) -> int:
         if not os.path.isabs(folder):
             raise user_error("path-not-absolute", {"path": folder})
         only.append(os.path.realpath(folder))
-    mux.main(asked[0], mux.Serving(str(archive()), tuple(only), args.read_only, tuple(args.env)))
+    serving = mux.Serving(str(archive()), tuple(only), args.read_only, tuple(args.env))
+    mux.main(asked[0], serving=serving)
     return contract.DONE

@@ -36,6 +36,7 @@ from torchkeeper.client.words import preparing, say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several, tr
 from torchkeeper.engine import protocol
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.verdict.machine import vector_instructions
 
 if TYPE_CHECKING:
@@ -60,6 +61,18 @@ def builders(facts: Env | None) -> Builders | None:
 def has_objects(folder: str) -> bool:
     """Whether a folder may hold objects that some environment has built."""
     return any(name.endswith(".so") for _, _, names in os.walk(folder) for name in names)
+
+
+def may_have_objects(place: str) -> bool:
+    """The same of a place, as far as a glance tells, on whatever machine."""
+    return scheme_of(place).holds_objects and (far.is_far(place) or os.path.isdir(place))
+
+
+def is_bundle(place: str) -> bool:
+    """Whether a place is a bundle; of one on another machine its name tells."""
+    return (
+        scheme_of(place).becomes(place) == "bundle" if far.is_far(place) else os.path.isfile(place)
+    )
 
 
 class Here(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchkeeper.artifacts import entry
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.say import version
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Fault, Sized, Tally
@@ -185,6 +186,12 @@ class Overview:
         one = self.places[place["place"]] = PlaceTold(place["place"], _counts(place), *about)
         return one
 
+    def join(self, other: Overview) -> None:
+        """Add what was heard of other places."""
+        self.groups_of |= other.groups_of
+        self._reclaim |= other._reclaim
+        self.places |= other.places
+
     def leave_trash(self) -> None:
         """As if nothing had gone before."""
         self._reclaim = {key: one for key, one in self._reclaim.items() if key[1] != "trash"}
@@ -237,10 +244,11 @@ class Overview:
     @property
     def disks(self) -> list[tuple[int, int]]:
         """(free, total) bytes of the disks and servers that places are on, each once."""
-        found: dict[str, tuple[int, int]] = {}
+        found: dict[tuple[str, str], tuple[int, int]] = {}
         for one in self.places.values():
             if one.free_bytes is not None and one.total_bytes is not None:
-                found[one.disk or one.place] = one.free_bytes, one.total_bytes
+                machine = scheme_of(one.place).machine(one.place)
+                found[machine, one.disk or one.place] = one.free_bytes, one.total_bytes
         return list(found.values())
 
 

@@ -6,6 +6,9 @@ file of the private folder there, with at most three streams: what goes in (0), 
 (1, 2). Of each at most WINDOW bytes are under way: its reader grants more once it has passed them
 on, so that one that nobody reads holds up no other. What the other end says is checked: whatever
 it sends, this end keeps bounded room for it.
+
+What engines say goes compressed, and what has gone before as its number (``past``): to list
+something again costs what has changed. Files are compressed where the connection is what is slow.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from torchkeeper.artifacts.version import SOURCE
-from torchkeeper.engine import home, protocol
+from torchkeeper.engine import home, past, protocol
 from torchkeeper.engine.fence import Fence
 
 VERSION = 1
@@ -36,11 +39,16 @@ HEAD = struct.Struct(">BIH")
 _GRANT = struct.Struct(">I")
 #: Kinds of frames. DATA: of a stream, whose number is added; empty at its end. GRANT: that as many
 #: bytes more may come. OPEN, ENDED: JSON about a channel. SIGNAL: the number of one for a process.
-DATA, GRANT, OPEN, ENDED, SIGNAL = 0, 3, 6, 7, 8
+#: PACKED: as DATA, compressed; CHUNKS: and to be remembered; SAME: runs of what is.
+DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME = 0, 3, 6, 7, 8, 9, 12, 15
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
 PIECE, WINDOW, ROOM = 1 << 15, 1 << 20, 1 << 18
 #: Seconds that what runs here has once nobody is left who could hear of it.
 PATIENCE = 20.0
+#: Seconds for which what has gone before may wait for more of it.
+_SOON = 0.05
+#: How hard is compressed: what there is little of, and files.
+_HARD, _FAST = 6, 1
 #: What a file of the private folder may be called.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
 
@@ -52,7 +60,8 @@ class Broken(Exception):
 @dataclass
 class _Stream:
     """One direction of a channel at this end. reads: from the handle, for the other end. credit:
-    bytes that may be sent, or may still come. waiting: what is to be written. ended: nothing comes.
+    bytes that may be sent, or may still come. waiting: what is to be written, or cut into chunks.
+    ended: nothing comes. said: whether an engine says it. owed: bytes that are to be granted.
     """
 
     channel: int
@@ -62,6 +71,8 @@ class _Stream:
     credit: int = WINDOW
     waiting: bytearray = field(default_factory=bytearray)
     ended: bool = False
+    said: bool = False
+    owed: int = 0
 
 
 class Mux:
@@ -72,6 +83,9 @@ class Mux:
         self._came, self._out = bytearray(), bytearray()
         self._streams: dict[tuple[int, int], _Stream] = {}
         self._calls: deque[Callable[[], None]] = deque()
+        self._past = past.Past()
+        #: Runs of a stream that have not gone yet, and when they are to.
+        self._same: tuple[_Stream, list[list[int]], float] | None = None
         self._woken, self._waker = os.pipe()
         self._open = True
         for handle in (into, out, self._woken, self._waker):
@@ -84,10 +98,10 @@ class Mux:
         with contextlib.suppress(OSError):  # full: it wakes anyway
             os.write(self._waker, b"\0")
 
-    def add(self, channel: int, number: int, handle: int, reads: bool) -> None:
-        """A stream of a channel, whose handle is closed when it ends."""
+    def add(self, channel: int, number: int, handle: int, reads: bool, said: bool = False) -> None:
+        """A stream of a channel, whose handle is closed when it ends. said: by an engine."""
         os.set_blocking(handle, False)
-        self._streams[channel, number] = _Stream(channel, number, handle, reads)
+        self._streams[channel, number] = _Stream(channel, number, handle, reads, said=said)
 
     def drop(self, channel: int) -> None:
         """Close what is left of a channel."""
@@ -95,7 +109,14 @@ class Mux:
             os.close(self._streams.pop(key).handle)
 
     def frame(self, kind: int, channel: int, payload: bytes = b"") -> None:
+        self._send_same()  # in the order in which it was said
         self._out += HEAD.pack(kind, channel, len(payload)) + payload
+
+    def _send_same(self) -> None:
+        if self._same:
+            (stream, runs, _), self._same = self._same, None
+            packed = b"".join(past.RUN.pack(*run) for run in runs)
+            self.frame(SAME + stream.number, stream.channel, packed)
 
     def tell(self, kind: int, channel: int, **what: object) -> None:
         self.frame(kind, channel, json.dumps(what).encode())
@@ -116,6 +137,11 @@ class Mux:
             elif not one.reads and (one.waiting or one.ended):
                 poll.register(one.handle, select.POLLOUT)
                 handles[one.handle] = key
+        if self._same and (left := self._same[2] - time.monotonic()) > 0:
+            seconds = left if seconds is None else min(seconds, left)
+        elif self._same:
+            self._send_same()
+            seconds = 0
         ready = [handle for handle, _ in poll.poll(None if seconds is None else seconds * 1000)]
         for handle in ready:
             if handle == self._woken:
@@ -167,14 +193,16 @@ class Mux:
         del self._came[:at]
 
     def _frame(self, kind: int, channel: int, payload: bytes) -> None:
-        if kind >= OPEN:
+        if OPEN <= kind < PACKED or kind >= SAME + GRANT:
             return self.control(kind, channel, payload)
+        if kind >= PACKED:
+            payload = self._unpacked(kind, payload)
         stream = self._streams.get((channel, kind % GRANT))
         if stream is None:
             return None  # it has ended meanwhile
-        if stream.reads != (kind >= GRANT):
+        if stream.reads != (GRANT <= kind < OPEN):
             raise Broken("a frame is of the wrong direction")
-        if kind < GRANT:
+        if not stream.reads:
             if len(payload) > stream.credit or stream.ended:
                 raise Broken("more has come than was asked for")
             stream.credit -= len(payload)
@@ -188,17 +216,81 @@ class Mux:
             raise Broken("more was granted than there is")
         return None
 
+    def _unpacked(self, kind: int, payload: bytes) -> bytes:
+        """What a frame stands for. Raises Broken."""
+        try:
+            if kind >= SAME:
+                return self._past.again(payload, WINDOW)
+            data = past.unpacked(payload, PIECE)
+        except ValueError as e:
+            raise Broken(f"of a frame {e}") from e
+        if kind >= CHUNKS:
+            at = 0
+            for chunk in past.cut(data):
+                self._past.add(chunk)
+                at += len(chunk)
+            if data[at:]:
+                self._past.add(data[at:])
+        return data
+
     def _forward(self, stream: _Stream) -> None:
         try:
             data = os.read(stream.handle, min(stream.credit, PIECE))
         except BlockingIOError:
-            return
+            return None
         except OSError:
             data = b""
         stream.credit -= len(data)
+        if stream.said and data:
+            return self._say(stream, data)
+        packed = b""
+        if len(self._out) > PIECE:  # else there is nothing to gain
+            packed = past.packed(data, _FAST)
+        if 0 < len(packed) < len(data):
+            self.frame(PACKED + stream.number, stream.channel, packed)
+            return None
+        if stream.waiting:
+            self.frame(DATA + stream.number, stream.channel, bytes(stream.waiting))
         self.frame(DATA + stream.number, stream.channel, data)
-        if not data:
-            self._close(stream)
+        return None if data else self._close(stream)
+
+    def _say(self, stream: _Stream, data: bytes) -> None:
+        """Send more of what an engine says, as far as it is cut into chunks."""
+        stream.waiting += data
+        new = bytearray()
+
+        def send() -> None:
+            if new:
+                packed = past.packed(bytes(new), _HARD)
+                self.frame(CHUNKS + stream.number, stream.channel, packed)
+                new.clear()
+
+        at = 0
+        for chunk in past.cut(bytes(stream.waiting)):
+            at += len(chunk)
+            if (number := self._past.number(chunk)) is not None:
+                send()
+                self._again(stream, number)
+                continue
+            if len(new) + len(chunk) > PIECE // 2:  # packed it may be longer
+                send()
+            self._send_same()
+            new += chunk
+            self._past.add(chunk)
+        send()
+        del stream.waiting[:at]
+
+    def _again(self, stream: _Stream, number: int) -> None:
+        """Send what has gone under this number, with what follows of that kind."""
+        if self._same and self._same[0] is not stream:
+            self._send_same()
+        _, runs, _ = self._same = self._same or (stream, [], time.monotonic() + _SOON)
+        if runs and sum(runs[-1]) == number:
+            runs[-1][1] += 1
+        else:
+            runs.append([number, 1])
+        if len(runs) * past.RUN.size >= PIECE - past.RUN.size:
+            self._send_same()
 
     def _pour(self, stream: _Stream) -> None:
         count = len(stream.waiting)
@@ -210,9 +302,11 @@ class Mux:
             except OSError as e:
                 self.unwritten(stream.channel, e)  # nobody reads: it is as good as read
         del stream.waiting[:count]
-        if count:
-            stream.credit += count
-            self.frame(GRANT + stream.number, stream.channel, _GRANT.pack(count))
+        stream.owed += count
+        if stream.owed >= WINDOW // 2:
+            stream.credit += stream.owed
+            self.frame(GRANT + stream.number, stream.channel, _GRANT.pack(stream.owed))
+            stream.owed = 0
         if stream.ended and not stream.waiting:
             self._close(stream)
 
@@ -350,7 +444,7 @@ class Far(Mux):
         self._running[channel] = _Running(process, folder, kept)
         for number, pipe in enumerate((process.stdin, process.stdout, process.stderr)):
             assert pipe
-            self.add(channel, number, os.dup(pipe.fileno()), reads=number > 0)
+            self.add(channel, number, os.dup(pipe.fileno()), number > 0, said=number == 1)
             pipe.close()
 
     def _file(self, channel: int, name: str, writes: bool) -> None:
@@ -379,9 +473,43 @@ def _signal(one: _Running, number: signal.Signals) -> None:
         os.killpg(one.process.pid, number)
 
 
-def main(token: str, serving: Serving | None = None) -> None:
+#: What is kept of what travels: by its hash, and until it is whole with something random.
+_KEPT = re.compile(r"[0-9a-f]{64}\.zip(?:\.[0-9a-f]{16})?")
+#: How many of these stay: users come from several machines, with several versions.
+_COPIES = 3
+
+
+def _keep(folder: int, name: str, data: bytes) -> None:
+    """Keep what travels for the next connection, and remove what was kept longest ago."""
+    part = f"{name}.{os.urandom(8).hex()}"
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(part, flags, 0o600, dir_fd=folder), "wb") as file:
+            file.write(data)
+        os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:  # a disk that is full, or what is no file has that name
+        with contextlib.suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+    ages = {}
+    for one in filter(_KEPT.fullmatch, os.listdir(folder)):
+        with contextlib.suppress(OSError):
+            ages[one] = os.stat(one, dir_fd=folder, follow_symlinks=False).st_mtime
+    for one in sorted(ages, key=lambda one: (one != name, -ages[one]))[_COPIES:]:
+        with contextlib.suppress(OSError):
+            os.unlink(one, dir_fd=folder)
+
+
+def main(
+    token: str,
+    cache: int | None = None,
+    copy: str = "",
+    data: bytes = b"",
+    serving: Serving | None = None,
+) -> None:
     """Serve the connection on standard input and output. token: what goes before the first word, so
-    that what the account prints when it starts is told from it. serving: who is let in to what.
+    that what the account prints when it starts is told from it. copy: what to keep ``data`` as, of
+    which this was loaded, in the folder ``cache``; "" where it is there. serving: who is let in to
+    what, where this is installed.
     """
     out = os.dup(1)
     os.dup2(2, 1)
@@ -400,6 +528,8 @@ def main(token: str, serving: Serving | None = None) -> None:
             "folder": folder,
         }
         os.write(out, f"\n{token}{json.dumps(told)}\n".encode())
+        if cache is not None and copy:
+            _keep(cache, copy, data)
         Far(0, out, folder, serving).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

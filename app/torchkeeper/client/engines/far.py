@@ -5,7 +5,7 @@ paths there, and hears of no path and no secret of ours.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from torchkeeper.artifacts.entry import Problem
@@ -15,18 +15,22 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.line import Channel, Line
+    from torchkeeper.engine.messages.places import PlacesRow
 
 #: What can be asked of one.
 _OPERATIONS = frozenset({
-    protocol.PLACES, protocol.LIST, protocol.DU, protocol.SUM, protocol.HOLD, protocol.SHOW,
-    protocol.DETAIL, protocol.NEEDS, protocol.TEXT, protocol.FACTORS, protocol.RUNNABLE,
-    protocol.PROBE, protocol.INSTALLED, protocol.KNOW, protocol.CHECK, protocol.JUDGE,
-    protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY,
-    protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
-    protocol.SUGGEST, protocol.TARGET, protocol.LEAKS, protocol.VARIANTS, protocol.WARM,
+    protocol.PLACES, protocol.LIST, protocol.DU, protocol.SUM, protocol.OVERVIEW, protocol.HOLD,
+    protocol.SHOW, protocol.DETAIL, protocol.NEEDS, protocol.TEXT, protocol.FACTORS,
+    protocol.RUNNABLE, protocol.PROBE, protocol.INSTALLED, protocol.KNOW, protocol.CHECK,
+    protocol.JUDGE, protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT,
+    protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
+    protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
+    protocol.VARIANTS, protocol.WARM,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
-_PLACED = frozenset({"place", "into", "output", "files", "nearest", "beside", "manifests", "sent"})
+_PLACED = frozenset({
+    "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
+})  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
@@ -51,6 +55,18 @@ def machine_of(*places: str | None) -> str:
 def is_far(place: object) -> bool:
     """Whether a place is on another machine."""
     return isinstance(place, str) and scheme_of(place).elsewhere
+
+
+def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
+    """What an engine there says of its places, by their names here: a server that its machine
+    reaches is another one from here, or none.
+    """
+    from torchkeeper.stores.ssh import parse
+
+    if not machine:
+        return list(rows)
+    there = parse(machine)
+    return [{**row, "path": there.at(row["path"])} for row in rows if scheme_of(row["path"]).local]
 
 
 def python_of(machine: str, python: str | None) -> str:

@@ -1,6 +1,7 @@
 """The way to another machine: the system's own ssh, with the user's configuration and agent, and
 over that one connection all engines there (``engine.mux``). Nothing is installed there: its python3
-is sent the packages that travel, and imports them from memory. Nothing waits unless it says so.
+has the packages that travel from us (``boot``), and imports them from memory. Nothing waits unless
+it says so.
 
 ssh asks on the terminal by itself; where there is a window, that is asked (``questions``). Where
 there is neither it fails, and says why.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -23,12 +25,13 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import IO, NamedTuple
 
+from torchkeeper.client.engines import boot
 from torchkeeper.client.engines.questions import Asking
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import mux
-from torchkeeper.stores.ssh import Address, parse
+from torchkeeper.stores.ssh import parse
 
 #: Characters that may come before the first word, of banners and what a shell prints as it starts;
 #: of that word; and of what ssh says, the last.
@@ -39,24 +42,6 @@ _PATH = 4000
 _LINES, _LINE = 14, 300
 #: Seconds that the connection has to end by itself.
 _GRACE = 2.0
-#: Seconds without a word of the other machine, thrice, after which the connection is broken.
-_ALIVE = 15
-#: As scp and sftp start it: nothing of here is lent to the machine, and nothing else is begun.
-_OPTIONS = (
-    "RequestTTY=no", "RemoteCommand=none", "PermitLocalCommand=no", "ClearAllForwardings=yes",
-    "ForwardAgent=no", "ForwardX11=no", f"ServerAliveInterval={_ALIVE}",
-)  # fmt: skip
-#: What runs there: for any shell in single quotes, and for a Python of any age. It reads how long
-#: the zip is, and the zip, which it keeps in memory where it can.
-_BOOT = (
-    'import os,sys;v=sys.version_info[:2]<(3,10);v and os.write(1,("{token}old "+sys.version.'
-    'split()[0]+"{token}").encode());v and sys.exit(9);import tempfile,zlib;'
-    'f=open(0,"rb",closefd=False);d=zlib.decompress(f.read(int(f.read(8),16)));m=hasattr(os,"memfd_create");'
-    'z=os.fdopen(os.memfd_create("torchkeeper"),"wb") if m else tempfile.NamedTemporaryFile();'
-    "z.write(d);z.flush();"
-    'sys.path.insert(0,"/proc/%d/fd/%d"%(os.getpid(),z.fileno()) if m else z.name);'
-    'from torchkeeper.engine.mux import main;main("{token}")'
-)
 #: What ssh says where it fails, and what that is.
 _FAILURES = (
     (re.compile(r"IDENTIFICATION HAS CHANGED|REVOKED HOST KEY"), "ssh-key-changed"),
@@ -68,26 +53,6 @@ _FAILURES = (
 )
 #: How a shell ends that knows no such command, and what it says of it.
 _NO_COMMAND = 127
-
-
-def command(address: Address, token: str) -> list[str]:
-    """ssh, and what it is to run there."""
-    batch = [] if Asking.by or _can_ask() else ["-o", "BatchMode=yes"]
-    options = [part for one in _OPTIONS for part in ("-o", one)]
-    port = ["-p", str(address.port)] if address.port else []
-    user = ["-l", address.user] if address.user else []
-    boot = _BOOT.replace("{token}", token)
-    return ["ssh", "-T", *options, *batch, *port, *user, "--", address.host,
-            f"exec python3 -I -S -c '{boot}'"]  # fmt: skip
-
-
-def _can_ask() -> bool:
-    """Whether ssh can ask somebody: on a terminal, whatever our own input is."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
 
 
 class Hello(NamedTuple):
@@ -151,12 +116,18 @@ class Line(mux.Mux):
         self._held = bytearray()
         self._token = f"torchkeeper-{secrets.token_hex(8)}:"
         self._said = b""
-        self._argv = command(self._address, self._token)
         if shutil.which("ssh") is None:
             raise user_error("ssh-missing", {})
+        try:
+            #: What travels, until it is clear whether the machine wants it.
+            self._zip: bytes | None = archive().read_bytes()
+        except OSError as e:
+            raise self._no_way("ssh-failed", e.strerror or str(e)) from e
+        digest = hashlib.sha256(self._zip).hexdigest()
+        argv = boot.command(self._address, self._token, digest, len(self._zip))
         self._asking = Asking(machine, Asking.by) if Asking.by else None
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
-        shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *self._argv]
+        shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *argv]
         pipe = subprocess.PIPE
         try:
             self._process = subprocess.Popen(
@@ -173,8 +144,14 @@ class Line(mux.Mux):
         self._listener.start()
         threading.Thread(target=self._run, name="line", daemon=True).start()
 
-    def hello(self) -> Hello:
-        """What the machine said first; waits for that. Raises UserError."""
+    def hello(self, seconds: float | None = None) -> Hello:
+        """What the machine said first; waits for that, and gives it up after so many seconds.
+        Raises UserError.
+        """
+        if not self._told.wait(seconds):
+            self.failure = self._no_way("ssh-silent", tr("It said nothing for {n} seconds.",
+                                                         n=round(seconds or 0)))  # fmt: skip
+            self.close()
         self._told.wait()
         if self._hello is None:
             assert self.failure
@@ -234,14 +211,10 @@ class Line(mux.Mux):
     def _run(self) -> None:
         why = ""
         try:
-            zipped = zlib.compress(archive().read_bytes())
-            self._out += b"%08x" % len(zipped) + zipped
             while self._open:
                 self.turn()
         except mux.Broken as broken:
             why = str(broken)
-        except UserError as error:  # there is no zip
-            self.failure = error
         except Exception as e:  # noqa: BLE001 - a bug must reach who waits, not leave them waiting
             why = f"{type(e).__name__}: {e}"
         self._end(why)
@@ -330,7 +303,14 @@ class Line(mux.Mux):
         if not token:
             return None
         line, end, rest = after.partition(b"\n")
-        if line.startswith(b"old ") and self._token.encode() in line:
+        if line == boot.WANT and end:
+            if self._zip is None:
+                raise mux.Broken(tr("it wants the same once more"))
+            zipped, self._zip = zlib.compress(self._zip), None
+            self._out += b"%08x" % len(zipped) + zipped
+            self._came[:] = rest
+            return self.took(b"")
+        if line.startswith(boot.OLD) and self._token.encode() in line:
             version = line[4:].split(self._token.encode())[0].decode(errors="replace")
             about = {"machine": self.machine, "version": printable(version, 20)}
             self.failure = user_error("ssh-python-old", about)
@@ -341,6 +321,7 @@ class Line(mux.Mux):
         if not end:
             return None
         self._hello = _hello(line)
+        self._zip = None
         self._answered()
         self._came.clear()
         self._out += self._held

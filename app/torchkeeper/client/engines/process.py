@@ -27,7 +27,7 @@ from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.protocol import TABLE, Message, misfit
+from torchkeeper.engine.protocol import TABLE, Message, misfit, traits
 from torchkeeper.stores import atomic
 
 if TYPE_CHECKING:
@@ -244,7 +244,8 @@ class Engine:
             kind = asked.result if asked and message.type == "result" else object
             if why := misfit(kind, message.body.get("result"), "result"):
                 raise protocol.WireError(why)
-        if self._far and message.type != "rows":
+        op = self._asked.get(message.id or 0, "")
+        if self._far and not (message.type == "rows" and traits(op).entry_rows):  # they name none
             return message._replace(body=self._far.named(message.body))
         return message
 

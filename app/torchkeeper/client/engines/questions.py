@@ -42,6 +42,8 @@ class Asking:
 
     #: Who is asked on the way to a machine; None where there is nobody but a terminal.
     by: ClassVar[Callable[[Question], None] | None] = None
+    #: Whether nobody is asked, also where there is a terminal: it is of several at once.
+    silent: ClassVar[bool] = False
 
     def __init__(self, about: str, asker: Callable[[Question], None]) -> None:
         """about: as of a ``Question``. asker: is called in a thread of its own."""

@@ -62,6 +62,33 @@ WORDS: dict[str, Words] = {
         "most {files} files and {most}.",
         "Put the recipe and its Python files into a folder of their own.",
     ),
+    "hosts-unreadable": Words(
+        "The list of machines cannot be read.",
+        "{file}: {why}.",
+        "Repair the file, or remove it and add the machines again.",
+    ),
+    "hosts-unwritable": Words(
+        "The list of machines cannot be written.",
+        "{file}: {why}.",
+        "Free some room, or correct the rights of the folder.",
+    ),
+    "hosts-none": Words(
+        "There is no machine in the group {group}.",
+        remedy="“torchkeeper hosts list” lists them; “torchkeeper hosts add” adds some.",
+    ),
+    "hosts-unknown": Words(
+        "{machine} is not on the list of machines.",
+        remedy="“torchkeeper hosts list” lists them.",
+    ),
+    "hosts-name": Words(
+        "{name} is no name of machines.",
+        remedy="Write [user@]host[:port]; “gpu[03-16]” stands for several, for 4,096 at most.",
+    ),
+    "hosts-group": Words(
+        "A group cannot be called {group}.",
+        remedy="Write letters, digits, “_”, “.” and “-”, of which the last two are not the first; "
+        "“all” are all machines.",
+    ),
     "place-elsewhere": Words(
         "{place} is on another machine.",
         "This cannot be done there yet.",

@@ -1,0 +1,119 @@
+"""Places that are looked at in one command: those of one machine one after the other, and machines
+at the same time, so that one that hangs holds up no other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from torchkeeper.cli import output
+from torchkeeper.cli.asking import Asker, engine_at
+from torchkeeper.client.engines.questions import Asking
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.stores.names import scheme_of
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.findings import LeftFinding
+
+T = TypeVar("T")
+#: Seconds after which a machine is given up that has said nothing, where others are asked, too.
+PATIENCE = 30.0
+
+
+@dataclass
+class Looked:
+    """What came of looking at places besides what they hold: how many were looked at, and what was
+    wrong with others.
+    """
+
+    count: int = 0
+    failed: list[UserError] = field(default_factory=list)
+    left: list[LeftFinding] = field(default_factory=list)
+    unreadable: bool = False
+
+    def add(self, other: Looked) -> None:
+        self.count += other.count
+        self.failed += other.failed
+        self.left += other.left
+        self.unreadable = self.unreadable or other.unreadable
+
+    @property
+    def short(self) -> bool:
+        """Whether not all could be looked at, or not whole."""
+        return bool(self.failed) or self.unreadable
+
+
+def at_once(
+    machines: Sequence[str], look: Callable[[str], T]
+) -> Iterator[tuple[str, T | UserError]]:
+    """What a look at each machine comes to, or why there is none, as they come. ssh asks nothing
+    where there are several: nobody could tell which of them it is.
+    """
+    if len(machines) == 1:
+        try:
+            yield machines[0], look(machines[0])
+        except UserError as error:
+            yield machines[0], error
+        return
+    from torchkeeper.client.engines import line, travel
+
+    travel.archive()  # once, for all
+    came: queue.SimpleQueue[tuple[str, T | BaseException]] = queue.SimpleQueue()
+
+    def work(machine: str) -> None:
+        try:
+            if machine:
+                line.to(machine).hello(PATIENCE)
+            came.put((machine, look(machine)))
+        except BaseException as error:  # noqa: BLE001 - whoever waits has to hear of it
+            came.put((machine, error))
+
+    Asking.silent = True
+    for machine in machines:
+        threading.Thread(target=work, args=(machine,), name="machine", daemon=True).start()
+    for _ in machines:
+        machine, found = came.get()
+        if isinstance(found, BaseException) and not isinstance(found, UserError):
+            raise found
+        yield machine, found
+
+
+def at_each(
+    args: argparse.Namespace, places: Sequence[str], look: Callable[[Asker, str], None]
+) -> Looked:
+    """Look at each place, by an engine of its machine. Raises UserError where none could be looked
+    at, which is said of the others before.
+    """
+    machines: dict[str, list[str]] = defaultdict(list)
+    for place in places:
+        machines[scheme_of(place).machine(place)].append(place)
+
+    def at(machine: str) -> Looked:
+        one = Looked()
+        with engine_at(args, machine) as engine:
+            asker = Asker(engine, args.json or len(machines) > 1)
+            for place in machines[machine]:
+                try:
+                    look(asker, place)
+                    one.count += 1
+                except UserError as error:
+                    one.failed.append(error)
+        one.left, one.unreadable = asker.left, asker.unreadable
+        return one
+
+    looked = Looked()
+    for _, found in at_once(list(machines), at):
+        looked.add(Looked(failed=[found]) if isinstance(found, UserError) else found)
+    if looked.count:
+        return looked
+    last = looked.failed.pop()
+    for other in looked.failed:
+        if other.args != last.args:
+            output.complain(other)
+    raise last

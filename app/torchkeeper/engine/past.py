@@ -1,0 +1,89 @@
+"""What has gone over a connection, so that it need not go again: both ends remember the same.
+
+What an engine says is cut where rows begin and messages end, by what stands there alone, so that
+the same rows are the same chunks whatever comes before them.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+
+#: Bytes that are remembered, and of a chunk at most.
+ROOM, _LONGEST = 16 << 20, 1 << 14
+#: Where a chunk may end: where a line does, before the first row, and after one of so many others.
+_ENDS = re.compile(rb'\n|"rows":\[|\},\{')
+_ROWS = 8
+#: A run of chunks: the number of the first, and how many.
+RUN = struct.Struct(">II")
+
+
+def cut(data: bytes) -> Iterator[bytes]:
+    """The chunks of what begins with one; what is left at the end may be the beginning of one."""
+    start = 0
+    while start < len(data):
+        before, end = start, start + _LONGEST
+        for found in _ENDS.finditer(data, start, end):
+            piece, before = data[before : found.end()], found.end()
+            if found[0] != b"},{" or zlib.crc32(piece) % _ROWS == 0:
+                end = before
+                break
+        if end > len(data):
+            return
+        yield data[start:end]
+        start = end
+
+
+def packed(data: bytes, level: int) -> bytes:
+    made = zlib.compressobj(level, zlib.DEFLATED, -15)
+    return made.compress(data) + made.flush()
+
+
+def unpacked(data: bytes, most: int) -> bytes:
+    """What was ``packed``. Raises ValueError, also where that is more than so many bytes."""
+    made = zlib.decompressobj(-15)
+    try:
+        found = made.decompress(data, most)
+    except zlib.error as e:
+        raise ValueError("it is damaged") from e
+    if not made.eof or made.unused_data:
+        raise ValueError("it is too long, or cut off")
+    return found
+
+
+class Past:
+    """The chunks, in the order in which they went."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, bytes] = {}
+        self._numbers: dict[bytes, int] = {}
+        self._oldest = self._next = self._size = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._chunks[self._next] = chunk
+        self._numbers[chunk] = self._next
+        self._next += 1
+        self._size += len(chunk)
+        while self._size > ROOM:
+            gone = self._chunks.pop(self._oldest)
+            if self._numbers.get(gone) == self._oldest:
+                del self._numbers[gone]
+            self._size -= len(gone)
+            self._oldest += 1
+
+    def number(self, chunk: bytes) -> int | None:
+        return self._numbers.get(chunk)
+
+    def again(self, runs: bytes, most: int) -> bytes:
+        """What some runs stand for. Raises ValueError for what has not gone, or is too much."""
+        if len(runs) % RUN.size:
+            raise ValueError("it is cut off")
+        found = bytearray()
+        for first, count in RUN.iter_unpack(runs):
+            for number in range(first, first + count):
+                if (chunk := self._chunks.get(number)) is None or len(found) > most:
+                    raise ValueError("it has not come before")
+                found += chunk
+        return bytes(found)

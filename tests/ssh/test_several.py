@@ -1,0 +1,163 @@
+"""Several machines in one command: one that hangs or fails holds up no other."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.ssh.conftest import Machine, config
+from torchkeeper.cli import several
+from torchkeeper.client.engines import line
+from torchkeeper.client.engines.questions import Asking
+
+
+@pytest.fixture(autouse=True)
+def ends(there: Machine) -> Iterator[None]:
+    yield
+    line.close_all()
+    Asking.silent = False
+
+
+@pytest.fixture
+def more(there: Machine) -> Iterator[Machine]:
+    """The machine under a second name, and one that is away, and one that says nothing."""
+    with socket.socket() as away, socket.socket() as silent:
+        away.bind(("127.0.0.1", 0))
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        text = there.config.read_text()
+        other = text.replace("Host there", "Host other")
+        gone = text.replace("Host there", "Host gone")
+        gone = gone.replace(f"Port {there.port}", f"Port {away.getsockname()[1]}")
+        mute = text.replace("Host there", "Host mute")
+        mute = mute.replace(f"Port {there.port}", f"Port {silent.getsockname()[1]}")
+        there.config.write_text(text + other + gone + mute)
+        yield there
+
+
+def test_entries_of_several_machines(
+    tk: Tk, more: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    here = tmp_path / "here"
+    shutil.copytree(fixture_cache, here)
+    names = [f"ssh://{one}{fixture_cache}" for one in ("there", "other")]
+    rows = tk("ls", "--json", here).objects
+    ran = tk("ls", "--json", here, *names)
+    assert (ran.code, ran.err) == (0, "")
+    for name in (str(here), *names):
+        own = [{k: v for k, v in row.items() if k != "place"} for row in ran.objects
+               if row["place"] == name]  # fmt: skip
+        assert [one["path"] for one in own] == [one["path"] for one in rows]
+    summed = tk("du", "--json", here, *names)
+    assert summed.code == 0
+    totals = [row for row in summed.objects if row["kind"] == "total"]
+    assert [row["place"] for row in totals] == [str(here), *names]
+    assert len({row["entries"] for row in totals}) == 1
+    graphs = tk("du", "--json", here, *names, "--filter", "kind:fxgraph")
+    assert [row["entries"] for row in graphs.objects if row["kind"] == "total"] == [7, 7, 7]
+
+
+def test_one_that_is_away_is_told_and_the_others_are_listed(
+    tk: Tk, more: Machine, fixture_cache: Path
+) -> None:
+    names = [f"ssh://{one}{fixture_cache}" for one in ("gone", "there")]
+    for command in ("ls", "du"):
+        ran = tk(command, "--json", *names)
+        assert ran.code == 4, ran
+        *rows, error = ran.objects
+        assert {row["place"] for row in rows} == {names[1]}
+        assert error["error"]["code"] == "ssh-refused"
+        assert "ssh://gone" in error["error"]["what"]
+        assert ran.err.count("takes no connection") == 1
+    ran = tk("ls", *[f"ssh://gone/{n}" for n in range(2)], "ssh://gone2.invalid/x")
+    assert ran.code == 3 and "ssh://gone" in ran.err, ran
+
+
+def test_one_that_hangs_holds_up_no_other(
+    tk: Tk, more: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(several, "PATIENCE", 5.0)
+    ran = tk("du", "--json", f"ssh://mute{fixture_cache}", f"ssh://there{fixture_cache}")
+    assert ran.code == 4, ran
+    assert ran.objects[-1]["error"]["code"] == "ssh-silent"
+    assert "said nothing for 5 seconds" in ran.err
+    assert {row["place"] for row in ran.objects[:-1]} == {f"ssh://there{fixture_cache}"}
+
+
+def test_places_of_machines(tk: Tk, more: Machine, fixture_cache: Path) -> None:
+    cache = more.home / "cache"
+    shutil.move(fixture_cache, cache)
+    more.rc.write_text(f"export TORCHINDUCTOR_CACHE_DIR={cache}")
+    ran = tk("places", "--json", "ssh://there", "ssh://gone", "ssh://other")
+    assert ran.code == 4, ran
+    *rows, error = ran.objects
+    assert error["error"]["code"] == "ssh-refused"
+    held = {row["path"]: row.get("entries") for row in rows}
+    assert held[f"ssh://there{cache}"] == held[f"ssh://other{cache}"]
+    assert all(path.startswith(("ssh://there/", "ssh://other/")) for path in held)
+    shown = tk("places", "ssh://there", "ssh://gone")
+    assert f"ssh://there{cache}" in shown.out
+    assert "cannot be reached" in shown.out.splitlines()[-1]
+    assert tk("places", "ssh://gone").code == 3
+    assert tk("places", "ssh://there/srv").code == 2
+
+
+def test_hosts_are_kept_in_groups(tk: Tk, more: Machine) -> None:
+    assert tk("hosts", "list", "--json").objects == []
+    added = tk("hosts", "add", "there", "me@gpu[08-11]:2222", "--group", "gpus", "--json")
+    named = [f"ssh://me@gpu{n}:2222" for n in ("08", "09", "10", "11")]
+    assert [one["machine"] for one in added.result["added"]] == ["ssh://there", *named]
+    assert tk("hosts", "add", "other").code == 0
+    assert tk("hosts", "add", "other", "--json").result["added"] == []
+    listed = tk("hosts", "list", "--json").objects
+    assert [(row["machine"], row["group"]) for row in listed] == [
+        *((machine, "gpus") for machine in ["ssh://there", *named]), ("ssh://other", ""),
+    ]  # fmt: skip
+    gone = tk("hosts", "remove", "me@gpu[08-11]:2222", "--json")
+    assert [one["machine"] for one in gone.result["removed"]] == named
+    assert tk("hosts", "remove", "nobody").code == 2
+    for wrong in ("-oProxyCommand=x", "a/b", "gpu[9-1]", "a b", "gpu[0-99999]", ""):
+        assert tk("hosts", "add", "--", wrong).code == 2, wrong
+    assert tk("hosts", "add", "x", "--group", "all").code == 2
+    assert tk("places", "--hosts", "nothing").code == 2
+
+
+def test_the_overview_of_a_group(tk: Tk, more: Machine, fixture_cache: Path) -> None:
+    cache = more.home / "cache"
+    shutil.move(fixture_cache, cache)
+    more.rc.write_text(f"export TORCHINDUCTOR_CACHE_DIR={cache}")
+    assert tk("hosts", "add", "there", "other", "gone", "--group", "gpus").code == 0
+    alone = tk("overview", "--json", cache)
+    ran = tk("overview", "--json", "--hosts", "gpus")
+    assert ran.code == 4, ran
+    places = {row["place"]: row for row in ran.objects if "problem" in row}
+    assert places["ssh://gone"]["problem"]["code"] == "ssh-refused"
+    of = [places[f"ssh://{one}{cache}"]["entries"] for one in ("there", "other")]
+    (own,) = [row["entries"] for row in alone.objects if "problem" in row]
+    assert of == [own, own]
+    assert ran.result["entries"] == sum(
+        row["entries"] for row in places.values()
+    ) >= 2 * own  # fmt: skip
+    shown = tk("overview", "--hosts", "gpus")
+    assert shown.code == 4
+    (row,) = [line for line in shown.out.splitlines() if line.startswith("ssh://gone")]
+    assert "cannot be looked at" in row
+    one = tk("overview", "--json", f"ssh://there{cache}")
+    assert one.code == 0, one
+    assert [r["place"] for r in one.objects if "problem" in r] == [f"ssh://there{cache}"]
+
+
+def test_ssh_asks_nothing_where_there_are_several(
+    tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    config(there, UserKnownHostsFile="/dev/null")
+    text = there.config.read_text()
+    there.config.write_text(text + text.replace("Host there", "Host other"))
+    ran = tk("du", "--json", *[f"ssh://{one}{fixture_cache}" for one in ("there", "other")])
+    assert ran.code == 3
+    assert ran.objects[-1]["error"]["code"] == "ssh-key-unknown"
