@@ -96,7 +96,7 @@ def test_a_key_sees_the_folder_and_no_more(
         for command in (
             ("purge", "--yes", "--filter", "kind:fxgraph", there.place(cache)),
             ("import", tmp_path / "b.torchcache", "--trust", "--into", there.place(cache)),
-            ("copy", fixture_cache, there.place(cache)),
+            ("copy", "--allow-secrets", fixture_cache, there.place(cache)),
             ("trash", "--empty", "--yes", there.place(cache)),
             ("recover", there.place(cache)),
         ):

@@ -49,6 +49,8 @@ PATIENCE = 20.0
 _SOON = 0.05
 #: How hard is compressed: what there is little of, and files.
 _HARD, _FAST = 6, 1
+#: Why a file is not taken.
+READ_ONLY = "This key changes nothing"
 #: What a file of the private folder may be called.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
 
@@ -451,7 +453,7 @@ class Far(Mux):
         if not NAME.fullmatch(name):
             raise Broken("a file has a path")
         if writes and self._fence and self._fence.read_only:
-            raise OSError("This key changes nothing")
+            raise OSError(READ_ONLY)
         path = os.path.join(self._folder, name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL if writes else os.O_RDONLY
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -11,6 +11,7 @@ from typing import IO
 from torchkeeper.client.engines import line
 from torchkeeper.client.words.problems import UserError, failing_as, user_error
 from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine import mux, protocol
 from torchkeeper.stores import atomic
 from torchkeeper.stores.names import SUFFIX
 from torchkeeper.stores.ssh import parse
@@ -81,6 +82,8 @@ def _ended(machine: str, channel: line.Channel) -> None:
     channel.wait()
     if failure := channel.failure():
         raise failure
+    if channel.why == mux.READ_ONLY:
+        raise user_error("not-served", {"what": protocol.IMPORT})
     if channel.returncode != 0:
         raise UserError(
             tr("A file on {machine} cannot be used.", machine=machine),
