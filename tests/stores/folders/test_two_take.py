@@ -44,7 +44,7 @@ with changing(place), forked(work, 3):
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Kernels that are many here."""
-    monkeypatch.setattr(trash, "_MANY", 2)
+    monkeypatch.setattr(trash, "_MANY", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     for number in range(COUNT):
         kernel(tmp_path / "p" / f"{chr(65 + number // 26)}{chr(65 + number % 26)}{50 * 'A'}")

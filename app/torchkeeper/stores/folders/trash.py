@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.stores.shapes import Done, Users
 
-#: So many kernels are worth a second process.
-_MANY = 1000
+#: So many kernels are worth a second process that takes them.
+_MANY = 500
 #: Entries, each with its folder, where no other one is in it, else with "".
 _Work = list[tuple[Item, str]]
 
@@ -182,13 +182,11 @@ class _Purging:
         """What this process takes: of many kernels that go with their folders a second one takes
         every other, until this one has nothing left but what that has not taken.
         """
-        bin_, each = str(self._bin), iter(work)
-        whole = [x for x in work if x[1] and x[0].kind == "triton"]
-        if self._now or not self._bin or len(whole) < _MANY or (os.cpu_count() or 1) < 2:
-            yield from each
+        bin_ = str(self._bin)
+        theirs, left = [x for x in work if x[1] and x[0].kind == "triton"][1::2], _Work()
+        if self._now or not self._bin or len(theirs) < _MANY or (os.cpu_count() or 1) < 2:
+            yield from work
             return
-        yield next(each)  # what is above their folders in the trash is made with the first
-        theirs, left = whole[1::2], _Work()
         given = set(map(id, theirs))
 
         def take(number: int) -> bool:
@@ -197,7 +195,7 @@ class _Purging:
 
         try:
             with forked(take, len(theirs)) as told:
-                yield from (x for x in each if id(x) not in given)
+                yield from (x for x in work if id(x) not in given)
         finally:
             for one, said in zip(theirs, told[:], strict=False):
                 # If it was killed, it has not told of the last.
