@@ -22,8 +22,9 @@ _OPERATIONS = frozenset({
     protocol.DETAIL, protocol.NEEDS, protocol.TEXT, protocol.FACTORS, protocol.RUNNABLE,
     protocol.PROBE, protocol.INSTALLED, protocol.KNOW, protocol.CHECK, protocol.JUDGE,
     protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT, protocol.COPY,
-    protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH, protocol.RECOVER,
-    protocol.SUGGEST, protocol.TARGET, protocol.LEAKS, protocol.VARIANTS, protocol.WARM,
+    protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH, protocol.EMPTY_TRASH,
+    protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS, protocol.VARIANTS,
+    protocol.WARM,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({"place", "into", "output", "files", "nearest", "beside", "manifests", "sent"})
