@@ -262,6 +262,7 @@ def test_a_purge_there_is_undone(
     window.actions_["purge-shown"].trigger()
     [dialog] = window.findChildren(PurgeDialog)
     qtbot.waitUntil(dialog.go.isEnabled)
+    assert " files in ssh://there/" in dialog.text.text()
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert not list(fixture_cache.glob("fxgraph/*/*/*"))

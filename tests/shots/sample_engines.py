@@ -502,7 +502,7 @@ class SampleEngines(Engines):
             if place.endswith(".bin"):
                 more |= {"made_in": None, "format": "mega-cache", "native": None,
                          "objects": 0, "built": 0, "headers": 0, "portable": 0}  # fmt: skip
-        if not scheme_of(place).local:
+        if not scheme_of(place).is_files:
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
             rows = [e for e in rows if e.kind in kinds and not e.problem]
             rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]
