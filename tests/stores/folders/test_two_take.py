@@ -35,7 +35,7 @@ def work(number):
         time.sleep(0.01)
     open(f"{place}/{number}", "w").close()
     return True
-with changing(place), forked(work, 3):
+with changing(place), forked(work, range(3)):
     print("begun", flush=True)
     time.sleep(600)
 """
