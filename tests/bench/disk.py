@@ -1,7 +1,10 @@
 """What changes files, on 10,000 Triton kernels: ``python -m tests.bench.disk [kernels]``.
 
 Export, import, inspect, purge and undo, each beside what the disk alone would take, in turn and
-after a ``sync``, so that neither pays for what the other has left to write.
+after a ``sync``, so that neither pays for what the other has left to write. What was unpacked stays
+until the end: where many files have just been deleted, ext4 takes seconds of the processor to make
+new ones (it gives none of their inodes out again for a while, and looks for others one by one), and
+both would be measured by that.
 """
 
 from __future__ import annotations
@@ -55,7 +58,6 @@ def figures(scratch: Path, place: Path, times: int = TIMES) -> list[Figure]:
     """Measure with a folder of kernels, which is as it was afterwards."""
     env = measure.environment(scratch)
     bundle, tarred = scratch / "b.torchcache", scratch / "b.tar"
-    into, plain = scratch / "into", scratch / "plain"
     renamed = [scratch / "renamed", scratch / "renamed too"]
     shutil.copytree(place, renamed[0])
     found: dict[str, list[tuple[float, float]]] = {}
@@ -72,8 +74,9 @@ def figures(scratch: Path, place: Path, times: int = TIMES) -> list[Figure]:
     def run(*command: str) -> Callable[[], float]:
         return lambda: _seconds(command, env)
 
-    unpack = f"tar -xf '{tarred}' -C '{plain}' && sync -f '{plain}'"
     for number in range(times):
+        into, plain = scratch / f"into {number}", scratch / f"plain {number}"
+        unpack = f"tar -xf '{tarred}' -C '{plain}' && sync -f '{plain}'"
         for path in (bundle, tarred):
             path.unlink(missing_ok=True)
         take("export", run(*_OURS, "export", str(place), "-o", str(bundle)),
@@ -83,8 +86,6 @@ def figures(scratch: Path, place: Path, times: int = TIMES) -> list[Figure]:
         plain.mkdir()
         take("import", run(*_OURS, "import", str(bundle), "--into", str(into), "--trust"),
              run("sh", "-c", unpack))  # fmt: skip
-        shutil.rmtree(into)
-        shutil.rmtree(plain)
         there, back = (map(str, renamed), map(str, reversed(renamed)))
         take("purge", run(*_OURS, "purge", str(place), "--yes"),
              run(*measure.python(_RENAME, *there)))  # fmt: skip
