@@ -121,17 +121,6 @@ def on_server(entry: Entry) -> list[str]:
     return lines
 
 
-def problem_text(entry: Entry) -> str:
-    """Why an entry is broken, in words; empty where it is not."""
-    return str(user_error(entry.problem, {})) if entry.problem else ""
-
-
-def orphan_text(entry: Entry) -> str:
-    """Why nothing needs an entry, in words; empty where it is not known to be so."""
-    same = entry.orphan == entry.problem  # which has said it
-    return str(user_error(entry.orphan, {})) if entry.orphan and not same else ""
-
-
 def verdict_tip(entry: Entry) -> str:
     """The verdict and why, in a sentence or two."""
     if entry.verdict is None:
@@ -152,7 +141,8 @@ def verdict_tip(entry: Entry) -> str:
 def tooltip(entry: Entry, column: int) -> str:
     """What else there is to say of one cell."""
     if column in (KIND, NAME) and (entry.problem or entry.orphan):
-        said = [shown_name(entry), problem_text(entry), orphan_text(entry)]
+        wrong = filter(None, dict.fromkeys((entry.problem, entry.orphan)))  # each once
+        said = [shown_name(entry), *(str(user_error(code, {})) for code in wrong)]
         return "\n\n".join(text for text in said if text)
     if column == NAME:
         return "\n".join([shown_name(entry), printable(entry.path), *on_server(entry)])

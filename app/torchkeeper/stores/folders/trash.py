@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 #: So many kernels are worth a second process that takes them.
 _MANY = 500
-#: Entries, each with its folder, where no other one is in it, else with "".
-_Work = list[tuple[Item, str]]
 
 
 @dataclass(frozen=True)
@@ -178,23 +176,17 @@ class _Purging:
         self.done.counts = tally(self._kinds)
         self.done.files, self.done.bytes = self._taken()
 
-    def _shared(self, work: _Work) -> Generator[tuple[Item, str]]:
+    def _shared(self, work: list[tuple[Item, str]]) -> Generator[tuple[Item, str]]:
         """What this process takes: of many kernels that go with their folders a second one takes
         every other, until this one has nothing left but what that has not taken.
         """
-        bin_ = str(self._bin)
-        theirs, left = [x for x in work if x[1] and x[0].kind == "triton"][1::2], _Work()
+        bin_, left = str(self._bin), list[tuple[Item, str]]()
+        theirs = [x for x in work if x[1] and x[0].kind == "triton"][1::2]
         if self._now or not self._bin or len(theirs) < _MANY or (os.cpu_count() or 1) < 2:
-            yield from work
-            return
+            theirs = []
         given = set(map(id, theirs))
-
-        def take(number: int) -> bool:
-            item, folder = theirs[number]
-            return self._take_whole(bin_, folder, item.files)
-
         try:
-            with forked(take, len(theirs)) as told:
+            with forked(lambda x: self._take_whole(bin_, x[1], x[0].files), theirs) as told:
                 yield from (x for x in work if id(x) not in given)
         finally:
             for one, said in zip(theirs, told[:], strict=False):
@@ -204,7 +196,6 @@ class _Purging:
         yield from left
 
     def _went(self, item: Item, folder: str) -> None:
-        """Note that an entry has gone with its folder."""
         self._kept = True
         self._whole.append(item)
         self._gone.add(folder.rpartition("/")[0])
