@@ -448,12 +448,13 @@ def test_the_environments_are_those_of_the_machine_that_is_shown(
 @pytest.mark.slow
 @pytest.mark.torch
 def test_verdicts_of_a_place_there_are_those_of_an_environment_there(
-    qtbot: QtBot, there: Machine, open_window: OpenWindow, warm_cache: Path, torch_python: str
-) -> None:
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, warm_cache: Path, fixture_cache: Path,
+    torch_python: str,
+) -> None:  # fmt: skip
     with Engine() as engine:
         known = probes.know(engine, [torch_python])
         here = engine.call(protocol.JUDGE, {"place": str(warm_cache), "envs": known})
-    window = open_window()
+    window = open_window(fixture_cache)
     place = opened(qtbot, window, there, warm_cache)
     qtbot.waitUntil(lambda: window.here.environments.found)
     add(qtbot, window, torch_python)
