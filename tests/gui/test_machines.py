@@ -508,7 +508,7 @@ def test_what_is_stale_in_all_environments_there_is_cleaned_up(
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled(
+def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, tmp_path: Path, header_folder: Path,
     torch_python: str,
 ) -> None:  # fmt: skip
@@ -542,14 +542,22 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled(
     job = warm("double")
     qtbot.waitUntil(lambda: not job.active)
     assert job.error is None and job.state is State.DONE, job.error
-    assert any(line.startswith("Graph ") for line in job.log)
+    assert any(one.startswith("Graph ") for one in job.log)
     assert job.result["misses"] == 1
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert judged(qtbot, window)["usable"] >= 1
     job = warm("slow")
-    qtbot.waitUntil(lambda: any("slow" in line for line in job.log))
+    qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
     window.operations.cancel(job)
     qtbot.waitUntil(lambda: not job.active)
     assert job.state is State.CANCELLED
+    qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
+    # A connection that breaks is told, and what runs there ends.
+    job = warm("slow")
+    qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
+    line.to("ssh://there")._process.kill()
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.FAILED
+    assert job.error is not None and job.error.code == "ssh-lost"
     qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
