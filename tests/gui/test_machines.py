@@ -450,12 +450,13 @@ def test_the_environments_are_those_of_the_machine_that_is_shown(
 @pytest.mark.slow
 @pytest.mark.torch
 def test_verdicts_of_a_place_there_are_those_of_an_environment_there(
-    qtbot: QtBot, there: Machine, open_window: OpenWindow, warm_cache: Path, torch_python: str
-) -> None:
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, warm_cache: Path, fixture_cache: Path,
+    torch_python: str,
+) -> None:  # fmt: skip
     with Engine() as engine:
         known = probes.know(engine, [torch_python])
         here = engine.call(protocol.JUDGE, {"place": str(warm_cache), "envs": known})
-    window = open_window()
+    window = open_window(fixture_cache)
     place = opened(qtbot, window, there, warm_cache)
     qtbot.waitUntil(lambda: window.here.environments.found)
     add(qtbot, window, torch_python)
@@ -509,7 +510,7 @@ def test_what_is_stale_in_all_environments_there_is_cleaned_up(
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled(
+def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, tmp_path: Path, header_folder: Path,
     torch_python: str,
 ) -> None:  # fmt: skip
@@ -543,14 +544,22 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled(
     job = warm("double")
     qtbot.waitUntil(lambda: not job.active)
     assert job.error is None and job.state is State.DONE, job.error
-    assert any(line.startswith("Graph ") for line in job.log)
+    assert any(one.startswith("Graph ") for one in job.log)
     assert job.result["misses"] == 1
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert judged(qtbot, window)["usable"] >= 1
     job = warm("slow")
-    qtbot.waitUntil(lambda: any("slow" in line for line in job.log))
+    qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
     window.operations.cancel(job)
     qtbot.waitUntil(lambda: not job.active)
     assert job.state is State.CANCELLED
+    qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
+    # A connection that breaks is told, and what runs there ends.
+    job = warm("slow")
+    qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
+    line.to("ssh://there")._process.kill()
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.FAILED
+    assert job.error is not None and job.error.code == "ssh-lost"
     qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))

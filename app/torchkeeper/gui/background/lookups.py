@@ -132,9 +132,11 @@ def interpreters(add: str = "", remove: str = "", machine: str = "") -> Found:
     """Which there are of a machine after an ``add`` or a ``remove``; "" is this one, of which none
     is started. Raises UserError.
     """
+    from torchkeeper.client.engines import far, probes
     from torchkeeper.client.engines import interpreters as every
-    from torchkeeper.client.engines import probes
 
+    if machine:
+        far.python_of(machine, None)  # what waits for ssh holds up no other
     # One after the other, so that the last answer knows of all that was added.
     with _FINDING:
         python = every.add(add, machine) if add else ""

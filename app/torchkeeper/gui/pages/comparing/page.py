@@ -289,7 +289,8 @@ class ComparePage(Page):
             params["other"] = {"place": there, "kind": other.kind, "path": other.path}
         else:
             # Servers are looked into only where one is shown: it would be fetched whole.
-            every = (x.path for x in self._context.places.near if x.exists and not x.server)
+            beside = self._context.places.beside(place)
+            every = (x.path for x in beside if x.exists and not x.server)
             self._places = list(places or dict.fromkeys([place, *every]))
             self.sentence.setText(self.tr("Looking for the nearest entry…"))
             self._looking = say.count(len(self._places), "place", "places")
