@@ -117,7 +117,9 @@ def _listed(far: Far, place: Path) -> list[Figure]:
     tar = f"cd {place} && find . -name '*.json' -print0 | tar c --null -T -"
     every = [sys.executable, "-m", "torchkeeper", "ls", "--json", name]
     # What Python compiles of us is there by then, here and there.
-    far.seconds([sys.executable, "-m", "torchkeeper", "du", far.there.place("/tmp")])
+    far.seconds(
+        [sys.executable, "-m", "torchkeeper", "du", far.there.place(far.scratch / "programs")]
+    )
     cold, indexed, bare = [], [], []
     for _ in range(3):
         shutil.rmtree(far.there.home / ".cache/torchkeeper", ignore_errors=True)
