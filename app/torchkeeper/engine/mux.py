@@ -40,7 +40,7 @@ _GRANT = struct.Struct(">I")
 #: PACKED: as DATA, compressed; CHUNKS: and to be remembered; SAME: runs of what is.
 DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME = 0, 3, 6, 7, 8, 9, 12, 15
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
-PIECE, WINDOW, ROOM = 1 << 15, 1 << 20, 1 << 18
+PIECE, WINDOW, ROOM = 1 << 15, 1 << 22, 1 << 18
 #: Seconds that what runs here has once nobody is left who could hear of it.
 PATIENCE = 20.0
 #: Seconds for which what nobody waits for may wait for more of it: what has gone before, how far
@@ -278,6 +278,7 @@ class Mux:
             if (number := self._past.number(chunk)) is not None:
                 send()
                 self._again(stream, number)
+                self._past.add(chunk)
                 continue
             if sum(map(len, new)) + len(chunk) > PIECE // 2:  # packed it may be longer
                 send()
