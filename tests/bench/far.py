@@ -148,6 +148,6 @@ def _copied(far: Far, place: Path) -> list[Figure]:
     single.write_bytes(random.Random(3).randbytes(SIZE))
     copy = [sys.executable, "-m", "torchkeeper", "copy", "--allow-secrets"]
     ours = far.seconds([*copy, far.there.place("large"), str(far.scratch / "came")])
-    theirs = far.seconds(["scp", "-q", "there:file", str(far.scratch / "file")])
+    theirs = far.seconds(["scp", "-Oq", "there:file", str(far.scratch / "file")])
     shutil.rmtree(far.scratch / "came")
     return [Figure("200 MB from far away", ours, theirs, 1.2, "scp")]

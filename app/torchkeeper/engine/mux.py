@@ -49,6 +49,8 @@ _SOON = 0.2
 _LATE = (b'{"type":"progress",', b'{"type":"rows",')
 #: How hard is compressed: what there is little of, and files.
 _HARD, _FAST = 6, 1
+#: How many pieces are not tried after one that did not become shorter.
+_DENSE = 32
 #: What a file of the private folder may be called.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
 
@@ -62,6 +64,7 @@ class _Stream:
     """One direction of a channel at this end. reads: from the handle, for the other end. credit:
     bytes that may be sent, or may still come. waiting: what is to be written, or cut into chunks.
     ended: nothing comes. said: whether an engine says it. owed: bytes that are to be granted.
+    dense: for how many pieces more compressing is not tried.
     """
 
     channel: int
@@ -73,6 +76,7 @@ class _Stream:
     ended: bool = False
     said: bool = False
     owed: int = 0
+    dense: int = 0
 
 
 class Mux:
@@ -249,12 +253,13 @@ class Mux:
         stream.credit -= len(data)
         if stream.said and data:
             return self._say(stream, data)
-        packed = b""
-        if len(self._out) > PIECE:  # else there is nothing to gain
+        stream.dense = max(stream.dense - 1, 0)
+        if len(self._out) > PIECE and not stream.dense:  # else there is nothing to gain
             packed = past.packed(data, _FAST)
-        if 0 < len(packed) < len(data):
-            self.frame(PACKED + stream.number, stream.channel, packed)
-            return None
+            if 0 < len(packed) < len(data):
+                self.frame(PACKED + stream.number, stream.channel, packed)
+                return None
+            stream.dense = _DENSE
         if stream.waiting:
             self.frame(DATA + stream.number, stream.channel, bytes(stream.waiting))
         self.frame(DATA + stream.number, stream.channel, data)
