@@ -117,7 +117,9 @@ def _listed(far: Far, place: Path) -> list[Figure]:
     tar = f"cd {place} && find . -name '*.json' -print0 | tar c --null -T -"
     every = [sys.executable, "-m", "torchkeeper", "ls", "--json", name]
     # What Python compiles of us is there by then, here and there.
-    far.seconds([sys.executable, "-m", "torchkeeper", "du", far.there.place("/tmp")])
+    far.seconds(
+        [sys.executable, "-m", "torchkeeper", "du", far.there.place(far.scratch / "programs")]
+    )
     cold, indexed, bare = [], [], []
     for _ in range(3):
         shutil.rmtree(far.there.home / ".cache/torchkeeper", ignore_errors=True)
@@ -146,6 +148,6 @@ def _copied(far: Far, place: Path) -> list[Figure]:
     single.write_bytes(random.Random(3).randbytes(SIZE))
     copy = [sys.executable, "-m", "torchkeeper", "copy", "--allow-secrets"]
     ours = far.seconds([*copy, far.there.place("large"), str(far.scratch / "came")])
-    theirs = far.seconds(["scp", "-q", "there:file", str(far.scratch / "file")])
+    theirs = far.seconds(["scp", "-Oq", "there:file", str(far.scratch / "file")])
     shutil.rmtree(far.scratch / "came")
     return [Figure("200 MB from far away", ours, theirs, 1.2, "scp")]

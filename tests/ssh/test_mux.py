@@ -244,6 +244,7 @@ def test_no_more_is_remembered_than_there_is_room(monkeypatch: pytest.MonkeyPatc
             ours.add(chunk)
             theirs.add(chunk)
         else:
+            ours.add(chunk)
             assert theirs.again(past.RUN.pack(number, 1), 1000) == chunk
     assert len(ours._chunks) == len(ours._numbers) == 10
     with pytest.raises(ValueError):

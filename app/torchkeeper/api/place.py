@@ -56,6 +56,8 @@ _SECRETS: dict[Secrets, Sent | None] = {
 def places(machine: str = "") -> list[str]:
     """The caches of this machine, as ``torchkeeper places`` lists them: paths and addresses for
     ``open``; with ``"ssh://host"`` those of another machine. Raises Error.
+
+    machine: as ``"ssh://host"``; empty for this one.
     """
     machine = named(machine) if machine else ""
     if machine and not far.is_far(machine):

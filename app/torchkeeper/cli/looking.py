@@ -15,7 +15,7 @@ from torchkeeper.artifacts.masking import has_login
 from torchkeeper.cli import contract, hosts, listing, output, screen
 from torchkeeper.cli.asking import Asker, engine_at
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.cli.several import at_each, at_once
+from torchkeeper.cli.several import answers, at_each
 from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.probes import asks_verdicts, know, known
 from torchkeeper.client.kept import protected
@@ -167,7 +167,7 @@ def places(args: argparse.Namespace) -> int:
     """torchkeeper places: lists them, or makes one read-only, or no longer."""
     if args.protect or args.unprotect:
         return _protect(args)
-    kept, failed = protected.protected(), dict[str, UserError]()
+    kept = protected.protected()
     machines = list(dict.fromkeys([*args.machines, *args.hosts])) or [""]
 
     def look(machine: str) -> list[msg.PlacesRow]:
@@ -176,17 +176,8 @@ def places(args: argparse.Namespace) -> int:
             asker.ask(protocol.PLACES, sizes=True)
         return far.placed(machine, asker.rows)
 
-    of: dict[str, list[msg.PlacesRow]] = {}
-    for machine, one in at_once(machines, look):
-        if isinstance(one, UserError):
-            failed[machine] = one
-        else:
-            of[machine] = one
-    if failed and not of:
-        for error in list(failed.values())[:-1]:
-            output.report(args, error)
-        raise list(failed.values())[-1]
-    found = [row for machine in machines for row in of.get(machine, ())]
+    of, failed = answers(machines, look)
+    found = [row for rows in of.values() for row in rows]
     there = {row["path"] for row in found}
     # Those that nothing else finds: whoever wonders why a command refuses looks here.
     asked = (name for name in kept if scheme_of(name).machine(name) in of)

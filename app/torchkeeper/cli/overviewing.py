@@ -11,7 +11,7 @@ from torchkeeper.artifacts.entry import Problem, measured
 from torchkeeper.cli import contract, hosts, looking, output, screen
 from torchkeeper.cli.asking import Asker
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.cli.several import at_once
+from torchkeeper.cli.several import answers
 from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.asking import LOCKED
 from torchkeeper.client.engines.probes import Everywhere, asks_verdicts, environment, everywhere
@@ -71,28 +71,24 @@ def overview(args: argparse.Namespace) -> int:
     def look(machine: str) -> _Heard:
         with Engine(machine or None) as engine:
             asker = Asker(engine, args.json or len(machines) > 1)
-            whole = machine in [*args.hosts, *args.places]
-            places = [] if whole else machines[machine]
-            places = places or _found_places(asker)
+            whole = machine in [*args.hosts, *args.places] or not machines[machine]
+            places = _found_places(asker) if whole else machines[machine]
             # Nobody waits for environments where nothing is to be judged.
             named = places or args.env
             envs = _envs(args.env, machine) if named else _Envs(None, Everywhere([], []))
             asked = {"older": _older(args), "keep": args.keep, "facts": args.facts}
             return _Heard(_look(asker, places, envs, **asked), envs, asker.unreadable)
 
-    of = dict(at_once(list(machines), look))
-    heard, every = Overview(), list[_Heard]()
-    for machine in machines:
-        if not isinstance(one := of[machine], UserError):
-            heard.join(one.told)
-            every.append(one)
-        elif not machine or len(machines) == 1:
-            raise one
-        else:
-            heard.places[machine] = PlaceTold(machine, problem=one)
-    envs = every[0].envs if len(every) == 1 else _Envs(
-        None, Everywhere([x for one in every for x in one.envs.found.envs],
-                         [x for one in every for x in one.envs.found.failed]))  # fmt: skip
+    of, failed = answers(list(machines), look)
+    every, heard = list(of.values()), Overview()
+    for one in every:
+        heard.join(one.told)
+    heard.places |= {name: PlaceTold(name, problem=error) for name, error in failed.items()}
+    found = [one.envs.found for one in every]
+    both = Everywhere(
+        [x for one in found for x in one.envs], [x for one in found for x in one.failed]
+    )
+    envs = every[0].envs if len(every) == 1 else _Envs(None, both)
     unreadable = any(one.unreadable for one in every)
     told, how = list(heard.places.values()), How(_older(args), args.keep, args.env)
     if args.json:

@@ -10,7 +10,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from torchkeeper.cli import output
 from torchkeeper.cli.asking import Asker, engine_at
@@ -107,13 +107,35 @@ def at_each(
         one.left, one.unreadable = asker.left, asker.unreadable
         return one
 
-    looked = Looked()
-    for _, found in at_once(list(machines), at):
-        looked.add(Looked(failed=[found]) if isinstance(found, UserError) else found)
-    if looked.count:
-        return looked
-    last = looked.failed.pop()
-    for other in looked.failed:
+    told, failed = answers(list(machines), at)
+    looked = Looked(failed=list(failed.values()))
+    for one in told.values():
+        looked.add(one)
+    if not looked.count:
+        _raise(looked.failed)
+    return looked
+
+
+def answers(
+    machines: Sequence[str], look: Callable[[str], T]
+) -> tuple[dict[str, T], dict[str, UserError]]:
+    """What a look at each machine comes to, in their order, and why there is none at others. Raises
+    UserError where there is none at all, which is said of the others before.
+    """
+    told, failed = dict[str, T](), dict[str, UserError]()
+    for machine, found in at_once(machines, look):
+        if isinstance(found, UserError):
+            failed[machine] = found
+        else:
+            told[machine] = found
+    if not told:
+        _raise(list(failed.values()))
+    return {machine: told[machine] for machine in machines if machine in told}, failed
+
+
+def _raise(errors: list[UserError]) -> NoReturn:
+    last = errors.pop()
+    for other in errors:
         if other.args != last.args:
             output.complain(other)
     raise last

@@ -42,15 +42,19 @@ _GRANT = struct.Struct(">I")
 #: PACKED: as DATA, compressed; CHUNKS: and to be remembered; SAME: runs of what is.
 DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME = 0, 3, 6, 7, 8, 9, 12, 15
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
-PIECE, WINDOW, ROOM = 1 << 15, 1 << 20, 1 << 18
+PIECE, WINDOW, ROOM = 1 << 15, 1 << 22, 1 << 18
 #: Seconds that what runs here has once nobody is left who could hear of it.
 PATIENCE = 20.0
-#: Seconds for which what has gone before may wait for more of it.
-_SOON = 0.05
+#: Seconds for which what nobody waits for may wait for more of it: what has gone before, how far
+#: something is, and how more rows begin.
+_SOON = 0.2
+_LATE = (b'{"type":"progress",', b'{"type":"rows",')
 #: How hard is compressed: what there is little of, and files.
 _HARD, _FAST = 6, 1
 #: Why a file is not taken.
 READ_ONLY = "This key changes nothing"
+#: How many pieces are not tried after one that did not become shorter.
+_DENSE = 32
 #: What a file of the private folder may be called.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
 
@@ -64,6 +68,7 @@ class _Stream:
     """One direction of a channel at this end. reads: from the handle, for the other end. credit:
     bytes that may be sent, or may still come. waiting: what is to be written, or cut into chunks.
     ended: nothing comes. said: whether an engine says it. owed: bytes that are to be granted.
+    dense: for how many pieces more compressing is not tried.
     """
 
     channel: int
@@ -75,6 +80,7 @@ class _Stream:
     ended: bool = False
     said: bool = False
     owed: int = 0
+    dense: int = 0
 
 
 class Mux:
@@ -86,8 +92,9 @@ class Mux:
         self._streams: dict[tuple[int, int], _Stream] = {}
         self._calls: deque[Callable[[], None]] = deque()
         self._past = past.Past()
-        #: Runs of a stream that have not gone yet, and when they are to.
-        self._same: tuple[_Stream, list[list[int]], float] | None = None
+        #: Runs of a stream that have not gone yet; and when all that is to go has to.
+        self._same: tuple[_Stream, list[list[int]]] | None = None
+        self._due = 0.0
         self._woken, self._waker = os.pipe()
         self._open = True
         for handle in (into, out, self._woken, self._waker):
@@ -110,15 +117,22 @@ class Mux:
         for key in [key for key in self._streams if key[0] == channel]:
             os.close(self._streams.pop(key).handle)
 
-    def frame(self, kind: int, channel: int, payload: bytes = b"") -> None:
-        self._send_same()  # in the order in which it was said
+    def frame(self, kind: int, channel: int, payload: bytes = b"", now: bool = True) -> None:
+        """Send one, after all that was said before it; now: somebody waits for it."""
+        self._send_same()
+        if now:
+            self._due = 0.0
+        elif not self._out:
+            self._due = time.monotonic() + _SOON
         self._out += HEAD.pack(kind, channel, len(payload)) + payload
 
     def _send_same(self) -> None:
         if self._same:
-            (stream, runs, _), self._same = self._same, None
+            (stream, runs), self._same = self._same, None
             packed = b"".join(past.RUN.pack(*run) for run in runs)
-            self.frame(SAME + stream.number, stream.channel, packed)
+            due = self._due
+            self.frame(SAME + stream.number, stream.channel, packed, now=False)
+            self._due = due
 
     def tell(self, kind: int, channel: int, **what: object) -> None:
         self.frame(kind, channel, json.dumps(what).encode())
@@ -129,7 +143,10 @@ class Mux:
         poll.register(self._woken, select.POLLIN)
         if self._open:
             poll.register(self._into, select.POLLIN)
-        if self._out:
+        if (self._out or self._same) and (late := self._due - time.monotonic()) > 0:
+            seconds = late if seconds is None else min(seconds, late)
+        elif self._out or self._same:
+            self._send_same()
             poll.register(self._to, select.POLLOUT)
         handles = {}
         for key, one in self._streams.items():
@@ -139,11 +156,6 @@ class Mux:
             elif not one.reads and (one.waiting or one.ended):
                 poll.register(one.handle, select.POLLOUT)
                 handles[one.handle] = key
-        if self._same and (left := self._same[2] - time.monotonic()) > 0:
-            seconds = left if seconds is None else min(seconds, left)
-        elif self._same:
-            self._send_same()
-            seconds = 0
         ready = [handle for handle, _ in poll.poll(None if seconds is None else seconds * 1000)]
         for handle in ready:
             if handle == self._woken:
@@ -245,12 +257,13 @@ class Mux:
         stream.credit -= len(data)
         if stream.said and data:
             return self._say(stream, data)
-        packed = b""
-        if len(self._out) > PIECE:  # else there is nothing to gain
+        stream.dense = max(stream.dense - 1, 0)
+        if len(self._out) > PIECE and not stream.dense:  # else there is nothing to gain
             packed = past.packed(data, _FAST)
-        if 0 < len(packed) < len(data):
-            self.frame(PACKED + stream.number, stream.channel, packed)
-            return None
+            if 0 < len(packed) < len(data):
+                self.frame(PACKED + stream.number, stream.channel, packed)
+                return None
+            stream.dense = _DENSE
         if stream.waiting:
             self.frame(DATA + stream.number, stream.channel, bytes(stream.waiting))
         self.frame(DATA + stream.number, stream.channel, data)
@@ -259,12 +272,13 @@ class Mux:
     def _say(self, stream: _Stream, data: bytes) -> None:
         """Send more of what an engine says, as far as it is cut into chunks."""
         stream.waiting += data
-        new = bytearray()
+        new = list[bytes]()
 
         def send() -> None:
             if new:
-                packed = past.packed(bytes(new), _HARD)
-                self.frame(CHUNKS + stream.number, stream.channel, packed)
+                packed = past.packed(b"".join(new), _HARD)
+                now = not all(one.startswith(_LATE) for one in new)
+                self.frame(CHUNKS + stream.number, stream.channel, packed, now)
                 new.clear()
 
         at = 0
@@ -273,11 +287,12 @@ class Mux:
             if (number := self._past.number(chunk)) is not None:
                 send()
                 self._again(stream, number)
+                self._past.add(chunk)
                 continue
-            if len(new) + len(chunk) > PIECE // 2:  # packed it may be longer
+            if sum(map(len, new)) + len(chunk) > PIECE // 2:  # packed it may be longer
                 send()
             self._send_same()
-            new += chunk
+            new.append(chunk)
             self._past.add(chunk)
         send()
         del stream.waiting[:at]
@@ -286,7 +301,9 @@ class Mux:
         """Send what has gone under this number, with what follows of that kind."""
         if self._same and self._same[0] is not stream:
             self._send_same()
-        _, runs, _ = self._same = self._same or (stream, [], time.monotonic() + _SOON)
+        if not (self._same or self._out):
+            self._due = time.monotonic() + _SOON
+        _, runs = self._same = self._same or (stream, [])
         if runs and sum(runs[-1]) == number:
             runs[-1][1] += 1
         else:

@@ -202,9 +202,9 @@ class Line(mux.Mux):
             self.drop(channel)
             self._channels.pop(channel).end(-number)
 
-    def frame(self, kind: int, channel: int, payload: bytes = b"") -> None:
+    def frame(self, kind: int, channel: int, payload: bytes = b"", now: bool = True) -> None:
         if self._hello:
-            super().frame(kind, channel, payload)
+            super().frame(kind, channel, payload, now)
         else:
             self._held += mux.HEAD.pack(kind, channel, len(payload)) + payload
 
