@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -74,7 +75,9 @@ def forked(work: Callable[[Any], bool], each: Sequence[object]) -> Iterator[mmap
     told, parent, pid = mmap.mmap(-1, len(each) + 1), os.getpid(), -1
     # What this process does at a signal is not for that.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), warnings.catch_warnings():
+        # Python 3.12 warns where there are threads: of their locks none is taken.
+        warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork() if each else -1
     if not pid:
         try:
