@@ -216,6 +216,9 @@ def header_folder(shared: Path) -> Path:
 
 
 RunPlain = Callable[..., dict[str, Any]]
+#: torch compiles in its own process: others, each of which loads torch, only take the processors
+#: from the tests beside this one.
+ALONE = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 @pytest.fixture(scope="session")
@@ -227,7 +230,7 @@ def run_plain(torch_python: str, header_folder: Path) -> RunPlain:
     ) -> dict[str, Any]:
         """redis: a server in which torch looks for graphs, and writes them, too."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "TRITON"))}
-        env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+        env |= {"TMPDIR": str(header_folder), "TORCHINDUCTOR_CACHE_DIR": str(cache), **ALONE}
         if redis:
             env |= {"TORCHINDUCTOR_REDIS_URL": redis, "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE": "1"}
         done = subprocess.run(

@@ -33,8 +33,7 @@ def forest(kept_291: Path, tmp_path: Path, request: pytest.FixtureRequest) -> tu
 
 
 def planted(place: Path, mine: list[str]) -> Snapshot:
-    wanted = set(mine)
-    return {path: about for path, about in snapshot(place).items() if path in wanted}
+    return snapshot(place, only=set(mine))
 
 
 def unnamed(ran: Ran, place: Path, mine: Snapshot) -> None:

@@ -150,16 +150,16 @@ def test_what_arrives_is_filtered_and_a_second_copy_is_not_shown(qtbot: QtBot) -
 def test_a_refresh_brings_what_changed_and_keeps_the_selection(
     qtbot: QtBot, scattered: bool
 ) -> None:
-    before = [entry(n) for n in range(400)]
+    before = [entry(n) for n in range(120)]
     model = filled(before)
     table = EntryTable(model)
     qtbot.addWidget(table)
     table.sortByColumn(NAME, ASCENDING)
-    chosen = {before[n].identity for n in (3, 77, 200, 399)}
+    chosen = {before[n].identity for n in (3, 77, 100, 119)}
     table.select(chosen)
-    gone = set(range(0, 400, 2)) - {200} if scattered else {10, 11, 12}
+    gone = set(range(0, 120, 2)) - {100} if scattered else {10, 11, 12}
     after = [e._replace(size=9999) if n == 77 else e for n, e in enumerate(before) if n not in gone]
-    after += [entry(n) for n in range(400, 410)]
+    after += [entry(n) for n in range(120, 130)]
     load(model, after)
     assert {e.identity for e in table.selected()} == chosen
     assert {e.identity for e in model.shown()} == {e.identity for e in after}

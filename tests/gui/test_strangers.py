@@ -84,14 +84,13 @@ def _told(walk: subprocess.Popen[str]) -> dict[str, Any]:
     return said
 
 
-def test_no_page_draws_a_hostile_name() -> None:
-    walks = [_walk(tone) for tone in (Theme.LIGHT, Theme.DARK)]
-    for walk in walks:
-        said = _told(walk)
-        assert said["faults"] == {}
-        # That the names are there is what makes it a test.
-        for where in ("EntryTable", "PlaceList", "FactsView", "PartList", "Wrapped"):
-            assert f"Window {where}" in said["marked"]
+@pytest.mark.parametrize("tone", [Theme.LIGHT, pytest.param(Theme.DARK, marks=pytest.mark.slow)])
+def test_no_page_draws_a_hostile_name(tone: Theme) -> None:
+    said = _told(_walk(tone))
+    assert said["faults"] == {}
+    # That the names are there is what makes it a test.
+    for where in ("EntryTable", "PlaceList", "FactsView", "PartList", "Wrapped"):
+        assert f"Window {where}" in said["marked"]
 
 
 #: A dialog or two of each kind that shows names; all are looked at where there is time.
