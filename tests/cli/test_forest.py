@@ -94,7 +94,8 @@ def test_a_folder_of_projects_is_no_cache(
         ("purge", "--filter", "kind:unknown", "--yes", "--unknown-too"),
     ):
         ran = tk(command[0], place, *command[1:], **no_torch)
-        assert ran.code != 0, (command, ran.out)
+        # An empty list of suggestions is an answer.
+        assert ran.code != 0 or ran.out == "No entry is dead.\n", (command, ran.out)
         assert f"{place} is not a cache" in ran.err
         assert snapshot(place) == before, command
     ran = tk("doctor", place, "--fix", "--yes", "--json", **no_torch)
