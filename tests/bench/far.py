@@ -145,8 +145,12 @@ def _listed(far: Far, place: Path) -> list[Figure]:
 def _copied(far: Far, place: Path) -> list[Figure]:
     large, single = far.there.home / "large", far.there.home / "file"
     _large(large, place)
+    small = far.there.home / "small" / next(place.iterdir()).name
+    shutil.copytree(place / small.name, small)
     single.write_bytes(random.Random(3).randbytes(SIZE))
     copy = [sys.executable, "-m", "torchkeeper", "copy", "--allow-secrets"]
+    # What the environment here tells is kept by then.
+    far.seconds([*copy, far.there.place("small"), str(far.scratch / "came first")])
     ours = far.seconds([*copy, far.there.place("large"), str(far.scratch / "came")])
     theirs = far.seconds(["scp", "-Oq", "there:file", str(far.scratch / "file")])
     shutil.rmtree(far.scratch / "came")
