@@ -86,7 +86,7 @@ def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
     cold, warm, prepared = runs
     assert (cold.count("miss"), cold.built, warm.count("miss")) == (1, [], 0)
     assert cold.seconds is not None
-    assert laps.progress(warm) == "running · 1 hit, 0 missed · 1 object built"
+    assert laps.progress(warm) == "running · 1 hit, 0 misses · 1 object built"
     assert laps.progress(prepared) == "waiting"
     laps.finish(runs, result(seconds={"cold": 20.0, "warm": 2.5}))
     assert (cold.seconds, warm.seconds, prepared.seconds) == (20.0, 2.5, None)

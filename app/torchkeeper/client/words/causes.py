@@ -99,20 +99,18 @@ def place(graph: Mapping[str, object]) -> str:
 
 def summary(totals: Totals) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
-    hits = say.count(int(totals["hits"]), "hit", "hits")
+    said = say.lookups(int(totals["hits"]), int(totals["misses"]), int(totals["bypasses"]))
     where = [tr("{n} local", n=int(totals["local"]))] if totals["local"] else []
     where += [tr("{n} remote", n=int(totals["remote"]))] if totals["remote"] else []
     if unknown := int(totals["unknown"]):
         where.append(tr("{n} not known which", n=unknown) if where else tr(_WHERE["unknown"]))
     if where:
-        hits += f" ({', '.join(where)})"
-    parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
-    if totals["bypasses"]:
-        parts.append(tr("{n} not cacheable", n=int(totals["bypasses"])))
+        hits = say.count(int(totals["hits"]), "hit", "hits")
+        said = said.replace(hits, f"{hits} ({', '.join(where)})", 1)
     return tr(
         "{graphs}: {outcomes}; {spent} spent, {saved} saved",
         graphs=say.count(int(totals["graphs"]), "graph", "graphs"),
-        outcomes=", ".join(parts),
+        outcomes=said,
         spent=say.seconds(totals["spent"]),
         saved=say.seconds(totals["saved"]),
     )

@@ -210,6 +210,13 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number:,} {several(number, one, many)}"
 
 
+def lookups(hits: int, misses: int, uncached: int = 0) -> str:
+    """How lookups ended, as everywhere: 3 hits, 1 miss, 2 not cacheable."""
+    said = tr("{hits}, {misses}", hits=count(hits, "hit", "hits"),
+              misses=count(misses, "miss", "misses"))  # fmt: skip
+    return said + (tr(", {n} not cacheable", n=uncached) if uncached else "")
+
+
 def unmarked(text: str) -> str:
     """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
     return _CODE.sub(r"“\1”", text)
