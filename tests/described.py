@@ -84,5 +84,6 @@ VARIABLES = {
         "XDG_ACTIVATION_TOKEN": "The desktop sets it, so that the window comes to the front.",
         "DESKTOP_STARTUP_ID": "The same for X11.",
         "SSH_AUTH_SOCK": "The agent whose keys can sign bundles.",
+        "SSH_ORIGINAL_COMMAND": "What the other machine asks for, where sshd starts `serve`.",
     },
 }

@@ -112,6 +112,7 @@ _COMPARED: Mapping[str, Any] = {
     )), "left": _LEFT, **_JUDGED,
 }  # fmt: skip
 _LEFT_OUT = _list(_object("LeftOut", name=str, why=str))
+_HOSTS = _list(_object("Host", machine=str, group=str))
 _SIGNERS = _list(_object("Signer", Signer))
 _FAULTS = _list(_object("RecipeFault", line=int, column=int, where=str, text=str))
 _OF_PLACE: Mapping[str, Any] = {"place": typing.NotRequired[str]}
@@ -270,6 +271,9 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 **_JUDGED),
     ),
     "sign": (_result(file=str, signature=SignatureResult),),
+    "hosts list": (Line("each machine", (), {"machine": str, "group": str}),),
+    "hosts add": (_result(added=_HOSTS),),
+    "hosts remove": (_result(removed=_HOSTS),),
     "signers list": (_result(signers=_SIGNERS, required=bool, file=str),),
     "signers add": (_result(Signer),),
     "signers remove": (_result(removed=_SIGNERS, still=_SIGNERS),),

@@ -7,10 +7,12 @@ bound; who adds what users get raises one by that, and says so in the commit.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import torchkeeper
 from torchkeeper.engine.protocol import TABLE
@@ -34,72 +36,83 @@ _ASKS = {"ask", "call", "send", "request", "_ask", "_ask_engine", "_call", "_fur
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def figures() -> dict[str, int]:
-    """Each figure by its name. Imports under TYPE_CHECKING, and in functions, count as any."""
-    sources = {path: path.read_text(encoding="utf-8") for path in sorted(APP.rglob("*.py"))}
-    trees = {path: ast.parse(source) for path, source in sources.items()}
-    code = {path: _code(source, trees[path]) for path, source in sources.items()}
-    functions = [
-        (node.end_lineno or 0) - node.lineno + 1
-        for tree in trees.values()
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    ]
-    sizes = [len(one) for one in circles(imports(trees))]
-    asks = sum(
-        len(_KIND_OF_PLACE.findall(source))
-        for path, source in sources.items()
-        if "stores" not in path.relative_to(APP).parts
-    )
-    named = sum(_names_operation(node) for tree in trees.values() for node in ast.walk(tree))
-    return {
-        "files": len(sources),
-        "lines": sum(source.count("\n") for source in sources.values()),
-        "lines of code": sum(code.values()),
-        "lines of code in the longest file": max(code.values()),
-        "lines of the longest function": max(functions),
-        "files in the largest circle of imports": max(sizes, default=0),
-        "files in circles of imports": sum(sizes),
-        "dict[str, Any]": sum(source.count("dict[str, Any]") for source in sources.values()),
-        "questions for the kind of place outside of stores": asks,
-        "requests that name their operation by a string": named,
-    }
+class Module(NamedTuple):
+    """Of one that was read: its source and lines of code, the lines of its longest function, how
+    many requests name their operation by a string, and what it imports, under TYPE_CHECKING and in
+    functions too. Its tree is forgotten: each collection of garbage would go through it.
+    """
+
+    source: str
+    code: int
+    longest: int
+    named: int
+    imported: set[str]
 
 
-def _names_operation(node: ast.AST) -> bool:
-    """Whether something is asked of an engine by a string, rather than by a name of the table."""
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    first = node.args[0]
-    return called in _ASKS and isinstance(first, ast.Constant) and first.value in TABLE
+@functools.cache
+def modules() -> dict[Path, Module]:
+    """All modules of the app."""
+    return {path: _read(path.read_text(encoding="utf-8")) for path in sorted(APP.rglob("*.py"))}
 
 
-def _code(source: str, tree: ast.Module) -> int:
-    """Lines that are neither empty nor of a comment nor of a docstring."""
-    documents: set[int] = set()
-    for node in ast.walk(tree):
+def _read(source: str) -> Module:
+    documents, imported = set[int](), set[str]()
+    longest = named = 0
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            longest = max(longest, (node.end_lineno or 0) - node.lineno + 1)
+        elif isinstance(node, ast.Call):
+            named += _names_operation(node)
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported |= {f"{node.module}.{alias.name}" for alias in node.names}
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             documents.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    return sum(
+    code = sum(
         number not in documents and bool(line.strip()) and not line.strip().startswith("#")
         for number, line in enumerate(source.splitlines(), 1)
     )
+    return Module(source, code, longest, named, imported)
 
 
-def imports(trees: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
+def figures() -> dict[str, int]:
+    """Each figure by its name."""
+    every = modules()
+    sizes = [len(one) for one in circles(imports())]
+    asks = sum(
+        len(_KIND_OF_PLACE.findall(one.source))
+        for path, one in every.items()
+        if "stores" not in path.relative_to(APP).parts
+    )
+    return {
+        "files": len(every),
+        "lines": sum(one.source.count("\n") for one in every.values()),
+        "lines of code": sum(one.code for one in every.values()),
+        "lines of code in the longest file": max(one.code for one in every.values()),
+        "lines of the longest function": max(one.longest for one in every.values()),
+        "files in the largest circle of imports": max(sizes, default=0),
+        "files in circles of imports": sum(sizes),
+        "dict[str, Any]": sum(one.source.count("dict[str, Any]") for one in every.values()),
+        "questions for the kind of place outside of stores": asks,
+        "requests that name their operation by a string": sum(one.named for one in every.values()),
+    }
+
+
+def _names_operation(node: ast.Call) -> bool:
+    """Whether something is asked of an engine by a string, rather than by a name of the table."""
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    first = node.args[0] if node.args else None
+    return called in _ASKS and isinstance(first, ast.Constant) and first.value in TABLE
+
+
+def imports() -> dict[str, set[str]]:
     """The modules of ours that each module imports."""
-    modules = {_dotted(path): tree for path, tree in trees.items()}
+    every = {_dotted(path): one for path, one in modules().items()}
     found: dict[str, set[str]] = {}
-    for name, tree in modules.items():
-        named: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                named |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                within = {f"{node.module}.{alias.name}" for alias in node.names}
-                named |= {one if one in modules else node.module for one in within}
-        found[name] = {one for one in named if one in modules and one != name}
+    for name, module in every.items():
+        named = {one if one in every else one.rpartition(".")[0] for one in module.imported}
+        found[name] = {one for one in named if one in every and one != name}
     return found
 
 

@@ -147,10 +147,9 @@ def _hold_to(package: str, path: Path, allowed: set[str]) -> None:
 def gui_imports() -> dict[str, set[str]]:
     """What each module of gui imports of the others, at its top or late, for types or not."""
     gui = "torchkeeper.gui."
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for _, path in modules()}
     return {
         name.removeprefix(gui): {one.removeprefix(gui) for one in named if one.startswith(gui)}
-        for name, named in imports(trees).items()
+        for name, named in imports().items()
         if name.startswith(gui)
     }
 

@@ -1,4 +1,4 @@
-"""Runs the benchmarks; 1 if a figure is over its aim. Takes some 15 minutes and 4 GB of disk.
+"""Runs the benchmarks; 1 if a figure is over its aim. Takes some 15 minutes and 12 GB of disk.
 
 ``--write`` keeps what was measured, for the manual; ``--only NAME`` runs one of them; ``--show``
 prints what was kept, and what of it is out of date. ``memory`` and ``far`` run only where they are

@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,30 +63,30 @@ def copies(scratch: Path, source: Path, what: str, times: int = 5) -> list[Figur
     """A folder of code into a bundle and out again, beside ``tar`` of the same files.
 
     Nothing is known of the folder beforehand. The two take turns, so that both see the same
-    machine; the time is the sum of the medians, the memory that of the largest process.
+    machine; the time is the sum of the medians, the memory that of the largest process. Many files
+    stay until the end, as in ``disk``.
     """
     env = measure.environment(scratch)
     # Names that no other bench has: what one leaves is there while the next one runs.
     bundle, tarred = scratch / "copied.torchcache", scratch / "copied.tar"
     copy = [sys.executable, "-m", "torchkeeper", "copy"]
-    seconds: dict[str, list[float]] = defaultdict(list)
+    seconds: dict[str, list[float]] = {}
     memory = plain = size = 0.0
-    made: list[Path] = []
     for number in range(times):
-        shutil.rmtree(scratch / "cache", ignore_errors=True)
-        out, untarred = scratch / f"out-{number}", scratch / f"untarred-{number}"
-        untarred.mkdir()
+        out, untarred = (scratch / f"{name} {source.name} {number}" for name in ("out", "untarred"))
         commands = {
             "there": [*copy, str(source), str(bundle)],
             "back": [*copy, str(bundle), str(out), "--trust"],
             "tar there": ["tar", "-cf", str(tarred), "-C", str(source), "."],
             "tar back": ["tar", "-xf", str(tarred), "-C", str(untarred)],
         }
+        shutil.rmtree(scratch / "cache", ignore_errors=True)
+        untarred.mkdir()
         # Each is the first in turn: what the system has at hand of free memory decides much.
         order = ("there", "tar there", "back", "tar back")
         for name in order if number % 2 else ("tar there", "there", "tar back", "back"):
             run = measure.run(commands[name], env)
-            seconds[name].append(run.seconds)
+            seconds.setdefault(name, []).append(run.seconds)
             if name.startswith("tar"):
                 plain = max(plain, run.memory)
             else:
@@ -95,12 +94,9 @@ def copies(scratch: Path, source: Path, what: str, times: int = 5) -> list[Figur
         size = bundle.stat().st_size / 1e6
         bundle.unlink()
         tarred.unlink()
-        made += out, untarred
-        # Of many files at the end: ext4 does not give the inode of a removed one out again for
-        # minutes, and looks for another one by one, which takes longer than what is measured.
         if source.name != "small":
-            _remove(made)
-    _remove(made)
+            shutil.rmtree(out)
+            shutil.rmtree(untarred)
     middle = {name: statistics.median(some) for name, some in seconds.items()}
     ours = middle["there"] + middle["back"]
     reference = middle["tar there"] + middle["tar back"]
@@ -110,11 +106,6 @@ def copies(scratch: Path, source: Path, what: str, times: int = 5) -> list[Figur
         Figure(copied, ours, reference, limit, "tar, both ways"),
         Figure("… its memory", memory, plain, None, "tar", MEMORY, "MB"),
     ]
-
-
-def _remove(folders: list[Path]) -> None:
-    while folders:
-        shutil.rmtree(folders.pop())
 
 
 def code(folder: Path, count: int, size: int) -> None:
@@ -135,13 +126,14 @@ def all_copies(scratch: Path) -> list[Figure]:
     """Copies of some large entries, of a single one, and of many small ones."""
     found: list[Figure] = []
     for name, count, size, what in (
-        ("small", 20_000, 10_000, "20,000 small entries"),
         ("large", 125, 8 << 20, "entries of 8 MB"),
         ("one", 1, 1 << 30, "one entry"),
+        ("small", 20_000, 10_000, "20,000 small entries"),
     ):
         code(scratch / name, count, size)
         found += copies(scratch, scratch / name, what)
-        shutil.rmtree(scratch / name)
+        if name != "small":
+            shutil.rmtree(scratch / name)
     return found
 
 

@@ -79,7 +79,7 @@ CASES = [
     _moves("undo of a list", "undo", "some purged"),
     _moves("purge of folders", "purge", "folders"),
     # As if they were so many that a second process takes half of them.
-    _moves("purge by two", "purge", "many folders", kernels=2),
+    _moves("purge by two", "purge", "many folders", kernels=1),
     _moves("undo of folders", "undo", "folders purged"),
     _moves("undo of half the folders", "undo", "half back"),
     _moves("empty", "empty", "two purges"),

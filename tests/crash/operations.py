@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tests.stores.building import import_bundle
+from tests.stores.folders.second import waiting
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine.session import Session
@@ -40,6 +41,11 @@ class Heard(Report):
     def __init__(self) -> None:
         self.findings: list[dict[str, Any]] = []
         self.left: list[str] = []
+        #: Called with each check.
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def check(self) -> None:
+        self.meanwhile()
 
     def finding(self, **what: Any) -> None:
         """One more."""
@@ -79,6 +85,8 @@ def _purge(params: Params, report: Heard) -> Any:
         first = next(other for other in items if other.kind == item)
         items = [other for other in items if other is first or other.kind != item]
     plan = trash.Plan(folder.root, items)
+    if "kernels" in params:
+        report.meanwhile = waiting(folder.root)
     return trash.purge(plan, bool(params.get("now")), report, report.leave)
 
 

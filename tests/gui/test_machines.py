@@ -15,6 +15,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from tests.cli.test_warm import processes_under
 from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
@@ -27,7 +28,7 @@ from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.jobs.model import State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.places.model import PlacesModel, Way
@@ -118,7 +119,7 @@ def test_what_cannot_be_done_there_says_why(
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    for name in ("warm", "verify", "prepare", "run-program", "copy-to"):
+    for name in ("verify", "prepare", "run-program", "copy-to"):
         action = window.actions_[name]
         assert not action.isEnabled(), name
         assert "another machine" in action.toolTip(), name
@@ -189,7 +190,8 @@ def test_a_new_key_is_shown_and_asked_about(
     dialog = question(qtbot, window)
     assert "ED25519 key fingerprint is SHA256:" in dialog.words.text()
     assert "there" in dialog.what.text()
-    click(qtbot, dialog.cancel)
+    # Whoever goes on typing trusts nobody.
+    qtbot.keyClick(dialog.focusWidget() or dialog, Qt.Key.Key_Return)  # type: ignore[no-untyped-call]
     shown(qtbot, window, place)
     assert failed(window) == "ssh-key-unknown"
     assert not known.exists()
@@ -262,6 +264,7 @@ def test_a_purge_there_is_undone(
     window.actions_["purge-shown"].trigger()
     [dialog] = window.findChildren(PurgeDialog)
     qtbot.waitUntil(dialog.go.isEnabled)
+    assert " files in ssh://there/" in dialog.text.text()
     click(qtbot, dialog.go)
     idle(qtbot, window)
     assert not list(fixture_cache.glob("fxgraph/*/*/*"))
@@ -343,10 +346,10 @@ def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -
 def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
     asked: list[Question] = []
     asking = Asking("ssh://there", asked.append)
-    helper = asking.environment["SSH_ASKPASS"]
+    helper, env = asking.variables["SSH_ASKPASS"], {**os.environ, **asking.variables}
     stranger = "\x1b[31m<b>Password</b>\r\n" * 4000
     pipe = subprocess.PIPE
-    with subprocess.Popen([helper, stranger], env=asking.environment, stdout=pipe) as process:
+    with subprocess.Popen([helper, stranger], env=env, stdout=pipe) as process:
         until = time.monotonic() + LONG
         while not asked and time.monotonic() < until:
             time.sleep(0.01)
@@ -357,12 +360,12 @@ def test_a_question_is_plain_and_bounded_and_its_answer_one_line() -> None:
         one.answer("secret\nmore")
         assert process.stdout is not None and process.stdout.read() == b"secret\n"
     asked.clear()
-    with subprocess.Popen([helper, "again?"], env=asking.environment, stdout=pipe) as process:
+    with subprocess.Popen([helper, "again?"], env=env, stdout=pipe) as process:
         while not asked and time.monotonic() < until:
             time.sleep(0.01)
         asked[0].answer(None)
         assert process.wait(LONG) == 1
-    folder = asking.environment["TORCHKEEPER_ASK"]
+    folder = asking.variables["TORCHKEEPER_ASK"]
     while os.path.exists(folder) and time.monotonic() < until:
         time.sleep(0.01)
     assert not os.path.exists(folder)
@@ -400,6 +403,7 @@ def test_the_environments_are_those_of_the_machine_that_is_shown(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
 ) -> None:
     window = open_window(fixture_cache)
+    window.here.environments.find()
     qtbot.waitUntil(lambda: window.here.environments.found)
     here = [one.python for one in window.here.environments.every]
     place = opened(qtbot, window, there, fixture_cache)
@@ -410,21 +414,26 @@ def test_the_environments_are_those_of_the_machine_that_is_shown(
     assert [one.python for one in environments.every] == [python3]
     # None has a torch: that is said where verdicts would be, and what to do.
     assert window.here.chooser.text() == "No torch"
-    assert cell(window) == "no environment"
+    assert cell(window) == "no torch"
+    assert window.here.bar.said.text() == (
+        "no verdicts: choose an environment with torch at the top right"
+    )
     assert "“Add interpreter…” at the top right" in cell(window, Qt.ItemDataRole.ToolTipRole)
     assert "environment of there with torch" in window.here.unjudged
     listed = window.more.environments
-    assert "there" in listed.note.text() and listed.list.items.rowCount() == 1
+    assert listed.fold.text() == "Environments of there" and listed.list.items.rowCount() == 1
     add(qtbot, window, "/nowhere/bin/python")
     qtbot.waitUntil(lambda: window.here.chooser.text() == "Torch does not answer")
     settle(qtbot)
-    assert cell(window) == "no environment"
+    assert cell(window) == "no torch"
     assert "/nowhere/bin/python" in cell(window, Qt.ItemDataRole.ToolTipRole)
     # Each machine has its own.
     window.open_paths([str(fixture_cache)])
     shown(qtbot, window, str(fixture_cache))
     assert [one.python for one in window.here.environments.every] == here
-    assert listed.list.items.rowCount() == len(here) and not listed.note.text()
+    assert listed.list.items.rowCount() == len(here)
+    assert "Verdicts are off" in listed.note.text() and cell(window) == "off"
+    assert listed.fold.text() == "Environments"
     window.open_paths([place])
     shown(qtbot, window, place)
     assert window.here.chooser.text() == "Torch does not answer"
@@ -468,6 +477,7 @@ def test_verdicts_of_a_place_there_are_those_of_an_environment_there(
     assert page.found is not None and page.found["a"]["place"] == place
     # Another window begins with the same one, and its facts are kept.
     window.close_surely()
+    qtbot.waitUntil(lambda: not window.engines.running)
     second = open_window()
     shown(qtbot, second, opened(qtbot, second, there, warm_cache))
     assert judged(qtbot, second) == counts
@@ -495,3 +505,52 @@ def test_what_is_stale_in_all_environments_there_is_cleaned_up(
     window.actions_["undo"].trigger()
     idle(qtbot, window)
     assert list(fixture_cache.glob("fxgraph/*/*/*"))
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, tmp_path: Path, header_folder: Path,
+    torch_python: str,
+) -> None:  # fmt: skip
+    there.rc.write_text(f"export TMPDIR={header_folder}\n")
+    (there.home / "cache").mkdir()
+    (tmp_path / "models.py").write_text(
+        "import time\n\ndef double(x):\n    return x * 2 + 1\n\n"
+        "def slow(x):\n    time.sleep(600)\n    return x\n"
+    )
+    recipes = {}
+    for name in ("double", "slow"):
+        recipes[name] = tmp_path / f"{name}.toml"
+        told = f'[callable]\nfunction = "models.py:{name}"\ninputs = [{{ shape = [4, 8] }}]\n'
+        recipes[name].write_text(told)
+    window = open_window()
+    place = opened(qtbot, window, there, there.home / "cache")
+    qtbot.waitUntil(lambda: window.here.environments.found)
+    add(qtbot, window, torch_python)
+    qtbot.waitUntil(lambda: bool(window.here.environments.chosen))
+    window.update_now()
+    assert window.actions_["warm"].isEnabled()
+
+    def warm(name: str) -> Job:
+        dialog = window.flows.warm([str(recipes[name])])
+        qtbot.waitUntil(dialog.go.isEnabled)
+        assert dialog.target.path == place and not dialog.then.isEnabled()
+        assert dialog.choice_of.python == f"ssh://there{torch_python}"
+        click(qtbot, dialog.go)
+        return window.jobs.jobs[0]
+
+    job = warm("double")
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.state is State.DONE, job.error
+    assert any(line.startswith("Graph ") for line in job.log)
+    assert job.result["misses"] == 1
+    idle(qtbot, window)
+    qtbot.waitUntil(lambda: window.entries.total > 0)
+    assert judged(qtbot, window)["usable"] >= 1
+    job = warm("slow")
+    qtbot.waitUntil(lambda: any("slow" in line for line in job.log))
+    window.operations.cancel(job)
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.CANCELLED
+    qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))

@@ -103,6 +103,8 @@ class SampleEngines(Engines):
         self.diagnosed: dict[str, Any] = {"checks": [], "left": []}
         self.kept_profiles = sample_profiles.kept()
         self.all_answer = False
+        #: Whether other machines have no environment with a torch.
+        self.bare_there = False
         #: The sums of all places, and whether a server does not answer.
         self.overviewed: list[dict[str, Any]] = []
         self.server_gone = False
@@ -170,11 +172,14 @@ class SampleEngines(Engines):
         """Every file is shown."""
         return self._tell(Revealed("file", bool(path)), listener)
 
-    def _interpreters(self, listener: Listener, add: str = "", remove: str = "") -> int:
+    def _interpreters(
+        self, listener: Listener, add: str = "", remove: str = "", machine: str = ""
+    ) -> int:
         """Those of the samples, unless ``interpreters`` is silent or there is none."""
         if "interpreters" in self.silent:
             return self._ticket(listener)
-        every = [] if "interpreters" in self.failing else samples.interpreters()
+        every = [] if "interpreters" in self.failing else samples.interpreters(machine)
+        every = every[:1] if machine and self.bare_there else every
         less = {remove, samples.BROKEN_PYTHON} if self.all_answer else {remove}
         every = [one for one in every if one["python"] not in less]
         found = {"interpreters": every, "added": add, "problem": None}
@@ -497,7 +502,7 @@ class SampleEngines(Engines):
             if place.endswith(".bin"):
                 more |= {"made_in": None, "format": "mega-cache", "native": None,
                          "objects": 0, "built": 0, "headers": 0, "portable": 0}  # fmt: skip
-        if not scheme_of(place).local:
+        if not scheme_of(place).is_files:
             kinds = ("fxgraph", "aotautograd", "triton", "autotune", "pgo")
             rows = [e for e in rows if e.kind in kinds and not e.problem]
             rows = [samples.on_server(entry, number) for number, entry in enumerate(rows)]

@@ -342,14 +342,18 @@ def on_server(entry: Entry, number: int) -> Entry:
     return entry._replace(mtime=None, expires=expires, used=now - number**3 * 700 - 30)
 
 
-def interpreters() -> list[dict[str, Any]]:
-    """The interpreters that are found: the first is the one that is used."""
+def interpreters(machine: str = "") -> list[dict[str, Any]]:
+    """The interpreters that are found: the first with a torch is the one that is used."""
     old = {**ENVIRONMENT, "torch": "2.9.1+cu128", "triton": "3.5.1", "cuda": "12.8"}
     # What is known without torch.
     asked = ("torch", "triton", "cuda", "hip", "torch_git", "torch_key", "threads", "system")
     none = {**dict.fromkeys(asked), "python": "3.12.3", "platform": "Linux",
             "cpu": ENVIRONMENT["cpu"], "devices": []}  # fmt: skip
     usual = {"added": False, "starts": True, "counts": True, "writers": [], "facts": None}
+    if machine:
+        serve = {**usual, "python": f"{machine}/opt/serve/bin/python", "label": "added"}
+        python3 = {**usual, "python": f"{machine}/usr/bin/python3", "facts": none}
+        return [{**python3, "label": "the machine’s python3"}, {**serve, "added": True}]
     return [
         {**usual, "python": PYTHON, "label": "TORCHKEEPER_TORCH_PYTHON"},
         {**usual, "python": PLAIN_PYTHON, "label": "python3 on the PATH", "facts": none},

@@ -7,6 +7,7 @@ from tests.shots.stage import Stage, turn
 from torchkeeper.client.engines.questions import Question
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui import CURRENT
+from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.window import Window
 
@@ -50,6 +51,21 @@ def _machines(stage: Stage) -> None:
     stage.close(window)
 
 
+def _environments(stage: Stage) -> None:
+    window = _window(stage)
+    stage.dialog("machine-environments", window.here.show_environments())
+    stage.dialog("machine-add-environment", PathDialog(window, "ssh://gpu1"))
+    dialog = window.flows.warm()
+    turn(0.3)
+    stage.dialog("machine-warm", dialog)
+    stage.close(window)
+    engines = SampleEngines()
+    engines.bare_there = True
+    window = _window(stage, engines)
+    stage.take("machine-no-environment", window)
+    stage.close(window)
+
+
 def _asked(stage: Stage) -> None:
     window = _window(stage)
     for name, kind, text in (
@@ -62,4 +78,4 @@ def _asked(stage: Stage) -> None:
     stage.close(window)
 
 
-SCENES = {"machines": _machines, "machine-asks": _asked}
+SCENES = {"machines": _machines, "machine-asks": _asked, "machine-environments": _environments}

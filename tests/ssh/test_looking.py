@@ -45,11 +45,6 @@ def test_a_bundle_there_is_a_place(tk: Tk, there: Machine, fixture_cache: Path) 
     )
 
 
-def test_places_on_several_machines_are_refused(tk: Tk, there: Machine, tmp_path: Path) -> None:
-    ran = tk("ls", "--json", there.place("x"), tmp_path)
-    assert (ran.code, ran.objects[-1]["error"]["code"]) == (2, "places-apart")
-
-
 @pytest.mark.slow  # the window does the same, and is quicker
 def test_a_purge_there_is_undone(tk: Tk, there: Machine, fixture_cache: Path) -> None:
     before = snapshot(fixture_cache)
@@ -107,7 +102,7 @@ def test_verdicts_are_those_of_the_python_there(
 
 def test_what_cannot_be_done_there_says_so(tk: Tk, there: Machine, fixture_cache: Path) -> None:
     place = there.place(fixture_cache)
-    for command in (["overview"], ["purge", "--suggest"], ["doctor"], ["inspect"], ["verify"]):
+    for command in (["purge", "--suggest"], ["doctor"], ["inspect"], ["verify"]):
         ran = tk(*command, place)
         assert ran.code in (1, 2, 3), (command, ran)
         assert "Traceback" not in ran.err and "another machine" in ran.err, (command, ran)

@@ -86,7 +86,9 @@ LIES = {
     "it signals": ("hello(); frame(8, 1, b'9')", "ssh-misspoken"),
     "it writes to our input": ("hello(); asked(); frame(0, 1, b'x')", "ssh-misspoken"),
     "it grants what it does not take": ("hello(); asked(); frame(4, 1, b'0000')", "ssh-misspoken"),
-    "what was never said": ("hello(); asked(); frame(16, 1, b'\\0' * 8)", "ssh-misspoken"),
+    "nothing again": ("hello(); asked(); frame(16, 1, b'\\0' * 8)", "ssh-misspoken"),
+    "what was never said": (
+        "hello(); asked(); frame(16, 1, b'\\0' * 7 + b'\\1')", "ssh-misspoken"),
     "half a number": ("hello(); asked(); frame(16, 1, b'\\0' * 7)", "ssh-misspoken"),
     "no compressed data": ("hello(); asked(); frame(10, 1, b'\\xff' * 9)", "ssh-misspoken"),
     "a bomb": ("hello(); asked(); frame(13, 1, packed(b'x' * (1 << 25)))", "ssh-misspoken"),

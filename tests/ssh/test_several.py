@@ -13,7 +13,10 @@ from tests.cli.conftest import Tk
 from tests.ssh.conftest import Machine, config
 from torchkeeper.cli import several
 from torchkeeper.client.engines import line
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.engine import protocol
 
 
 @pytest.fixture(autouse=True)
@@ -79,14 +82,22 @@ def test_one_that_is_away_is_told_and_the_others_are_listed(
 
 
 def test_one_that_hangs_holds_up_no_other(
-    tk: Tk, more: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
+    more: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(several, "PATIENCE", 5.0)
-    ran = tk("du", "--json", f"ssh://mute{fixture_cache}", f"ssh://there{fixture_cache}")
-    assert ran.code == 4, ran
-    assert ran.objects[-1]["error"]["code"] == "ssh-silent"
-    assert "said nothing for 5 seconds" in ran.err
-    assert {row["place"] for row in ran.objects[:-1]} == {f"ssh://there{fixture_cache}"}
+    """What the others hold is there before it is given up."""
+    monkeypatch.setattr(several, "PATIENCE", 8.0)
+
+    def look(machine: str) -> int:
+        with Engine(machine) as engine:
+            summed = engine.call(protocol.DU, {"place": f"{machine}{fixture_cache}"})
+            return len(summed["kinds"])
+
+    came = several.at_once(["ssh://mute", "ssh://there"], look)
+    machine, kinds = next(came)
+    assert machine == "ssh://there" and isinstance(kinds, int) and kinds > 1
+    machine, error = next(came)
+    assert machine == "ssh://mute" and isinstance(error, UserError)
+    assert (error.code, error.why) == ("ssh-silent", "It said nothing for 8 seconds.")
 
 
 def test_places_of_machines(tk: Tk, more: Machine, fixture_cache: Path) -> None:

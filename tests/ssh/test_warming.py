@@ -107,7 +107,7 @@ def ssh_of(process: int) -> int:
     """The ssh that a process has started."""
     for task in Path(f"/proc/{process}/task").iterdir():
         for child in (task / "children").read_text().split():
-            if Path(f"/proc/{child}/cmdline").read_bytes().startswith(b"ssh\0"):
+            if Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[0].endswith(b"ssh"):
                 return int(child)
     raise AssertionError("there is none")
 
@@ -156,10 +156,13 @@ def test_a_warm_up_that_is_ended_leaves_nothing_running_and_nothing_half(
     command = ["env", "--default-signal=INT", *command]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
+        before = []
         for said in process.stderr:
+            before.append(said)
             if "miss" in said:
                 break
         while not any("slow" in one or "warm.job" in one for one in processes_under(place)):
+            assert process.poll() is None, before
             time.sleep(0.05)
         if how == "interrupt":
             process.send_signal(signal.SIGINT)

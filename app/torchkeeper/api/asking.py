@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("torchkeeper")
 #: Who hears how far an operation is.
 OnProgress = Callable[[Progress], object]
-#: Problems after which an engine is of no further use.
+#: Problems after which an engine is of no further use; and how those of the way to one begin.
 _GONE = frozenset({"engine-gone", "protocol", "interpreter-unusable"})
+_NO_WAY = "ssh-"
 
 #: What to do about a problem, where its own words name an option of a command.
 _REMEDIES = {
@@ -142,7 +143,8 @@ class Asker:
                     self._end = weakref.finalize(self, self._engine.close_and_wait)
                 yield self._engine
             except Error as error:
-                self._ends = self._ends or error.code in _GONE
+                gone = error.code in _GONE or error.code.startswith(_NO_WAY)
+                self._ends = self._ends or gone
                 raise
             except BaseException:
                 self._ends = True

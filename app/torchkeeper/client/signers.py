@@ -108,7 +108,7 @@ class Keygen:
         with failing_as("signing-failed"), self._lock:
             self._process = process = subprocess.Popen(
                 command, stdout=subprocess.DEVNULL, stderr=pipe,
-                env=asking.environment if asking else None,
+                env=clean_environment(asking.variables) if asking else None,
             )  # fmt: skip
             if self._over:
                 process.kill()

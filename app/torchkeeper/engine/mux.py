@@ -223,7 +223,7 @@ class Mux:
         try:
             if kind >= SAME:
                 return self._past.again(payload, WINDOW)
-            data = past.unpacked(payload, PIECE)
+            data = past.unpacked(payload, PIECE)  # never nothing, which would be an end
         except ValueError as e:
             raise Broken(f"of a frame {e}") from e
         if kind >= CHUNKS:

@@ -48,7 +48,7 @@ def unpacked(data: bytes, most: int) -> bytes:
         found = made.decompress(data, most)
     except zlib.error as e:
         raise ValueError("it is damaged") from e
-    if not made.eof or made.unused_data:
+    if not (found and made.eof) or made.unused_data:
         raise ValueError("it is too long, or cut off")
     return found
 
@@ -78,10 +78,12 @@ class Past:
 
     def again(self, runs: bytes, most: int) -> bytes:
         """What some runs stand for. Raises ValueError for what has not gone, or is too much."""
-        if len(runs) % RUN.size:
+        if not runs or len(runs) % RUN.size:
             raise ValueError("it is cut off")
         found = bytearray()
         for first, count in RUN.iter_unpack(runs):
+            if not count:
+                raise ValueError("it is nothing")
             for number in range(first, first + count):
                 if (chunk := self._chunks.get(number)) is None or len(found) > most:
                     raise ValueError("it has not come before")

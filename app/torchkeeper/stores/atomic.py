@@ -47,9 +47,7 @@ def sync_folder(path: str) -> None:
 
 
 def begin_writing(handle: int, start: int = 0, count: int = 0) -> None:
-    """Have a part of a file, or all from ``start`` on, begin to go to the disk: less is left for
-    fsync, which alone says whether it got there.
-    """
+    """Have a part of a file, or all of it, begin to go to the disk: less is left for fsync."""
     with contextlib.suppress(OSError):
         os.posix_fadvise(handle, start, count, os.POSIX_FADV_DONTNEED)
 

@@ -16,7 +16,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from torchkeeper.artifacts.version import SOURCE
 
@@ -66,32 +67,30 @@ def end(process: subprocess.Popen[bytes], seconds: float | None = None) -> None:
 
 
 @contextlib.contextmanager
-def forked(work: Callable[[int], bool], count: int) -> Iterator[mmap.mmap]:
-    """A process that knows all that this one does and has its locks. It does ``work`` for each
-    number below ``count`` until the block is left or this process ends, and takes no lock of
-    threads. Of each it tells a byte: 0, or 1 and what the work said; the last is no number's.
+def forked(work: Callable[[Any], bool], each: Sequence[object]) -> Iterator[mmap.mmap]:
+    """A process that knows what this one does, and has its locks: it does ``work`` for each of some
+    until the block is left or this process ends. It tells a byte of each: 0, or 1 and what it said.
     """
-    told, parent, pid = mmap.mmap(-1, count + 1), os.getpid(), -1
-    # It hears of no signal: what this process does at one is not for that.
+    told, parent, pid = mmap.mmap(-1, len(each) + 1), os.getpid(), -1
+    # What this process does at a signal is not for that.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     with contextlib.suppress(OSError):
-        pid = os.fork()
-    try:
-        for number in range(0 if pid else count):
-            if told[count] or os.getppid() != parent:
-                break
-            told[number] = 1 + work(number)
-    finally:
-        if not pid:
+        pid = os.fork() if each else -1
+    if not pid:
+        try:
+            for number, one in enumerate(each):
+                told[number] = 1 + work(one)
+                if told[-1] or os.getppid() != parent:
+                    break
+        finally:
             os._exit(0)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield told
     finally:
-        told[count] = 1
+        told[-1] = 1
         with contextlib.suppress(ChildProcessError):  # somebody else has heard of its end
-            if pid > 0:
-                os.waitpid(pid, 0)
+            os.waitpid(pid, 0) if pid > 0 else None
 
 
 def read(pid: int | str, name: str) -> bytes:

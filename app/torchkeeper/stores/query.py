@@ -127,11 +127,12 @@ def parse(text: str, now: float | None = None) -> Query:
         fields.add(VERDICT if told else OWNER if state == "foreign" else name)
         if field is not None and name == "kind" and not match[1]:
             kinds.update(field[3].strip('"').lower().split(","))
-        if match[1] and told:
-            tests.append(_judged)
-        if match[1] and (name in _READ or told or state in ("broken", "orphan")):
-            tests.append(_is_read)
-        tests.append(_negated(test) if match[1] else test)
+        if match[1]:
+            known = [_judged] if told else []
+            if name in _READ or told or state in ("broken", "orphan"):
+                known.append(_is_read)
+            test = _negated(test, known)
+        tests.append(test)
         position = match.end()
     return Query(text, tuple(tests), frozenset(fields), frozenset(kinds))
 
@@ -166,8 +167,14 @@ def _measured(code: str, text: str, units: dict[str, int]) -> float:
     return float(match[1]) * units[match[2].lower()]
 
 
-def _negated(mask: Mask) -> Mask:
-    return lambda entries: map(op.not_, mask(entries))
+def _negated(mask: Mask, known: Sequence[Mask]) -> Mask:
+    """What a mask leaves out of what all of ``known`` let through."""
+
+    def negated(entries: Sequence[Entry]) -> Iterable[bool]:
+        told = map(op.not_, mask(entries))
+        return map(all, zip(told, *(one(entries) for one in known), strict=True)) if known else told
+
+    return negated
 
 
 def _judged(entries: Sequence[Entry]) -> Iterable[bool]:

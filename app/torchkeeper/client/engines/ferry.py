@@ -5,6 +5,7 @@ what comes only its bytes are taken; where they are kept is said here.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from typing import IO
 
@@ -53,6 +54,8 @@ def fetch(
     not one more is taken. Raises UserError.
     """
     machine = parse(made).machine
+    if not replace and os.path.lexists(file):
+        raise user_error("output-exists", {"file": file})
     channel = line.to(machine).file(made.rpartition("/")[2], writes=False)
     assert channel.stdout
     with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:

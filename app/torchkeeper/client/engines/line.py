@@ -132,7 +132,7 @@ class Line(mux.Mux):
         try:
             self._process = subprocess.Popen(
                 shell, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0,
-                env=self._asking.environment if self._asking else None,
+                env={**os.environ, **self._asking.variables} if self._asking else None,
             )  # fmt: skip
         except OSError as e:
             self._answered()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from torchkeeper.client import temporary
-from torchkeeper.client.engines.process import clean_environment
 from torchkeeper.client.words.problems import failing_as, printable
 from torchkeeper.stores.atomic import remove
 
@@ -63,9 +62,10 @@ class Asking:
             return os.open(path, os.O_RDWR)
 
     @property
-    def environment(self) -> dict[str, str]:
+    def variables(self) -> dict[str, str]:
+        """What it finds in its environment."""
         asks = {"SSH_ASKPASS": _ASKPASS, "SSH_ASKPASS_REQUIRE": "force"}
-        return clean_environment({**asks, "TORCHKEEPER_ASK": self._folder})
+        return {**asks, "TORCHKEEPER_ASK": self._folder}
 
     def _listen(self) -> None:
         said, shown, last = b"", False, ("", "")

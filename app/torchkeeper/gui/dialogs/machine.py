@@ -24,10 +24,10 @@ class QuestionDialog(Dialog):
     """One question, in the asker's words, which may have some of a stranger's server in them."""
 
     def __init__(self, parent: QWidget, question: Question) -> None:
-        super().__init__(parent, 560)
+        host, note = question.about.removeprefix(SCHEME), question.kind == "none"
+        signs = host == question.about
+        super().__init__(parent, 560, "signature" if signs else "place")
         self.question = question
-        host = question.about.removeprefix(SCHEME)
-        signs, note = host == question.about, question.kind == "none"
         of_key = not signs and question.text.startswith(_OF_KEY)
         title = self.tr("Signing with {}") if signs else self.tr("Connecting to {}")
         self.setWindowTitle(title.format(host))
@@ -49,7 +49,7 @@ class QuestionDialog(Dialog):
         forms.add(self.body, self.what, self.wrong, self.words, forms.GAP)
         self.text: QLineEdit | None = None
         self.cancel = forms.button(self.tr("Cancel"), self.reject, enter=False)
-        yes = self.tr("Trust this key") if of_key else self.tr("Yes")
+        yes = self.tr("&Trust this key") if of_key else self.tr("&Yes")
         self.go = forms.button(yes, self.accept, primary=True)
         if of_key:
             told = self.tr("Compare it with what the administrator of the machine tells you. ssh "
@@ -57,7 +57,7 @@ class QuestionDialog(Dialog):
             self.body.addWidget(forms.label(told, "muted", wrap=True))
         elif not note and question.kind != "confirm":
             self.text = secret()
-            self.go.setText(self.tr("Sign") if signs else self.tr("Connect"))
+            self.go.setText(self.tr("&Sign") if signs else self.tr("&Connect"))
             self.go.setEnabled(False)
             self.go.setDefault(True)
             self.text.textChanged.connect(lambda text: self.go.setEnabled(bool(text)))
@@ -68,6 +68,7 @@ class QuestionDialog(Dialog):
             forms.field(self.body, self.tr("&Answer"), self.text, told)
         self.body.addStretch(1)
         self.buttons(self.cancel, *([] if note else [self.go]))
+        self.cancel.setDefault(not self.text)
         (self.text or self.cancel).setFocus()
         self.accepted.connect(self._answer)
         self.rejected.connect(lambda: question.answer(None))

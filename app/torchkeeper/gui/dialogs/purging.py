@@ -178,7 +178,7 @@ class PurgeDialog(Dialog):
         self.title.setText(self.tr("Purge {}?").format(held) if self._engine_of is None else held)
         self.table.name.fit()
         text = self.tr("{} in {}.").format(say.count(files, "file", "files"), place)
-        if not scheme_of(self._place).local:
+        if not scheme_of(self._place).is_files:
             text = self.tr("{} on {}.").format(say.count(files, "key", "keys"), place)
         if reasons := dead.totals(plan):
             text = f"{text} {'; '.join(reasons)}."
@@ -247,7 +247,7 @@ def confirm_for_good(
     lines, shared = [], 0
     for place, plan in plans:
         about = {"size": say.measured(plan), "place": printable(place)}
-        if scheme_of(place).local:
+        if scheme_of(place).is_files:
             lines.append(_tr("{size} in {place} are deleted.").format_map(about))
             continue
         shared += plan["entries"]

@@ -71,7 +71,10 @@ class Place(NamedTuple):
     @property
     def takes(self) -> bool:
         """Whether entries can be copied to it; what is missing would be made."""
-        return not self.bundle and not self.read_only
+        bundle = self.bundle or (
+            not self.near and scheme_of(self.path).becomes(self.path) == "bundle"
+        )
+        return not bundle and not self.read_only
 
     @property
     def icon(self) -> str:

@@ -195,8 +195,8 @@ class EnvironmentsPane(Section):
 
     def _say(self) -> None:
         text, environments = "", self._machines.shown
-        if environments.machine:
-            text = _tr("Those of {}").format(host_of(environments.machine))
+        of = _tr("Environments of {}").format(host_of(environments.machine))
+        self.fold.setText(of if environments.machine else _tr("Environments"))
         if environments.off:
             text = _tr("Verdicts are off: choose an environment to see them.")
         elif not environments.every and environments.found:

@@ -121,17 +121,6 @@ def on_server(entry: Entry) -> list[str]:
     return lines
 
 
-def problem_text(entry: Entry) -> str:
-    """Why an entry is broken, in words; empty where it is not."""
-    return str(user_error(entry.problem, {})) if entry.problem else ""
-
-
-def orphan_text(entry: Entry) -> str:
-    """Why nothing needs an entry, in words; empty where it is not known to be so."""
-    same = entry.orphan == entry.problem  # which has said it
-    return str(user_error(entry.orphan, {})) if entry.orphan and not same else ""
-
-
 def verdict_tip(entry: Entry) -> str:
     """The verdict and why, in a sentence or two."""
     if entry.verdict is None:
@@ -152,7 +141,8 @@ def verdict_tip(entry: Entry) -> str:
 def tooltip(entry: Entry, column: int) -> str:
     """What else there is to say of one cell."""
     if column in (KIND, NAME) and (entry.problem or entry.orphan):
-        said = [shown_name(entry), problem_text(entry), orphan_text(entry)]
+        wrong = filter(None, dict.fromkeys((entry.problem, entry.orphan)))  # each once
+        said = [shown_name(entry), *(str(user_error(code, {})) for code in wrong)]
         return "\n\n".join(text for text in said if text)
     if column == NAME:
         return "\n".join([shown_name(entry), printable(entry.path), *on_server(entry)])
@@ -295,7 +285,7 @@ def sort_key(column: int, descending: bool) -> Key:
 
 
 #: Words that need no look at the entry itself.
-_PLAIN_WORD = re.compile(r"-?[^\s\"\-:<>=][^\s\":<>=]*")
+_PLAIN_WORD = re.compile(r"[^\s\"\-:<>=][^\s\":<>=]*")
 #: Fields whose values change by themselves.
 _PASSING = ("age", "used", "expires")
 #: So many rows are filtered at once.
@@ -314,9 +304,9 @@ def narrows(old: Query, new: Query) -> bool:
     before, after = _terms(old), _terms(new)
     if before is None or after is None:
         return False
-    words = [term for term in after if term[0] != "-" and _PLAIN_WORD.fullmatch(term)]
+    words = [term for term in after if _PLAIN_WORD.fullmatch(term)]
     for term in before:
-        if _PLAIN_WORD.fullmatch(term) and term[0] != "-":
+        if _PLAIN_WORD.fullmatch(term):
             if not any(term in word for word in words):
                 return False
         elif term not in after or any(x in term for x in _PASSING):
@@ -343,12 +333,11 @@ def select_rows(rows: Iterable[Row], query: Query, apart: bool = True) -> list[R
     return found
 
 
-def _with_word(rows: list[Row], term: str) -> list[Row]:
-    wanted, word = term[0] != "-", term.removeprefix("-")
+def _with_word(rows: list[Row], word: str) -> list[Row]:
     hays = [row.hay for row in rows]
     if word not in "\n".join(hays):
-        return [] if wanted else rows
-    return [row for row, hay in zip(rows, hays, strict=True) if (word in hay) == wanted]
+        return []
+    return [row for row, hay in zip(rows, hays, strict=True) if word in hay]
 
 
 #: So many rows are merged, or handed on, at once.

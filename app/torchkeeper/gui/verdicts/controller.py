@@ -238,8 +238,8 @@ class VerdictController(QObject):
         head.filtered.connect(self._look_for)
         context.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
         context.entries.changed.connect(self._look_for)
-        if not (context.environments.off or listing.scheme.elsewhere):
-            context.environments.find()
+        if not (near := self.machines.of(None)).off:
+            near.find()
         self._say()
 
     @property
@@ -256,7 +256,8 @@ class VerdictController(QObject):
 
     def _say(self) -> None:
         self.tell()
-        self._context.entries.tell_unjudged(self.tr("no environment"), self.lacking)
+        short = self.tr("off") if self.environments.off else self.tr("no torch")
+        self._context.entries.tell_unjudged(short, self.lacking)
         self._context.update_soon()
 
     def tell(self) -> None:
@@ -270,6 +271,8 @@ class VerdictController(QObject):
             )
         elif verdicts.error is not None:
             said = self.tr("no verdicts: {}").format(verdicts.error.what)
+        elif self.lacking and not self.environments.off:
+            said = self.tr("no verdicts: choose an environment with torch at the top right")
         counts = self._count(verdicts.counts) if verdicts.counts is not None else None
         self.bar.tell(counts, said, verdicts.to_insist)
 

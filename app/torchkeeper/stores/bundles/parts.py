@@ -40,8 +40,6 @@ MAY_BE_BIG = 1 << 30
 #: What stands before the name of a small member where it is.
 _HEADER = struct.Struct("<4s5H3L2H")
 _VERSION = 20
-#: Bytes after which what was written begins to go to the disk.
-_BEGIN = 8 << 20
 #: Lines of the directory that wait to be packed: a million of them take much memory.
 _LINES = 4096
 
@@ -61,7 +59,7 @@ class Members:
     """Adds members to an empty stream, and takes them back. It is a zip when it is closed."""
 
     def __init__(self, stream: BufferedRandom) -> None:
-        self._stream, self._at, self._begun = stream, 0, 0
+        self._stream, self._at = stream, 0
         # Of the directory: how many lines, how long, and those that are packed and that are not.
         self._count = self._size = 0
         self._packed: list[bytes] = []
@@ -85,11 +83,9 @@ class Members:
 
         def take(data: bytes | memoryview) -> None:
             made.CRC = zlib.crc32(data, made.CRC)
-            made.file_size += len(data)
             self._stream.write(data)
-            if (end := self._at + made.file_size) - self._begun >= _BEGIN:
-                begin_writing(self._stream.fileno(), self._begun, end - self._begun)
-                self._begun = end
+            begin_writing(self._stream.fileno(), self._at + made.file_size, len(data))
+            made.file_size += len(data)
 
         self._stream.write(_members_header(made, roomy))
         filled = fill(take)

@@ -113,8 +113,7 @@ class Target:
             target = os.path.join(self.root, inner + file.path)
             folder = os.path.dirname(target)
             above = os.path.lexists(folder)
-            is_there = above or target in self._claimed
-            known = self._digest(target, "", pouring) if is_there else None
+            known = self._digest(target, "", pouring) if above or target in self._claimed else None
             if known is not None:
                 if known == _promised(offered, item, file, target, pouring):
                     there.append((file.name, known))

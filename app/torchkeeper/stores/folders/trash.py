@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Amount
     from torchkeeper.stores.shapes import Done, Users
 
-#: So many kernels are worth a second process.
-_MANY = 1000
-#: Entries, each with its folder, where no other one is in it, else with "".
-_Work = list[tuple[Item, str]]
+#: So many kernels are worth a second process that takes them.
+_MANY = 500
 
 
 @dataclass(frozen=True)
@@ -178,26 +176,18 @@ class _Purging:
         self.done.counts = tally(self._kinds)
         self.done.files, self.done.bytes = self._taken()
 
-    def _shared(self, work: _Work) -> Generator[tuple[Item, str]]:
+    def _shared(self, work: list[tuple[Item, str]]) -> Generator[tuple[Item, str]]:
         """What this process takes: of many kernels that go with their folders a second one takes
         every other, until this one has nothing left but what that has not taken.
         """
-        bin_, each = str(self._bin), iter(work)
-        whole = [x for x in work if x[1] and x[0].kind == "triton"]
-        if self._now or not self._bin or len(whole) < _MANY or (os.cpu_count() or 1) < 2:
-            yield from each
-            return
-        yield next(each)  # what is above their folders in the trash is made with the first
-        theirs, left = whole[1::2], _Work()
+        bin_, left = str(self._bin), list[tuple[Item, str]]()
+        theirs = [x for x in work if x[1] and x[0].kind == "triton"][1::2]
+        if self._now or not self._bin or len(theirs) < _MANY or (os.cpu_count() or 1) < 2:
+            theirs = []
         given = set(map(id, theirs))
-
-        def take(number: int) -> bool:
-            item, folder = theirs[number]
-            return self._take_whole(bin_, folder, item.files)
-
         try:
-            with forked(take, len(theirs)) as told:
-                yield from (x for x in each if id(x) not in given)
+            with forked(lambda x: self._take_whole(bin_, x[1], x[0].files), theirs) as told:
+                yield from (x for x in work if id(x) not in given)
         finally:
             for one, said in zip(theirs, told[:], strict=False):
                 # If it was killed, it has not told of the last.
@@ -206,7 +196,6 @@ class _Purging:
         yield from left
 
     def _went(self, item: Item, folder: str) -> None:
-        """Note that an entry has gone with its folder."""
         self._kept = True
         self._whole.append(item)
         self._gone.add(folder.rpartition("/")[0])
