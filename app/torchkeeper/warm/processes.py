@@ -119,6 +119,47 @@ def family(leader: int, mark: str | None = None) -> set[int]:
         found |= more
 
 
+def start_of(pid: int) -> int | None:
+    """When a process began, in ticks since the machine did; None for one that is not there. With
+    it an id is never that of another process.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/stat", "rb") as f:
+        fields = f.read().rpartition(b")")[2].split()
+        return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    return None
+
+
+def numbered(members: set[int]) -> list[tuple[int, int]]:
+    """Processes by their ids and starts, those that are gone left out."""
+    return [(pid, start) for pid in sorted(members) if (start := start_of(pid)) is not None]
+
+
+def end_these(some: Sequence[Sequence[int]], grace: float = GRACE) -> list[tuple[int, int]]:
+    """End processes, each by its id and its start, and nothing else; those that are still there."""
+    wanted = {(pid, start) for pid, start in some}
+    begun, number = time.monotonic(), signal.SIGTERM
+    while left := [one for one in numbered({pid for pid, _ in wanted}) if one in wanted]:
+        if (passed := time.monotonic() - begun) > grace + PATIENCE:
+            break
+        if number == signal.SIGTERM or passed >= grace:
+            for pid, start in left:
+                _signal_one(pid, start, number)
+            number = signal.SIGKILL
+        time.sleep(_TURN)
+    return left
+
+
+def _signal_one(pid: int, start: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        # What the file is of stays the same, even where the id is another's by now.
+        file = os.pidfd_open(pid)
+        try:
+            if start_of(pid) == start:
+                signal.pidfd_send_signal(file, number)
+        finally:
+            os.close(file)
+
+
 def memory(leader: int, limit: int) -> int | None:
     """Bytes that a job and all it started hold, where that is more than ``limit``; else None. What
     processes share counts once (Pss), slow to ask: only if it may matter. None without a /proc.

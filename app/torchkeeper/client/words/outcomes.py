@@ -441,7 +441,7 @@ def _prepared(one: Ended) -> Outcome:
 def _run_note(result: RunResult) -> str:
     said = causes.summary(result) if result["graphs"] else ""
     ended = tr("the program ended with {code}", code=result["code"]) if result["code"] else ""
-    many = say.count(result["alive"], "process", "processes")
+    many = say.count(len(result["alive"]), "process", "processes")
     alive = tr("{many} that it started still ran when it ended", many=many)
     return " · ".join(filter(None, (said, ended, alive if result["alive"] else "")))
 

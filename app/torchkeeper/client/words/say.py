@@ -210,10 +210,10 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number:,} {several(number, one, many)}"
 
 
-def lookups(hits: int, misses: int, uncached: int = 0) -> str:
-    """How lookups ended, as everywhere: 3 hits, 1 miss, 2 not cacheable."""
-    said = tr("{hits}, {misses}", hits=count(hits, "hit", "hits"),
-              misses=count(misses, "miss", "misses"))  # fmt: skip
+def lookups(hits: int, misses: int, uncached: int = 0, where: str = "") -> str:
+    """How lookups ended, as everywhere: 3 hits (2 local), 1 miss, 2 not cacheable."""
+    found = count(hits, "hit", "hits") + (f" ({where})" if where else "")
+    said = tr("{hits}, {misses}", hits=found, misses=count(misses, "miss", "misses"))
     return said + (tr(", {n} not cacheable", n=uncached) if uncached else "")
 
 
