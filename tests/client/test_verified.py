@@ -217,7 +217,7 @@ def test_what_is_no_fault_is_said_beside() -> None:
     told = result(runs={"warm": run}, skipped={"mega": "no-graphs", "prepared": "no-header"})
     assert (verifying.verdict(told), verifying.faults(run)) == ("Good", [])
     untold, mega, prepared = verifying.asides(told)
-    assert untold.startswith("2 graphs are traced again at each start: PyTorch writes")
+    assert untold.startswith("2 graphs are traced again at each start, though their code")
     assert mega.startswith("Without the run “stock mega-cache”: it holds graphs, and this")
     assert prepared.startswith("Without the run “prepared”: this program uses no precompiled")
     assert "AOTAutograd" not in verifying.outcome(told)

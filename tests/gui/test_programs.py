@@ -104,6 +104,34 @@ def test_output_and_graphs_are_there_while_it_runs(
     assert not page.cancel.isVisible()
 
 
+#: What a trace says of a graph before it was compiled: that it was looked up.
+LOOKED_UP = """
+import json, os, sys, time
+os.makedirs(os.environ["TORCH_TRACE"], exist_ok=True)
+with open(os.path.join(os.environ["TORCH_TRACE"], "dedicated_log_torch_trace_x.log"), "w") as file:
+    head = {"frame_id": 0, "frame_compile_id": 0}
+    about = {"name": "fx_graph_cache_miss", "encoding": "json"}
+    said = "V0101 00:00:00.000000 1 a.py:1] "
+    file.write(said + json.dumps({"artifact": about, **head, "has_payload": "0"}) + "\\n")
+    file.write("\\t" + json.dumps({"key": "f" * 52}) + "\\n")
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+"""
+
+
+def test_why_is_not_known_yet_while_a_graph_compiles(
+    qtbot: QtBot, open_window: OpenWindow, cache: Path, tmp_path: Path
+) -> None:
+    window, end = open_window(), tmp_path / "end"
+    page = started(qtbot, window, line(cache, LOOKED_UP, end))
+    qtbot.waitUntil(lambda: page.graphs.topLevelItemCount() == 1, timeout=PATIENCE)
+    assert cells(page.graphs)[0][4] == "Not known yet: the graph is being compiled"
+    end.touch()
+    idle(qtbot, window)
+    last = "Its record in the trace is not whole"
+    qtbot.waitUntil(lambda: cells(page.graphs)[0][4] == last, timeout=20_000)
+
+
 def test_a_program_is_cancelled_with_all_that_it_started(
     qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path, tmp_path: Path
 ) -> None:

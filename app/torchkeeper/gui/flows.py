@@ -267,8 +267,6 @@ class Flows(QObject):
         self.signing = SigningFlows(context, self._open)
         self.comparing = CompareFlows(context)
         context.operations.succeeded.connect(self._filled)
-        #: Warm-ups whose place was not listed before.
-        self._made: set[Job] = set()
         context.jobs.finished.connect(self._over)
 
     def warm(self, recipes: Sequence[str] = (), into: str | None = None) -> WarmDialog:
@@ -356,24 +354,20 @@ class Flows(QObject):
             self._context.places_pane.choose(into)
         self._context.settings.setValue(_PROFILE, options.get("profile", ""))
         job = self._context.operations.warm(python, recipes, into, options, then)
-        if new:
-            self._made.add(job)
+        job.asked["new"] = new
         return job
 
     def _over(self, job: Job) -> None:
         """The place of a warm-up that has made no folder goes off the list again."""
-        if job not in self._made:
-            return
-        self._made.discard(job)
 
         def found(some: Sequence[At]) -> None:
             places = self._context.places
             if some[0].what == "missing" and (row := places.row_of(some[0].path)) >= 0:
                 places.remove(row)
 
-        if not job.good and job.place is not None and scheme_of(job.place).local:
+        if job.asked.get("new") and not job.good and scheme_of(job.place or "").local:
             heard = Listener(result=found)
-            self._context.engines.background(heard, lookups.paths, [job.place])
+            self._context.engines.background(heard, lookups.paths, [str(job.place)])
 
     def verify_warmed(self, job: Job) -> None:
         """What a job has warmed is to be verified, with what it was warmed with."""

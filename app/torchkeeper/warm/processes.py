@@ -91,14 +91,18 @@ def _beside(pid: int) -> bool:
         return True
 
 
+def _stat(pid: int) -> list[bytes]:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        # The name of the program is in brackets and may itself hold brackets.
+        return file.read().rpartition(b")")[2].split()
+
+
 def _table() -> dict[int, tuple[int, int, int]] | None:
     """Parent, group and session of every live process, or None where there is no /proc."""
     table = {}
     for pid in _listed():
         with contextlib.suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                # The name of the program is in brackets and may itself hold brackets.
-                fields = file.read().rpartition(b")")[2].split()
+            fields = _stat(pid)
             if fields[0] not in (b"Z", b"X"):
                 table[pid] = (int(fields[1]), int(fields[2]), int(fields[3]))
     return table or None
@@ -123,8 +127,8 @@ def start_of(pid: int) -> int | None:
     """When a process began, in ticks since the machine did; None for one that is not there. With
     it an id is never that of another process.
     """
-    with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{pid}/stat", "rb") as f:
-        fields = f.read().rpartition(b")")[2].split()
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = _stat(pid)
         return None if fields[0] in (b"Z", b"X") else int(fields[19])
     return None
 
@@ -141,23 +145,13 @@ def end_these(some: Sequence[Sequence[int]], grace: float = GRACE) -> list[tuple
     while left := [one for one in numbered({pid for pid, _ in wanted}) if one in wanted]:
         if (passed := time.monotonic() - begun) > grace + PATIENCE:
             break
-        if number == signal.SIGTERM or passed >= grace:
-            for pid, start in left:
-                _signal_one(pid, start, number)
-            number = signal.SIGKILL
+        for pid, start in left if number == signal.SIGTERM or passed >= grace else ():
+            if start_of(pid) == start:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        number = signal.SIGKILL
         time.sleep(_TURN)
     return left
-
-
-def _signal_one(pid: int, start: int, number: int) -> None:
-    with contextlib.suppress(OSError):
-        # What the file is of stays the same, even where the id is another's by now.
-        file = os.pidfd_open(pid)
-        try:
-            if start_of(pid) == start:
-                signal.pidfd_send_signal(file, number)
-        finally:
-            os.close(file)
 
 
 def memory(leader: int, limit: int) -> int | None:

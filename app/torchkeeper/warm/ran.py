@@ -122,9 +122,6 @@ _MAX_NAME = 100
 _CRASHES = ("SIGILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGABRT", "SIGTRAP")
 #: Sources that have a proof of their own: counters of FX graphs say nothing of them.
 PROVED = ("eager", "triton")
-#: Why a run makes no sense: a mega-cache is saved and loaded by the process that compiles, and it
-#: holds graphs; a header is prepared where one is missing.
-UNLIKE = ("script", "no-graphs", "no-header")
 
 
 @dataclass

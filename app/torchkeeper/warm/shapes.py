@@ -212,7 +212,8 @@ class Whole(TypedDict):
 class Verification(Judged):
     """What a verification came to, with the counts of the last run with the target. things: as of a
     warm-up. built: paths of objects built again. seconds, ratios: as of a variant. runs: by name.
-    skipped: runs that were asked for and that no variant had, each with why (``ran.UNLIKE``).
+    skipped: runs that were asked for and that no variant had, each with why: script, no-graphs or
+    no-header.
     """
 
     things: Mapping[str, int]

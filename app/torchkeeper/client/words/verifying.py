@@ -64,17 +64,17 @@ _ABOUTS: dict[str, Text] = {
     "prepared": "the same, with the precompiled header there already",
 }
 
-#: Why a run was left out, by the reason that a result has (``warm.ran.UNLIKE``).
+#: Why a run was left out, by the reason that a result has.
 _SKIPPED: dict[str, Text] = {
     "script": "a script compiles in a process of its own, where nothing saves or loads one",
     "no-graphs": "it holds graphs, and this recipe makes none",
     "no-header": "this program uses no precompiled header",
 }
 _UNWRITTEN: Nouns = (
-    "{n} graph is traced again at each start: PyTorch writes its AOTAutograd entry only when its "
-    "backward graph is compiled, and this program runs no backward. Its compiled code is cached.",
-    "{n} graphs are traced again at each start: PyTorch writes an AOTAutograd entry only when the "
-    "backward graph is compiled, and this program runs no backward. Their compiled code is cached.",
+    "{n} graph is traced again at each start, though its code is cached: PyTorch writes an "
+    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
+    "{n} graphs are traced again at each start, though their code is cached: PyTorch writes an "
+    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
 )
 _VARIANTS: Nouns = (
     "{n} of {all} variants is good. {outcome}",

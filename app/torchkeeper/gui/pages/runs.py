@@ -9,17 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6 import QtCore, QtGui
+from PySide6 import QtCore, QtGui, QtWidgets
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeySequence, QPainter, QPen
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QLabel,
-    QSizePolicy,
-    QToolTip,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QToolTip, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.kept.runs import Kept, Run
 from torchkeeper.client.words import outcomes, say
@@ -446,7 +439,7 @@ class RunsPage(Page):
         self.entry.setEnabled(there)
         self.nearest.setEnabled(there and bool(ran.nearest(self._graph)))
 
-    def _tell(self, where: QLabel, text: str) -> None:
+    def _tell(self, where: QtWidgets.QLabel, text: str) -> None:
         forms.tell(where, text)
         # A splitter does not ask how high a text is at its width.
         beside = self.end.sizeHint().width() + 12 if where is self.note else 0
