@@ -412,7 +412,7 @@ def of_runs() -> Iterator[str]:
     for name in ("cold", "mega", "warm", "prepared"):
         yield verifying.beginning(name)
     good: Any = {"hits": 3, "misses": 0, "autograd": {"misses": 0}, "rebuilt": 0, "bypasses": 0,
-            "graphs": 3}  # fmt: skip
+            "unwritten": 0, "graphs": 3}  # fmt: skip
     bad: Any = {**good, "misses": 2, "autograd": {"misses": 1}, "rebuilt": 2, "bypasses": 1}
     none: Any = {**good, "hits": 0, "misses": 3}
     ratios = {f"{a}_{b}": 2.0 for a in ("warm", "prepared") for b in ("cold", "mega")}

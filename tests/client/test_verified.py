@@ -21,6 +21,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def result(**change: Any) -> Any:
     counts: dict[str, Any] = {"graphs": 2, "hits": 2, "misses": 0, "bypasses": 0, "rebuilt": 0}
+    counts["unwritten"] = 0
     counts["autograd"] = {"hits": 1, "misses": 0}
     warm = {**counts, "seconds": 2.5}
     told = {
@@ -30,6 +31,7 @@ def result(**change: Any) -> Any:
         "seconds": {"cold": 20.0, "warm": 2.5},
         "ratios": {"warm_cold": 8.0},
         "runs": {"cold": {**warm, "seconds": 20.0}, "warm": warm},
+        "skipped": {},
         "good": True,
         "device": "cpu",
         "threads": 2,
@@ -207,6 +209,21 @@ def test_what_to_do_about_it() -> None:
     assert "AOTAutograd" in said
     assert verifying.verdict(missing) == "Not good: 1 AOTAutograd miss"
     assert "2 hits, 0 misses, 1 AOTAutograd miss; 0 objects" in verifying.outcome(missing)
+
+
+def test_what_is_no_fault_is_said_beside() -> None:
+    assert verifying.asides(result()) == []
+    run: Any = {**result()["runs"]["warm"], "autograd": {"hits": 0, "misses": 2}, "unwritten": 2}
+    told = result(runs={"warm": run}, skipped={"mega": "no-graphs", "prepared": "no-header"})
+    assert (verifying.verdict(told), verifying.faults(run)) == ("Good", [])
+    untold, mega, prepared = verifying.asides(told)
+    assert untold.startswith("2 graphs are traced again at each start, though their code")
+    assert mega.startswith("Without the run “stock mega-cache”: it holds graphs, and this")
+    assert prepared.startswith("Without the run “prepared”: this program uses no precompiled")
+    assert "AOTAutograd" not in verifying.outcome(told)
+    # What an older version kept says nothing of either.
+    old = {name: value for name, value in result().items() if name not in ("skipped", "unwritten")}
+    assert verified.checked(old) == result()
 
 
 def test_the_run_that_was_not_good_is_the_one_that_is_told() -> None:

@@ -239,3 +239,21 @@ def test_our_own_rows_are_not_imported_where_they_came_from(
         assert (window.drops.veil is None) is ours
     QApplication.sendEvent(window, QDragLeaveEvent())
     assert window.drops.veil is None
+
+
+def test_the_pointer_selects_rows_that_were_not_selected(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    """Nothing is exported by who wants to select: only what is selected can be dragged."""
+    window = opened(qtbot, open_window, fixture_cache)
+    window.table.clearSelection()
+    at = window.table.visualRect(window.entries.index(0, 0)).center()
+    below = window.table.visualRect(window.entries.index(2, 0)).center()
+    mouse(window, QEvent.Type.MouseButtonPress, at)
+    for step in range(1, 9):
+        mouse(window, QEvent.Type.MouseMove, at + (below - at) * step / 8)
+    mouse(window, QEvent.Type.MouseButtonRelease, below)
+    settle(qtbot)
+    assert len(window.table.selected()) == 3
+    assert not window.dragging.preparing
+    assert window.statusBar().currentMessage() == ""

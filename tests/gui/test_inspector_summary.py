@@ -180,7 +180,7 @@ def test_the_last_verification_of_the_place(qtbot: QtBot) -> None:
     one = Verified("/p", 0.0, result(), "/opt/python", "mark")
     measured.tell(Beside(one, changed=False))
     assert "× as fast as cold" in measured.said.text()
-    assert measured.more.text().startswith("7 hit, 0 missed, 0 rebuilt\n")
+    assert measured.more.text().startswith("7 hits, 0 misses, 0 rebuilt\n")
     with qtbot.waitSignal(measured.asked) as asked:
         click(qtbot, measured.button)
     assert asked.args == ["verify"]

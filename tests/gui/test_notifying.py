@@ -129,13 +129,13 @@ def test_a_long_job_is_told_and_a_click_shows_it(
     window = open_window()
     ended(window, "Short", 9, State.DONE)
     ended(window, "Given up", 90, State.CANCELLED)
-    long = ended(window, "Warm <b>a&b</b>", 75, State.DONE, note="3 graphs: 0 hit, 3 missed")
+    long = ended(window, "Warm <b>a&b</b>", 75, State.DONE, note="3 graphs: 0 hits, 3 misses")
     error = UserError("The disk is full.", "", "", code="x")
     ended(window, "Export", 11, State.FAILED, error=error)
     qtbot.waitUntil(lambda: len(desktop.shown) == 2, timeout=PATIENCE)
     first, second = desktop.shown
     assert first["summary"] == "Done: Warm <b>a&b</b>", "a summary has no markup"
-    assert first["body"] == "3 graphs: 0 hit, 3 missed · it took 75.0 s"
+    assert first["body"] == "3 graphs: 0 hits, 3 misses · it took 75.0 s"
     assert (first["app"], first["icon"], first["actions"]) == (
         "Torchkeeper", "torchkeeper", ["default", "Show the job"],
     )  # fmt: skip

@@ -88,7 +88,9 @@ def test_menu_and_palette_have_them_and_profiles_keep_their_key(
     assert any(
         isinstance(menu, QMenu) and menu.title() == "&Edit" for menu in action.associatedObjects()
     )
-    assert window.actions_["settings"].shortcut().toString() == "Ctrl+5"
+    pages = "overview", "entries", "runs", "recipes", "settings", "doctor"
+    shown = [window.actions_[page].shortcut().toString() for page in pages]
+    assert shown == [f"Ctrl+{number}" for number in range(1, 7)]
     key(qtbot, window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
     palette = window.palette_
     qtbot.waitUntil(palette.isVisible, timeout=PATIENCE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -25,6 +26,7 @@ from torchkeeper.client.engines import probes
 from torchkeeper.client.kept import runs
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
+from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.programs import ProgramDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import State
@@ -33,6 +35,7 @@ from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
+from torchkeeper.warm import processes
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +104,34 @@ def test_output_and_graphs_are_there_while_it_runs(
     assert not page.cancel.isVisible()
 
 
+#: What a trace says of a graph before it was compiled: that it was looked up.
+LOOKED_UP = """
+import json, os, sys, time
+os.makedirs(os.environ["TORCH_TRACE"], exist_ok=True)
+with open(os.path.join(os.environ["TORCH_TRACE"], "dedicated_log_torch_trace_x.log"), "w") as file:
+    head = {"frame_id": 0, "frame_compile_id": 0}
+    about = {"name": "fx_graph_cache_miss", "encoding": "json"}
+    said = "V0101 00:00:00.000000 1 a.py:1] "
+    file.write(said + json.dumps({"artifact": about, **head, "has_payload": "0"}) + "\\n")
+    file.write("\\t" + json.dumps({"key": "f" * 52}) + "\\n")
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.02)
+"""
+
+
+def test_why_is_not_known_yet_while_a_graph_compiles(
+    qtbot: QtBot, open_window: OpenWindow, cache: Path, tmp_path: Path
+) -> None:
+    window, end = open_window(), tmp_path / "end"
+    page = started(qtbot, window, line(cache, LOOKED_UP, end))
+    qtbot.waitUntil(lambda: page.graphs.topLevelItemCount() == 1, timeout=PATIENCE)
+    assert cells(page.graphs)[0][4] == "Not known yet: the graph is being compiled"
+    end.touch()
+    idle(qtbot, window)
+    last = "Its record in the trace is not whole"
+    qtbot.waitUntil(lambda: cells(page.graphs)[0][4] == last, timeout=20_000)
+
+
 def test_a_program_is_cancelled_with_all_that_it_started(
     qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path, tmp_path: Path
 ) -> None:
@@ -144,10 +175,78 @@ def test_what_a_program_leaves_at_work_is_named(
     page = started(qtbot, window, line(tmp_path / "none", source, told))
     idle(qtbot, window)
     try:
-        assert window.jobs.jobs[0].result["alive"] == 1
-        qtbot.waitUntil(lambda: "1 process that it started still ran" in page.head.text())
+        qtbot.waitUntil(lambda: "1 process that it started still ran" in page.note.text())
+        # Of another that has its id by now nothing is ended.
+        pid = int(told.read_text())
+        [(alive, start)] = window.jobs.jobs[0].result["alive"]
+        assert alive == pid
+        assert processes.end_these([(pid, start + 1)]) == []
+        assert processes.start_of(pid) == start
+        click(qtbot, page.end)
+        [sure] = (one for one in page.findChildren(ConfirmDialog) if one.isVisible())
+        assert sure.question.text() == "End 1 process?"
+        sure.reject()
+        assert processes.start_of(pid) == start
+        click(qtbot, page.end)
+        [sure] = (one for one in page.findChildren(ConfirmDialog) if one.isVisible())
+        click(qtbot, sure.go)
+        qtbot.waitUntil(lambda: processes.start_of(pid) is None, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: not page.end.isVisible(), timeout=PATIENCE)
+        assert "still ran" not in page.note.text()
     finally:
-        os.kill(int(told.read_text()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(told.read_text()), signal.SIGKILL)
+
+
+def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window()
+    dialog = window.flows.run_program(f"{sys.executable} -c 0")
+    dialog.folder.setText(str(tmp_path))
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    for text, said in (
+        (str(tmp_path / "nope"), "The working folder does not exist."),
+        (__file__, "This is no folder."),
+        ("nope", "Give the whole path of the working folder."),
+    ):
+        dialog.folder.setText(text)
+        qtbot.waitUntil(lambda said=said: dialog.said.text() == said, timeout=PATIENCE)  # type: ignore[misc]
+        assert not dialog.go.isEnabled()
+    dialog.folder.setText(str(tmp_path))
+    qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
+    assert dialog.said.text() == ""
+
+
+def test_a_long_command_widens_nothing_and_the_drawer_opens_the_run(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path, tmp_path: Path
+) -> None:
+    (trace,) = (recorded / "shape").iterdir()
+    window = open_window()
+    window.resize(1000, 600)
+    page = started(qtbot, window, line(cache, TRACING, trace, 0, "x" * 600))
+    idle(qtbot, window)
+    (job,) = window.jobs.jobs
+    (kept,) = runs.kept().runs
+    qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id], timeout=PATIENCE)
+    settle(qtbot)
+    inside = page.list.mapTo(page, page.list.rect().bottomRight())
+    assert inside.x() <= page.width()
+    assert "x" * 100 in page.head.toolTip()
+    # No text lies over another.
+    shown = [one for one in (page.head, page.note, page.graphs, page.why) if one.isVisible()]
+    boxes = [one.rect().translated(one.mapTo(page, QPoint())) for one in shown]
+    assert len(boxes) >= 3
+    assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[:n])
+    window.show_page("recipes")
+    window.following.show(job)
+    drawer = window.following.drawer
+    settle(qtbot)
+    assert drawer.list.width() > 200, "a word without an end takes no room"
+    click(qtbot, drawer.open)
+    qtbot.waitUntil(lambda: window.pages.current == "runs", timeout=PATIENCE)
+    assert not drawer.isVisible()
+    qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id], timeout=PATIENCE)
 
 
 def test_a_double_click_on_a_graph_shows_its_entry(
@@ -183,7 +282,7 @@ def test_what_a_program_prints_is_plain_and_has_an_end(
     assert text[0] == "<b>bold</b>\\x1b[31m"
     assert {len(one) for one in text[1:12]} >= {400} and "3%" in text
     assert len(text) < 4500 and "last" in text, "of very much the first and the last lines"
-    assert "left no trace" in page.head.text(), "why nothing is kept of it"
+    assert "left no trace" in page.note.text(), "why nothing is kept of it"
     assert runs.kept().runs == []
 
 

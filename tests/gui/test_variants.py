@@ -193,7 +193,7 @@ def test_why_a_variant_failed_is_shown_and_copied(qtbot: QtBot) -> None:
     pane.choose(0)
     assert not pane.notice.isVisible()
     assert not pane.log.isVisible()
-    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hit, 2 missed · cpu · 32 threads"
+    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hits, 2 misses · cpu · 32 threads"
 
 
 def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> None:
@@ -214,7 +214,7 @@ def test_what_pytorch_does_not_cache_is_named_with_its_reason(qtbot: QtBot) -> N
     pane.show_variants(variants)
     pane.choose(0)
     said = "PyTorch does not cache 1 graph of it, which every program compiles again"
-    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hit, 1 missed, 1 not cacheable"
+    assert pane.facts.text() == "Callable · done · 2 graphs: 0 hits, 1 miss, 1 not cacheable"
     assert pane.uncached.text() == f"{said}:\n1/0 forward · f: a custom pass"
     assert pane.uncached.isVisible()
     qtbot.waitUntil(lambda: pane.model.rowCount() == 4)
@@ -406,7 +406,7 @@ def test_a_graph_for_which_no_cache_was_asked_is_neither_hit_nor_miss(qtbot: QtB
     pane.model.open(0)
     assert texts(pane.model, 1) == ["0/0 · f", "", "no cache", "0.50 s"]
     assert told(job.variants.rows[0]) == (
-        "Callable · done · 1 graph: 0 hit, 0 missed, 1 without a cache"
+        "Callable · done · 1 graph: 0 hits, 0 misses, 1 without a cache"
     )
     nothing: Any = {"torch": "", "device": "", "threads": 0, "ratios": {}}
     kept = Verified("/place", 0.0, nothing, "python", None)
@@ -427,7 +427,7 @@ def test_the_samples_add_up(failing: tuple[int, ...]) -> None:
 
 def test_a_variant_says_what_becomes_of_each_graph() -> None:
     variant = sample_variants.told(9, running=1).rows[9]
-    assert told(variant) == "Callable · compiling · 2 graphs: 0 hit, 1 missed, 1 compiling"
+    assert told(variant) == "Callable · compiling · 2 graphs: 0 hits, 1 miss, 1 compiling"
 
 
 def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:

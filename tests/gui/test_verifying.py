@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.client.test_verified import result
 from tests.engine.test_renaming import FACTS
-from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, told
+from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle, told
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.layout import HEADERS
 from torchkeeper.client import carrying
@@ -43,7 +43,7 @@ from torchkeeper.gui.verdicts.verifications import Beside
 from torchkeeper.gui.window import Window
 from torchkeeper.stores import places
 from torchkeeper.verdict.probed import GraphTold
-from torchkeeper.warm.options import MOST_THREADS
+from torchkeeper.warm.options import MOST_THREADS, RUNS
 
 _RECIPES = Path(__file__).parents[2] / "resources" / "recipes"
 #: Milliseconds that cold compiles may take on two busy cores.
@@ -86,7 +86,7 @@ def test_what_is_found_and_built_counts_for_the_run_under_way() -> None:
     cold, warm, prepared = runs
     assert (cold.count("miss"), cold.built, warm.count("miss")) == (1, [], 0)
     assert cold.seconds is not None
-    assert laps.progress(warm) == "running · 1 hit, 0 missed · 1 object built"
+    assert laps.progress(warm) == "running · 1 hit, 0 misses · 1 object built"
     assert laps.progress(prepared) == "waiting"
     laps.finish(runs, result(seconds={"cold": 20.0, "warm": 2.5}))
     assert (cold.seconds, warm.seconds, prepared.seconds) == (20.0, 2.5, None)
@@ -634,3 +634,25 @@ def test_after_an_import_is_said_what_its_objects_want(
         assert again is not None
         done(qtbot, window)
         assert again.asked["offer_prepare"] is False
+
+
+def test_the_tabs_of_a_result_are_whole(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    window.resize(1366, 768)
+    job = window.jobs.add("Verify it", "verify", str(fixture_cache))
+    job.laps = laps.waiting(RUNS)
+    window.jobs.begin(job)
+    window.following.show(job)
+    settle(qtbot)
+    window.jobs.end(job, State.DONE, result=result(variants=[]))
+    settle(qtbot)
+    tabs = window.following.drawer.detail.tabs
+    bar, texts = tabs.tabBar(), list[str]()
+    for at in (at for at in range(bar.count()) if bar.isTabVisible(at)):
+        texts.append(bar.tabText(at))
+        room = bar.tabRect(at)
+        assert room.width() >= bar.fontMetrics().horizontalAdvance(texts[-1]) + 20, texts
+        assert bar.rect().contains(room), texts
+    assert texts == ["Log", "Result"]

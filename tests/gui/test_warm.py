@@ -13,7 +13,7 @@ from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, list
 from torchkeeper.client.profiles import keeping
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.gui.activity.shown import JobStrip
-from torchkeeper.gui.jobs.model import Job, State
+from torchkeeper.gui.jobs.model import Job, State, Then
 from torchkeeper.gui.window import Window
 
 #: Milliseconds a cold compile may take on two busy cores.
@@ -105,3 +105,16 @@ def test_cancels_a_warm_at_once(qtbot: QtBot, warming: Window) -> None:
     idle(qtbot, warming)
     assert not [e for e in warming.entries.shown() if e.problem or e.kind == "lock"]
     qtbot.waitUntil(lambda: not [c for c in children().values() if "warm" in c], timeout=PATIENCE)
+
+
+def test_a_warm_up_that_makes_no_folder_leaves_no_place(
+    qtbot: QtBot, open_window: OpenWindow, torch_python: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    into = str(tmp_path / "file" / "cache")
+    window = open_window(tmp_path)
+    job = window.flows._warm(torch_python, ["builtin"], into, {}, Then("", ""))
+    assert window.places.row_of(into) >= 0
+    qtbot.waitUntil(lambda: not job.active, timeout=COMPILE)
+    assert job.state is State.FAILED
+    qtbot.waitUntil(lambda: window.places.row_of(into) < 0, timeout=PATIENCE)

@@ -16,9 +16,11 @@ from tests.warm.conftest import Filled, Recorder
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled
 from torchkeeper.client.kept import verified
+from torchkeeper.client.words import verifying
 from torchkeeper.warm import verify as module
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.ran import Ran
+from torchkeeper.warm.supervise import warm
 from torchkeeper.warm.verify import verify
 
 forks, tk = commands.forks, commands.tk
@@ -113,6 +115,56 @@ def test_bundles_from_the_command_line(
     assert (ran.result["hits"], ran.result["misses"], ran.result["good"]) == (7, 0, False)
     assert ran.result["rebuilt"] > 10
     assert "with its code (kind:code)" in ran.err
+    assert os.listdir(temporary) == []
+
+
+SERVE = """
+import sys, torch
+torch.manual_seed(0)
+model = torch.compile(torch.nn.Linear(8, 8))
+for batch in sys.argv[1].split(","):
+    out = model(torch.ones(int(batch), 8)).sum()
+if sys.argv[2:]:
+    out.backward()
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_what_pytorch_never_writes_is_no_fault(
+    with_torch: list[int], temporary: Path, tmp_path: Path
+) -> None:
+    """A forward alone, with gradients on: its entry of AOTAutograd's waits for a backward. An entry
+    that was there and was not carried is a fault, as ever.
+    """
+    (tmp_path / "serve.py").write_text(SERVE)
+    for number, (backward, lost, unwritten, good) in enumerate((
+        ("", False, 1, True),
+        ("backward", False, 0, True),
+        ("backward", True, 0, False),
+    )):  # fmt: skip
+        place = tmp_path / str(number)
+        data = {"script": {"command": ["serve.py", "3", *backward.split()]}}
+        asked: Any = {"recipes": [{"name": "serve", "folder": str(tmp_path), "data": data}]}
+        warming: Any = {"into": str(place), **asked}
+        warm(warming, Recorder())
+        if lost:
+            shutil.rmtree(place / "aotautograd")
+        asked |= {"place": str(place), "runs": list(RUNS) if unwritten else ["warm"]}
+        result = verify(asked, Recorder())
+        assert result["misses"] == 0
+        assert result["autograd"]["misses"] == 1 - good + unwritten
+        assert result["unwritten"] == unwritten
+        assert result["good"] is good
+        kept = verified.checked(result)
+        told = " ".join([verifying.verdict(kept), *verifying.advice(kept), *verifying.asides(kept)])
+        assert ("1 AOTAutograd miss" in told and "kind:aotautograd" in told) is not good
+        assert ("1 graph is traced again at each start" in told) is bool(unwritten)
+        if unwritten:
+            assert list(result["runs"]) == ["cold", "warm"]
+            assert "Without the run “stock mega-cache”: a script compiles" in told
+            # It has no kernel of its own to build.
+            assert "Without the run “prepared”: this program uses no precompiled" in told
     assert os.listdir(temporary) == []
 
 
@@ -270,5 +322,6 @@ def test_a_disk_that_fills_up_meanwhile(
 )
 def test_good(change: dict[str, Any], good: bool) -> None:
     result: Any = {"hits": 2, "misses": 0, "autograd": {"hits": 2, "misses": 0}, **change}
-    assert Ran(result).good is good
+    assert Ran(result, written=1).good is good
+    assert Ran(result).good is (good or bool(result["autograd"]["misses"]))
     assert not Ran(result, built=["aa/x.so"]).good

@@ -214,7 +214,7 @@ class Live:
         took = f"  {say.seconds(seconds)}" if isinstance(seconds, (int, float)) else ""
         if row["state"] == "done":
             hits, misses = row["hits"], row["misses"]
-            about = f"{say.count(hits, 'hit', 'hits')}, {say.count(misses, 'miss', 'misses')}"
+            about = say.lookups(hits, misses)
             if bypasses := row.get("bypasses"):
                 about += f", {bypasses:,} not cacheable"
         else:

@@ -103,7 +103,7 @@ def verify(args: argparse.Namespace) -> int:
     one = verified.keep(place, before, python, result)
     ended = outcomes.Ended(VERIFY, one.result)
     _tell(args, one, outcomes.line(ended), left)
-    for text in verifying.advice(result, made):
+    for text in (*verifying.advice(result, made), *verifying.asides(result)):
         output.note(printable(text, 1000))
     return contract.number(outcomes.went(ended))
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: Seconds between two looks at the trace, and how much longer it is left alone than a look takes:
 #: the program has the processor.
 _EVERY, _REST = 0.5, 10
+#: Why a graph was compiled is not in the trace before it was.
+_LATER = frozenset({"unrecorded", "cut"})
 #: Pieces of output that are taken before anything else is looked at.
 _PIECES = 100
 
@@ -37,9 +39,12 @@ class _Trace(Report):
         self._told: dict[object, GraphTold] = {}
         self._found: dict[object, GraphTold] = {}
         self._size, self._rested = 0, 0.0
+        self._ended = False
 
     def finding(self, **what: Any) -> None:
         if graph := what.get("graph"):
+            if not self._ended and (graph["cause"] or {}).get("code") in _LATER:
+                graph["cause"] = {"code": "later"}
             self._found[graph["process"], graph["id"], graph["key"]] = graph
 
     def check(self) -> None:
@@ -51,11 +56,16 @@ class _Trace(Report):
             return
         self._size = size
         with contextlib.suppress(Problem):  # at the end it is said what is wrong
-            self.tell()
+            self._tell()
         now = time.monotonic()
         self._rested = now + max(_EVERY, _REST * (now - began))
 
-    def tell(self) -> msg.ExplainTraceResult:
+    def end(self) -> msg.ExplainTraceResult:
+        """Nothing more comes: what is not known now stays so."""
+        self._ended = True
+        return self._tell()
+
+    def _tell(self) -> msg.ExplainTraceResult:
         self._found = {}
         result = running.explain_trace(self._session, self._asked, self)
         if self._told.keys() - self._found.keys():
@@ -112,8 +122,8 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
         line(bytes(printed))
     for text in following.untold(state):
         say(text)
-    result = trace.tell()
-    alive = len(processes.family(process.pid, process.mark))
+    result = trace.end()
+    alive = processes.numbered(processes.family(process.pid, process.mark))
     code = 128 - code if code < 0 else code
     return {**result, "code": code, "began": began, "seconds": seconds, "alive": alive}
 

@@ -14,6 +14,7 @@ from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import printable
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Asked, Job, Then
 from torchkeeper.gui.jobs.operations import Selection
@@ -24,6 +25,7 @@ from torchkeeper.gui.pages.recipes import known as known_recipes
 from torchkeeper.gui.pages.recipes.known import FORM, counted
 from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.widgets import forms
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.engines.questions import Question
     from torchkeeper.client.programs import Ended
     from torchkeeper.engine.messages.bundles import Builders
+    from torchkeeper.gui.background.lookups import At
     from torchkeeper.gui.chrome.bars import NoteBar
     from torchkeeper.gui.context import Context
     from torchkeeper.gui.desktop.dragging import DragOut
@@ -264,6 +267,7 @@ class Flows(QObject):
         self.signing = SigningFlows(context, self._open)
         self.comparing = CompareFlows(context)
         context.operations.succeeded.connect(self._filled)
+        context.jobs.finished.connect(self._over)
 
     def warm(self, recipes: Sequence[str] = (), into: str | None = None) -> WarmDialog:
         """Ask what to compile, by which recipes at first, and into which place, then do."""
@@ -344,11 +348,26 @@ class Flows(QObject):
 
     def _warm(self, python: str, recipes: list[str], into: str, options: Asked, then: Then) -> Job:
         # A folder that something is written into is a place from now on.
+        new = self._context.places.row_of(into) < 0
         self._list(into)
         if self._context.place != into:
             self._context.places_pane.choose(into)
         self._context.settings.setValue(_PROFILE, options.get("profile", ""))
-        return self._context.operations.warm(python, recipes, into, options, then)
+        job = self._context.operations.warm(python, recipes, into, options, then)
+        job.asked["new"] = new
+        return job
+
+    def _over(self, job: Job) -> None:
+        """The place of a warm-up that has made no folder goes off the list again."""
+
+        def found(some: Sequence[At]) -> None:
+            places = self._context.places
+            if some[0].what == "missing" and (row := places.row_of(some[0].path)) >= 0:
+                places.remove(row)
+
+        if job.asked.get("new") and not job.good and scheme_of(job.place or "").local:
+            heard = Listener(result=found)
+            self._context.engines.background(heard, lookups.paths, [str(job.place)])
 
     def verify_warmed(self, job: Job) -> None:
         """What a job has warmed is to be verified, with what it was warmed with."""

@@ -91,14 +91,18 @@ def _beside(pid: int) -> bool:
         return True
 
 
+def _stat(pid: int) -> list[bytes]:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        # The name of the program is in brackets and may itself hold brackets.
+        return file.read().rpartition(b")")[2].split()
+
+
 def _table() -> dict[int, tuple[int, int, int]] | None:
     """Parent, group and session of every live process, or None where there is no /proc."""
     table = {}
     for pid in _listed():
         with contextlib.suppress(OSError, ValueError, IndexError):
-            with open(f"/proc/{pid}/stat", "rb") as file:
-                # The name of the program is in brackets and may itself hold brackets.
-                fields = file.read().rpartition(b")")[2].split()
+            fields = _stat(pid)
             if fields[0] not in (b"Z", b"X"):
                 table[pid] = (int(fields[1]), int(fields[2]), int(fields[3]))
     return table or None
@@ -117,6 +121,37 @@ def family(leader: int, mark: str | None = None) -> set[int]:
         if not more:
             return found - {os.getpid()}
         found |= more
+
+
+def start_of(pid: int) -> int | None:
+    """When a process began, in ticks since the machine did; None for one that is not there. With
+    it an id is never that of another process.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        fields = _stat(pid)
+        return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    return None
+
+
+def numbered(members: set[int]) -> list[tuple[int, int]]:
+    """Processes by their ids and starts, those that are gone left out."""
+    return [(pid, start) for pid in sorted(members) if (start := start_of(pid)) is not None]
+
+
+def end_these(some: Sequence[Sequence[int]], grace: float = GRACE) -> list[tuple[int, int]]:
+    """End processes, each by its id and its start, and nothing else; those that are still there."""
+    wanted = {(pid, start) for pid, start in some}
+    begun, number = time.monotonic(), signal.SIGTERM
+    while left := [one for one in numbered({pid for pid, _ in wanted}) if one in wanted]:
+        if (passed := time.monotonic() - begun) > grace + PATIENCE:
+            break
+        for pid, start in left if number == signal.SIGTERM or passed >= grace else ():
+            if start_of(pid) == start:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+        number = signal.SIGKILL
+        time.sleep(_TURN)
+    return left
 
 
 def memory(leader: int, limit: int) -> int | None:

@@ -5,6 +5,7 @@ process with a cache folder of its own. Also which caches a program is led to, a
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -125,18 +126,30 @@ PROVED = ("eager", "triton")
 
 @dataclass
 class Ran:
-    """What one run came to. built: objects, as paths in its cache folder; proof: if asked for."""
+    """What one run came to. built: objects, as paths in its cache folder; proof: if asked for.
+    header: whether one was precompiled. written: how many entries of AOTAutograd's it left. PyTorch
+    writes one only when the backward graph is compiled, which may be never (try_save_cache_entry in
+    torch/_functorch/_aot_autograd/graph_compile.py): warming does not write it, either.
+    """
 
     result: Summed
     graphs: list[VerifiedGraph] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
     proof: Proof | None = None
+    written: int = 0
+    header: bool = False
+
+    @property
+    def unwritten(self) -> int:
+        """AOTAutograd's misses that no run of this recipe would make hits."""
+        return max(0, self.result["autograd"]["misses"] - self.written)
 
     @property
     def good(self) -> bool:
-        """Whether everything hit, and nothing was built."""
+        """Whether everything hit that can, and nothing was built."""
         hits, misses = self.result["hits"], self.result["misses"]
-        return hits > 0 and not misses and not self.result["autograd"]["misses"] and not self.built
+        avoidable = self.result["autograd"]["misses"] - self.unwritten
+        return hits > 0 and not misses and not avoidable and not self.built
 
 
 class Heard(Report):
@@ -190,7 +203,7 @@ def run(
         env["TORCH_TRACE"] = trace
     prove = name in JUDGED and variant.source in PROVED
     asked: supervise.Request = {**(more or {}), "prove": True} if prove else more or {}
-    before = files(cache, ".so")
+    before = files(cache)
     try:
         result = supervise.run(job, env, home, heard, more=asked)
     except Problem as problem:
@@ -199,13 +212,16 @@ def run(
             about = {"place": job.place, "signal": signal, "step": problem.params.get("step")}
             raise Problem("verify-crashed", **about) from problem
         raise
-    after = files(cache, ".so")
-    built = sorted(path for path in after if after[path] != before.get(path))
+    after = files(cache)
+    new = sorted(path for path in after if after[path] != before.get(path))
+    built = [path for path in new if path.endswith(".so")]
+    written = sum("/aotautograd/" in f"/{path}" for path in new)
+    header = any(True for _ in glob.iglob(os.path.join(glob.escape(temporary), "*", HEADERS)))
     for path in built[:MAX_BUILT] if name in JUDGED else ():
         heard.finding(built={"path": path})
     [row] = result["variants"]
     if not prove or not (proof := row["proof"]):
-        return Ran(result, list(heard.graphs.values()), built)
+        return Ran(result, list(heard.graphs.values()), built, None, written, header)
     # A run that was a proof is told as lookups: what was found is a hit.
     found, of = proof["found"], proof["of"]
     result = {**result, "graphs": of, "hits": found, "misses": of - found}
@@ -220,13 +236,13 @@ def run(
     return Ran(result, [graph], built, proof)
 
 
-def files(folder: str, ending: str = "") -> dict[str, sweep.Mark]:
-    """The files below a folder that end so, less locks and what is gone, by their path in it."""
+def files(folder: str) -> dict[str, sweep.Mark]:
+    """The files below a folder, less locks and what is gone, by their path in it."""
     paths = [os.path.join(above, name) for above, _, names in os.walk(folder) for name in names]
     marks = {
         os.path.relpath(path, folder): sweep.mark(path)
         for path in paths
-        if path.endswith(ending) and not path.endswith(".lock")
+        if not path.endswith(".lock")
     }
     return {path: mark for path, mark in marks.items() if any(mark)}
 

@@ -188,9 +188,12 @@ class VerifiedVariant(VerdictOfVariant):
 
 
 class Judged(Counts):
-    """Counts of what was run with the target. rebuilt: how many objects were built again."""
+    """Counts of what was run with the target. rebuilt: how many objects were built again.
+    unwritten: of AOTAutograd's misses, those that the run wrote no entry for, either.
+    """
 
     rebuilt: int
+    unwritten: int
 
 
 class Run(Judged):
@@ -209,6 +212,8 @@ class Whole(TypedDict):
 class Verification(Judged):
     """What a verification came to, with the counts of the last run with the target. things: as of a
     warm-up. built: paths of objects built again. seconds, ratios: as of a variant. runs: by name.
+    skipped: runs that were asked for and that no variant had, each with why: script, no-graphs or
+    no-header.
     """
 
     things: Mapping[str, int]
@@ -217,6 +222,7 @@ class Verification(Judged):
     seconds: Mapping[str, float]
     ratios: Mapping[str, float]
     runs: Mapping[str, Run]
+    skipped: Mapping[str, str]
     good: bool
     device: str
     threads: int

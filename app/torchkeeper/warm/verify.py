@@ -79,8 +79,12 @@ def good(variants: Iterable[Runs]) -> bool:
     )
 
 
-def told(variants: Sequence[Runs], rows: Sequence[VerifiedVariant]) -> Verified:
-    """The result of a verification: of a single variant what that is, of several the sums."""
+def told(
+    variants: Sequence[Runs], rows: Sequence[VerifiedVariant], wanted: Iterable[str] = ()
+) -> Verified:
+    """The result of a verification: of a single variant what that is, of several the sums. wanted:
+    the runs that were asked for.
+    """
     last = [(at, one) for at, runs in enumerate(variants) if (one := _last(runs))]
     made = {name: [one[name] for one in variants if name in one] for name in RUNS}
     runs = {name: _sum(some) for name, some in made.items() if some}
@@ -100,6 +104,7 @@ def told(variants: Sequence[Runs], rows: Sequence[VerifiedVariant]) -> Verified:
         "misses": totals["misses"],
         "bypasses": totals["bypasses"],
         "rebuilt": totals["rebuilt"],
+        "unwritten": totals["unwritten"],
         "autograd": totals["autograd"],
         "things": things(
             (rows[at]["source"], one.result["graphs"], one.result["hits"] + one.result["misses"])
@@ -111,6 +116,7 @@ def told(variants: Sequence[Runs], rows: Sequence[VerifiedVariant]) -> Verified:
         "seconds": {name: total["seconds"] for name, total in runs.items()},
         "ratios": _ratios(spent),
         "runs": runs,
+        "skipped": {name: _unlike(name, rows[0]["source"]) for name in wanted if name not in runs},
         "good": all(row["good"] for row in rows),
         "device": first["device"] if first else "",
         "threads": first["threads"] if first else 0,
@@ -132,6 +138,7 @@ def _sum(ran: Sequence[Ran]) -> Run:
         "misses": sum(one["misses"] for one in some),
         "bypasses": sum(one["bypasses"] for one in some),
         "rebuilt": sum(len(one.built) for one in ran),
+        "unwritten": sum(one.unwritten for one in ran),
         "seconds": sum(one["seconds"] for one in some),
         "autograd": {
             "hits": sum(one["autograd"]["hits"] for one in some),
@@ -231,6 +238,13 @@ def runs_of(variant: Variant, runs: Iterable[str], several: bool) -> list[str]:
     return [name for name in RUNS if name in wanted]
 
 
+def _unlike(name: str, source: str) -> str:
+    """Why no variant of a source has had a run."""
+    if name != "mega":
+        return "no-header"
+    return "script" if source == "script" else "no-graphs"
+
+
 def _no_room(scratch: str, copy: int, free: int) -> Problem:
     needed, above = (copy + _WORK) // 10**6, os.path.dirname(scratch)
     return Problem("verify-no-room", place=above, needed_mb=needed, free_mb=free // 10**6)
@@ -269,7 +283,8 @@ def _all_variants(
             report.finding(variant={**rows[-1], "state": "failed" if problem else "done"})
     if ground.several:
         report.progress(len(variants), len(variants), "variants")
-    return told(done, rows)
+    prepared = {"prepared"} if ground.several else set[str]()
+    return told(done, rows, [name for name in RUNS if name in set(runs) - prepared])
 
 
 def _runs(
@@ -280,8 +295,7 @@ def _runs(
     mega = os.path.join(scratch, "mega-cache")
     for name in names:
         # A run on another device, or of what is portable, has no header to prepare.
-        warmed = done.get("warm") if name == "prepared" else None
-        if warmed and (variant.portable or warmed.result["device"] != "cpu"):
+        if name == "prepared" and "warm" in done and not done["warm"].header:
             continue
         report.finding(run={"name": name, **({"variant": variant.index} if ground.several else {})})
         home, temporary = os.path.join(scratch, name), ground.temporary(name)

@@ -144,6 +144,7 @@ def checked(result: Any) -> KeptVerification:
             "seconds": _numbers(result["seconds"], RUNS),
             "ratios": _numbers(result["ratios"], RATIOS),
             "runs": {name: _run(result["runs"][name]) for name in RUNS if name in result["runs"]},
+            "skipped": {x: _text(why) for x, why in result.get("skipped", {}).items() if x in RUNS},
             "good": _bool(result["good"]),
             "device": _text(result["device"]),
             "threads": _count(result["threads"]),
@@ -157,6 +158,7 @@ def checked(result: Any) -> KeptVerification:
 def _judged(counts: Any) -> Judged:
     autograd = counts["autograd"]
     told: Any = {name: _count(counts[name]) for name in _COUNTS}
+    told["unwritten"] = _count(counts.get("unwritten", 0))
     told["autograd"] = {"hits": _count(autograd["hits"]), "misses": _count(autograd["misses"])}
     return cast("Judged", told)
 

@@ -27,6 +27,7 @@ _CAUSES: dict[str, Text] = {
     "refused": "An entry with this key was there, but PyTorch did not take it: it is damaged, or "
     "what it needs is gone",
     "unrecorded": "Not known: the trace does not hold the key factors of this graph",
+    "later": "Not known yet: the graph is being compiled",
     "unknown": "Not known: the trace does not say what the cache held before",
     "nothing": "No graph was there",
     "nothing-now": "The place that it was compared with has no other graph",
@@ -99,20 +100,15 @@ def place(graph: Mapping[str, object]) -> str:
 
 def summary(totals: Totals) -> str:
     """``5 graphs: 3 hits (2 local, 1 remote), 2 misses; 2.3 s spent, 34 s saved``."""
-    hits = say.count(int(totals["hits"]), "hit", "hits")
     where = [tr("{n} local", n=int(totals["local"]))] if totals["local"] else []
     where += [tr("{n} remote", n=int(totals["remote"]))] if totals["remote"] else []
     if unknown := int(totals["unknown"]):
         where.append(tr("{n} not known which", n=unknown) if where else tr(_WHERE["unknown"]))
-    if where:
-        hits += f" ({', '.join(where)})"
-    parts = [hits, say.count(int(totals["misses"]), "miss", "misses")]
-    if totals["bypasses"]:
-        parts.append(tr("{n} not cacheable", n=int(totals["bypasses"])))
+    hits, misses, uncached = (int(totals[name]) for name in ("hits", "misses", "bypasses"))
     return tr(
         "{graphs}: {outcomes}; {spent} spent, {saved} saved",
         graphs=say.count(int(totals["graphs"]), "graph", "graphs"),
-        outcomes=", ".join(parts),
+        outcomes=say.lookups(hits, misses, uncached, ", ".join(where)),
         spent=say.seconds(totals["spent"]),
         saved=say.seconds(totals["saved"]),
     )

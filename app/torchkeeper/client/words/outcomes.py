@@ -302,12 +302,15 @@ def _signed(one: Ended) -> Outcome:
     return Outcome(tr("{file} is signed", file=name), lines)
 
 
+def _lookups(result: WarmResult) -> str:
+    """How lookups ended: 0 hits, 7 misses, now compiled."""
+    said = say.lookups(result["hits"], result["misses"], result["bypasses"])
+    return said + (tr(", now compiled") if result["misses"] and not result["failed"] else "")
+
+
 def _found(result: WarmResult) -> str:
-    """What was looked for and what came of it: 7 graphs: 0 hit, 7 missed, 1 not cacheable."""
-    text = tr("{hits} hit, {misses} missed", hits=result["hits"], misses=result["misses"])
-    if bypasses := result["bypasses"]:
-        text += tr(", {n} not cacheable", n=bypasses)
-    return tr("{things}: {found}", things=say.things(result["things"]), found=text)
+    """What was looked for and what came of it: 7 graphs: 0 hits, 7 misses, now compiled."""
+    return tr("{things}: {found}", things=say.things(result["things"]), found=_lookups(result))
 
 
 def _warm_note(result: WarmResult) -> str:
@@ -355,10 +358,8 @@ def _warmed(one: Ended) -> Outcome:
 
 def _warm_line(one: Ended) -> str:
     result: WarmResult = one.result
-    hits = say.count(result["hits"], "hit", "hits")
-    misses = say.count(result["misses"], "miss", "misses")
     said = tr("{things} in {time}: {found}; {entries} added.", things=say.things(result["things"]),
-              time=say.seconds(result["seconds"]), found=say.together([hits, misses]),
+              time=say.seconds(result["seconds"]), found=_lookups(result),
               entries=say.count(result["added"], "entry", "entries"))  # fmt: skip
     if one.variants > 1:
         said = tr("{n} of {variants} warm, {bad} failed; {said}" if result["failed"] else
@@ -371,8 +372,8 @@ def _verify_note(result: KeptVerification) -> str:
     said = tr("good") if result["good"] else tr("not good")
     if (ratio := verifying.best(result)) is not None:
         said += tr(": {n}× as fast as cold", n=f"{ratio:.1f}")
-    return said + tr(" · {hits} hit, {misses} missed, {n} rebuilt", hits=result["hits"],
-                     misses=result["misses"], n=result["rebuilt"])  # fmt: skip
+    found = say.lookups(result["hits"], result["misses"])
+    return said + tr(" · {found}, {n} rebuilt", found=found, n=result["rebuilt"])
 
 
 def _verified(one: Ended) -> Outcome:
@@ -392,11 +393,12 @@ def _verified(one: Ended) -> Outcome:
         title = tr("Verified")
         if (ratio := verifying.best(result)) is not None:
             title = tr("Verified: {n}× as fast as cold", n=f"{ratio:.1f}")
-        return Outcome(title, [*found, *_ran(one)])
+        return Outcome(title, [*found, *verifying.asides(result), *_ran(one)])
     # What it names was told by PyTorch.
     advice = verifying.advice(result, one.asked.get("made_threads"))
     remedies = [printable(text, 1000) for text in advice]
-    return Outcome(verifying.verdict(result), [*found, *remedies, *_ran(one)])
+    lines = [*found, *remedies, *verifying.asides(result), *_ran(one)]
+    return Outcome(verifying.verdict(result), lines)
 
 
 def _ran(one: Ended) -> list[str]:
@@ -439,7 +441,7 @@ def _prepared(one: Ended) -> Outcome:
 def _run_note(result: RunResult) -> str:
     said = causes.summary(result) if result["graphs"] else ""
     ended = tr("the program ended with {code}", code=result["code"]) if result["code"] else ""
-    many = say.count(result["alive"], "process", "processes")
+    many = say.count(len(result["alive"]), "process", "processes")
     alive = tr("{many} that it started still ran when it ended", many=many)
     return " · ".join(filter(None, (said, ended, alive if result["alive"] else "")))
 

@@ -210,6 +210,13 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number:,} {several(number, one, many)}"
 
 
+def lookups(hits: int, misses: int, uncached: int = 0, where: str = "") -> str:
+    """How lookups ended, as everywhere: 3 hits (2 local), 1 miss, 2 not cacheable."""
+    found = count(hits, "hit", "hits") + (f" ({where})" if where else "")
+    said = tr("{hits}, {misses}", hits=found, misses=count(misses, "miss", "misses"))
+    return said + (tr(", {n} not cacheable", n=uncached) if uncached else "")
+
+
 def unmarked(text: str) -> str:
     """A text whose code is in quotes rather than in backticks, for where no terminal shows it."""
     return _CODE.sub(r"“\1”", text)

@@ -64,6 +64,18 @@ _ABOUTS: dict[str, Text] = {
     "prepared": "the same, with the precompiled header there already",
 }
 
+#: Why a run was left out, by the reason that a result has.
+_SKIPPED: dict[str, Text] = {
+    "script": "a script compiles in a process of its own, where nothing saves or loads one",
+    "no-graphs": "it holds graphs, and this recipe makes none",
+    "no-header": "this program uses no precompiled header",
+}
+_UNWRITTEN: Nouns = (
+    "{n} graph is traced again at each start, though its code is cached: PyTorch writes an "
+    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
+    "{n} graphs are traced again at each start, though their code is cached: PyTorch writes an "
+    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
+)
 _VARIANTS: Nouns = (
     "{n} of {all} variants is good. {outcome}",
     "{n} of {all} variants are good. {outcome}",
@@ -118,11 +130,28 @@ def faults(counts: Judged) -> list[str]:
     found = []
     if missed := counts["misses"]:
         found.append(say.count(missed, "miss", "misses"))
-    if missed := counts["autograd"]["misses"]:
+    if missed := _avoidable(counts):
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     if counts["rebuilt"]:
         found.append(_rebuilt(counts["rebuilt"]))
     return found
+
+
+def _avoidable(counts: Judged) -> int:
+    """AOTAutograd's misses of which there could have been an entry."""
+    return counts["autograd"]["misses"] - counts["unwritten"]
+
+
+def asides(result: KeptVerification) -> list[str]:
+    """What is no fault, and worth a sentence each: what cannot be cached, which runs there were
+    not, and why.
+    """
+    unwritten = told_by(result)[1]["unwritten"]
+    said = [several(unwritten, *_UNWRITTEN)] if unwritten else []
+    for name, reason in result["skipped"].items():
+        why = tr(_SKIPPED[reason]) if reason in _SKIPPED else printable(reason, 80)
+        said.append(tr("Without the run “{run}”: {why}.", run=title(name), why=why))
+    return said
 
 
 def _rebuilt(count: int) -> str:
@@ -155,10 +184,8 @@ def outcome(result: KeptVerification) -> str:
     """A verification in one sentence."""
     name, counts = told_by(result)
     hits, misses = counts["hits"], counts["misses"]
-    found = [say.count(hits, "hit", "hits"), say.count(misses, "miss", "misses")]
-    if counts["bypasses"]:
-        found.append(tr("{n} not cacheable", n=counts["bypasses"]))
-    if missed := counts["autograd"]["misses"]:
+    found = [say.lookups(hits, misses, counts["bypasses"])]
+    if missed := _avoidable(counts):
         found.append(say.count(missed, "AOTAutograd miss", "AOTAutograd misses"))
     things = result["things"]
     looked_up = say.things(things if len(things) > 1 else {_thing(result): counts["graphs"]})
@@ -271,7 +298,7 @@ def _advice(result: KeptVerification, made_threads: int | None) -> Iterator[str]
         # What they are called has commas of its own.
         yield tr(_MISSING[_thing(result)][bool(missed)], names="; ".join(dict.fromkeys(missed)))
     yield from (f"{row['name']}: {why}." for why, row in explained.items())
-    if hits and counts["autograd"]["misses"] and not misses:
+    if hits and _avoidable(counts) and not misses:
         yield tr(
             "AOTAutograd entries are missing, so PyTorch traces again, although all graphs hit. "
             "Export or copy them, too (kind:aotautograd finds them)."

@@ -1,6 +1,6 @@
 """Operations about environments and processes, verdicts there, and why something was compiled."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from torchkeeper.artifacts.shapes import EntryRow
@@ -146,10 +146,10 @@ class RunParams(OfPlace):
 
 class RunResult(ExplainTraceResult):
     """code: its exit status, or 128 + the signal. began: seconds since the epoch. alive: processes
-    that it started, and that go on.
+    that it started, and that go on, each by its id and its start (``warm.processes.start_of``).
     """
 
-    alive: int
+    alive: Sequence[Sequence[int]]
     code: int
     began: float
     seconds: float

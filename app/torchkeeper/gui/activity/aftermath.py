@@ -108,7 +108,7 @@ class LapTable(_Table):
             for other in ("cold", "mega"):
                 ratio = result["ratios"].get(f"{name}_{other}")
                 cells.append("–" if ratio is None else f"{ratio:.1f}×")
-            missed, besides = run["misses"], run["autograd"]["misses"]
+            missed, besides = run["misses"], run["autograd"]["misses"] - run["unwritten"]
             cells.append(f"{missed:,} + {besides:,}" if besides else f"{missed:,}")
             cells.append(f"{run['rebuilt']:,}" if own else "–")
             item = lists.line(cells, numbers=range(1, len(cells)))
@@ -119,6 +119,7 @@ class LapTable(_Table):
             item.setToolTip(0, tip(verifying.about(name)))
             item.setData(0, _MARK, own)
             self.addTopLevelItem(item)
+        self.setColumnHidden(3, "mega" not in runs)
         self.fit(self.topLevelItemCount())
         self._paint()
 
@@ -193,7 +194,7 @@ def _found(variant: KeptVariant) -> str:
         return tr("{} of {} found").format(f"{proof['found']:,}", f"{proof['of']:,}")
     if variant["problem"] is not None:
         return tr("could not be run")
-    parts = [tr("{} hit, {} missed").format(f"{variant['hits']:,}", f"{variant['misses']:,}")]
+    parts = [say.lookups(variant["hits"], variant["misses"])]
     if variant["rebuilt"]:
         parts.append(tr("{} built").format(f"{variant['rebuilt']:,}"))
     return ", ".join(parts)

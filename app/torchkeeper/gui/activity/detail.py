@@ -180,8 +180,10 @@ class JobDetail(QWidget):
         self.tabs.addTab(self.log, self.tr("Log"))
         # A narrow window stays one: what has no room is scrolled to.
         self._after, self._variants = Area(self.after), Area(QWidget())
-        for part in (self._after, self._variants, self.left):
-            self.tabs.addTab(part, "")
+        # Each is called so from the start: a tab is not as wide again where its name grows.
+        self.tabs.addTab(self._after, self.tr("Result"))
+        self.tabs.addTab(self._variants, self.tr("Variants"))
+        self.tabs.addTab(self.left, "")
         self.tabs.tabBarClicked.connect(self._touch)
         self._row = forms.row((self._said, 1), (self.tabs, 2), gap=16)
         self.setLayout(self._row)
@@ -282,22 +284,20 @@ class JobDetail(QWidget):
         if self._filled == (now := (one, one.state)):
             return
         self._filled = now
-        self._show_tab(self._variants, self.tr("Variants"), job is not None and bool(job.variants))
-        text = self.tr("Runs") if shown.active(one) else self.tr("Result")
-        self._show_tab(self._after, text, self.after.show_job(job))
+        self._show_tab(self._variants, job is not None and bool(job.variants))
+        self._show_tab(self._after, self.after.show_job(job))
         left = job.left_lines if job is not None and job.state is State.DONE else []
         self.left.show_lines(left)
         text = self.tr("Left out ({})").format(f"{job.left if job else 0:,}")
-        self._show_tab(self.left, text, bool(left))
+        self.tabs.setTabText(self.tabs.indexOf(self.left), text)
+        self._show_tab(self.left, bool(left))
         self._show_bar()
         if self.variants is not None and job is not None and job.variants and not job.active:
             self.variants.choose_bad()
         self._choose_tab(one)
 
-    def _show_tab(self, part: QWidget, text: str, seen: bool) -> None:
-        at = self.tabs.indexOf(part)
-        self.tabs.setTabText(at, text)
-        self.tabs.setTabVisible(at, seen)
+    def _show_tab(self, part: QWidget, seen: bool) -> None:
+        self.tabs.setTabVisible(self.tabs.indexOf(part), seen)
 
     def _show_bar(self) -> None:
         seen = sum(self.tabs.isTabVisible(at) for at in range(self.tabs.count()))

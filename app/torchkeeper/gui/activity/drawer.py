@@ -31,6 +31,7 @@ from PySide6.QtWidgets import (
 from torchkeeper.client.kept.history import Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
+from torchkeeper.engine.protocol import RUN
 from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.detail import JobDetail
@@ -431,7 +432,7 @@ class Drawer(QFrame):
         )
         for button, on in (
             (self.cancel_button, job is not None and job.active),
-            (self.open, bool(fruit)),
+            (self.open, bool(fruit) or (job is not None and job.kind == RUN)),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
             (self.verify, warmed and some and not scheme_of(str(job and job.place)).elsewhere),
             (self.undo, job is not None and self._can_undo(job)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QWidget
@@ -10,7 +11,8 @@ from PySide6.QtWidgets import QWidget
 from torchkeeper.client import programs
 from torchkeeper.client.kept.runs import discreet
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.background import lookups
+from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.warming import ProfileChoice
@@ -47,12 +49,17 @@ class ProgramDialog(Dialog):
         self.said.setAccessibleName(self.tr("What runs"))
         self.go = forms.button(self.tr("&Run"), self._run, primary=True)
         self._lay_out()
-        for field in (self.line, self.folder):
-            field.textChanged.connect(self._say)
+        self.line.textChanged.connect(self._say)
+        #: What is at the folder, which is looked for beside.
+        self._what = ""
+        self._engines = engines
+        self._ticket: int | None = None
+        self.folder.textChanged.connect(self._look)
+        self.finished.connect(lambda _: engines.forget(self._ticket))
         for choice in (self.environment, self.profile):
             choice.changed.connect(self._say)
         self.finished.connect(self.profile.let_go)
-        self._say()
+        self._look()
 
     def _lay_out(self) -> None:
         browse = forms.button(self.tr("Ot&her folder…"), self._browse, enter=False)
@@ -85,12 +92,28 @@ class ProgramDialog(Dialog):
         except UserError:
             return []
 
+    @property
+    def _path(self) -> str:
+        return os.path.expanduser(self.folder.text().strip())
+
+    def _look(self, *_: object) -> None:
+        self._engines.forget(self._ticket)
+        self._what, path = "", self._path
+
+        def found(some: Sequence[lookups.At]) -> None:
+            self._what = some[0].what
+            self._say()
+
+        if os.path.isabs(path):
+            heard = Listener(result=found)
+            self._ticket = self._engines.background(heard, lookups.paths, [path])
+        self._say()
+
     def _say(self, *_: object) -> None:
         said, role = self._told()
         forms.set_role(self.said, role)
         self.said.setText(said)
-        there = os.path.isabs(os.path.expanduser(self.folder.text().strip()))
-        good = role != "error" and there and self.profile.good and not self.environment.waiting
+        good = role != "error" and self.profile.good and not self.environment.waiting
         self.go.setEnabled(bool(self._words()) and good)
 
     def _told(self) -> tuple[str, str]:
@@ -98,6 +121,11 @@ class ProgramDialog(Dialog):
             programs.parsed(self.line.text())
         except UserError as error:
             return f"{error.what} {error.why}", "error"
+        if not os.path.isabs(self._path):
+            return self.tr("Give the whole path of the working folder."), "error"
+        if self._what in ("missing", "file"):
+            gone = self.tr("The working folder does not exist.")
+            return gone if self._what == "missing" else self.tr("This is no folder."), "error"
         if self._words() and self.environment.python and not self.python:
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
@@ -110,7 +138,7 @@ class ProgramDialog(Dialog):
 
     def _run(self) -> None:
         text, words = self.line.text().strip(), self._words()
-        folder = os.path.abspath(os.path.expanduser(self.folder.text().strip()))
+        folder = os.path.abspath(self._path)
         # What looks like a password is not written down.
         kept = text if list(discreet(words)) == words and discreet([text]) == (text,) else ""
         for name, value in ((_LINE, kept), (_FOLDER, folder), (_PROFILE, self.profile.name)):

@@ -10,9 +10,8 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from torchkeeper.artifacts.entry import PORTABLE, WITHOUT_VERDICT, Entry
-from torchkeeper.client.words import leaks, say, verdicts
+from torchkeeper.client.words import leaks, say, verdicts, verifying
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.client.words.say import number
 from torchkeeper.client.words.verdicts import Why
 from torchkeeper.engine import protocol
 from torchkeeper.gui import theme
@@ -315,10 +314,11 @@ class Measured(QWidget):
             self.more.setText(how)
         else:
             result = beside.one.result
-            counts = (f"{number(result, name):,}" for name in ("hits", "misses", "rebuilt"))
             self.said.setText(beside.line)
-            found = self.tr("{} hit, {} missed, {} rebuilt").format(*counts)
-            self.more.setText("\n".join(filter(None, (found, beside.more))))
+            found = say.lookups(result["hits"], result["misses"])
+            found = self.tr("{}, {} rebuilt").format(found, f"{result['rebuilt']:,}")
+            more = found, *verifying.asides(result), beside.more
+            self.more.setText("\n".join(filter(None, more)))
         self._paint()
 
     def _paint(self) -> None:

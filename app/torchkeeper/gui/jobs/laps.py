@@ -97,8 +97,7 @@ def progress(lap: Lap) -> str:
         return tr("waiting")
     parts = []
     if lap.graphs:
-        hits, misses = lap.count("hit"), lap.count("miss")
-        parts.append(tr("{} hit, {} missed").format(f"{hits:,}", f"{misses:,}"))
+        parts.append(say.lookups(lap.count("hit"), lap.count("miss")))
     if lap.built:
         parts.append(tr("{} built").format(say.count(len(lap.built), "object", "objects")))
     if lap.seconds is None:

@@ -43,7 +43,7 @@ class Asked(TypedDict, total=False):
     made_threads: how many threads a bundle was made with. warm: variants that are left out, each as
     its recipe and its name. paths: of the recipes, as they were read; before: for each what it is
     called, and how many of its variants are left out. also: those of the purges begun with it that
-    are done. command: of a program.
+    are done. command: of a program. new: whether the place was not listed before.
     """
 
     device: str | None
@@ -67,6 +67,7 @@ class Asked(TypedDict, total=False):
     before: Sequence[tuple[str, int]] | None
     also: list[Job]
     command: Sequence[str]
+    new: bool
 
 
 #: Seconds before anything is said: the first pieces say little.

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices
 
 from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.engine.protocol import RUN
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job
@@ -97,6 +98,10 @@ class Results(QObject):
 
     def open(self, job: Job | Past | None) -> None:
         """Open what a job wrote, with the entries that it put there selected."""
+        if isinstance(job, Job) and job.kind == RUN:
+            page = self._context.pages.go("runs")
+            page.look_at(job)  # type: ignore[attr-defined]
+            return
         if job is None or (path := job.fruit) is None:
             return
         if isinstance(job, Past):

@@ -394,9 +394,8 @@ def told(variant: VariantState) -> str:
     """What came of a variant, in a line."""
     parts = [source_words(variant.source), state_words(variant.state)]
     if variant.count:
-        said = _tr("{}: {} hit, {} missed").format(
-            say.count(variant.count, "graph", "graphs"), f"{variant.hits:,}", f"{variant.misses:,}"
-        )
+        graphs = say.count(variant.count, "graph", "graphs")
+        said = _tr("{}: {}").format(graphs, say.lookups(variant.hits, variant.misses))
         outcomes = [graph.outcome for graph in (variant.graphs or {}).values()]
         for count, text in (
             (max(variant.bypasses, outcomes.count("bypass")), _tr("{} not cacheable")),

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6 import QtCore, QtGui
+from PySide6 import QtCore, QtGui, QtWidgets
 from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeySequence, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QToolTip, QTreeWidgetItem, QWidget
 
 from torchkeeper.client.kept.runs import Kept, Run
-from torchkeeper.client.words import say
+from torchkeeper.client.words import outcomes, say
 from torchkeeper.engine.protocol import RUN
 from torchkeeper.gui import theme
 from torchkeeper.gui.background import lookups
@@ -39,8 +39,9 @@ from torchkeeper.gui.pages.ran import (
 )  # fmt: skip
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.notice import Notice
+from torchkeeper.gui.widgets.notice import Elided, Notice
 from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.warm import processes
 
 if TYPE_CHECKING:
     from torchkeeper.client.programs import Ended
@@ -162,6 +163,8 @@ _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 _FEW, _SOME, _TALL = 84, 104, 860
 #: Milliseconds between two looks at what a running program has looked up.
 _LIVE_MS = 200
+#: Processes that are named.
+_NAMED = 8
 
 
 class RunsPage(Page):
@@ -206,7 +209,10 @@ class RunsPage(Page):
         heads = [self.tr("Outcome"), self.tr("Graph"), self.tr("Function"), self.tr("Time")]
         name = self.tr("Graphs of the chosen run")
         self.graphs = ran.tree(name, [*heads, self.tr("Why")], WHY, frozenset(), (TIME, GRAPH))
-        self.head = forms.label("", "muted", wrap=True, selectable=True)
+        self.head = Elided("muted")
+        #: What the program is at, why nothing is kept of it, and what it has left at work.
+        self.note = forms.label("", "muted", wrap=True, selectable=True)
+        self.end = forms.button(self.tr("En&d them…"), self._end)
         self.why = forms.label("", wrap=True, selectable=True)
         self.blank = EmptyState("runs")
         self.blank.asked.connect(lambda _: self.running.emit(""))
@@ -238,8 +244,9 @@ class RunsPage(Page):
 
     def _lay_out(self) -> None:
         about = forms.row((self.head, 1), forms.row(self.save, self.rerun, self.cancel), gap=12)
+        note = forms.row((self.note, 1), self.end, gap=12)
         asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
-        parts = about, (self.graphs, 1), self.why, asks
+        parts = about, note, (self.graphs, 1), self.why, asks
         below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
         self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
         self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))
@@ -365,10 +372,12 @@ class RunsPage(Page):
         )
         for button in (self.save, self.warm):
             forms.allow(button, "" if noted else why)
+        about = [ran.about(job) if run and run.id in self._live else "", job.note] if job else []
+        self._tell(self.note, " · ".join(filter(None, about)))
+        self.end.setVisible(job is not None and bool(job.result.get("alive")))
         if run is not None:
-            about = ran.about(job) if job is not None and run.id in self._live else ""
-            parts = ran.head(run), about, job.note if job is not None else ""
-            self.head.setText(" · ".join(filter(None, parts)))
+            self.head.setText(ran.head(run))
+            self.head.setToolTip(tip(self.head.text()))
         now = (run.id, list(run.graphs)) if run is not None else ("", [])
         if now == self._shown:
             return
@@ -425,12 +434,46 @@ class RunsPage(Page):
         text = item.text(WHY) if item else ""
         # Only what has no room in its column is said once more.
         room = self.graphs.columnWidth(WHY) - 12
-        forms.tell(self.why, text if self.fontMetrics().horizontalAdvance(text) > room else "")
-        # A splitter does not ask how high a text is at its width.
-        self.why.setMinimumHeight(max(0, self.why.heightForWidth(self.graphs.width())))
+        self._tell(self.why, text if self.fontMetrics().horizontalAdvance(text) > room else "")
         there = isinstance(self._graph.get("key"), str)
         self.entry.setEnabled(there)
         self.nearest.setEnabled(there and bool(ran.nearest(self._graph)))
+
+    def _tell(self, where: QtWidgets.QLabel, text: str) -> None:
+        forms.tell(where, text)
+        # A splitter does not ask how high a text is at its width.
+        beside = self.end.sizeHint().width() + 12 if where is self.note else 0
+        where.setMinimumHeight(max(0, where.heightForWidth(self.graphs.width() - beside)))
+
+    def _end(self) -> ConfirmDialog | None:
+        chosen = self.selected()
+        job = self._job_of(chosen[0]) if len(chosen) == 1 else None
+        if job is None or not (alive := job.result.get("alive")):
+            return None
+
+        def ended(left: Sequence[Sequence[int]]) -> None:
+            job.result = {**job.result, "alive": left}
+            job.note = outcomes.note(RUN, job.result)
+            self._jobs.touch(job)
+
+        def end() -> None:
+            listener = Listener(result=ended, failed=self.notice.tell)
+            self._engines.background(listener, processes.end_these, alive)
+
+        many = say.count(len(alive), "process", "processes")
+        text = self.tr("The program started {}: {}. What it does not save is lost.").format(
+            many, ", ".join(str(pid) for pid, _ in alive[:_NAMED])
+        )
+        title, sure = self.tr("End processes"), self.tr("End {}?").format(many)
+        return confirm(self, title, sure, text, self.tr("&End"), end)
+
+    def look_at(self, job: Job) -> None:
+        """Show what came of a program of the window."""
+        kept = self._kept_as(job)
+        self.wanted = kept or f"job {job.id}"
+        self._fill()
+        if kept not in self._known:
+            self.refresh()
 
     def _paint(self, some: Sequence[QTreeWidgetItem] | None = None) -> None:
         for item in lists.items(self.graphs) if some is None else some:

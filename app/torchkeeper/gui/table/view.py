@@ -406,9 +406,12 @@ class EntryTable(QTableView):
                 self.toggle(group, collapsed=False)
                 self.select_groups([group])
             return
+        # Held on what was selected before, the pointer drags that; on another row it selects.
+        index = self.indexAt(at)
+        was = left and self.selectionModel().isSelected(index)
+        self.setDragEnabled(was)
         super().mousePressEvent(event)
-        # With the button held on a selected row, what follows is a drag.
-        self._pressed = at if left and self.selectionModel().isSelected(self.indexAt(at)) else None
+        self._pressed = at if was and self.selectionModel().isSelected(index) else None
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         # Two quick clicks on a heading are two clicks.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -19,25 +20,34 @@ from torchkeeper.gui.widgets.plain import Label
 _JOINER = "\u2060"
 #: Between what an address begins with and its host Qt would break it.
 _BEGINS, _JOINED = "://", f"://{_JOINER}"
+#: Where a word may be broken that has no other place for it, and no end.
+_BREAK = "\u200b"
+_LONG = re.compile(r"[^\s/\\:.,;=_-]{40}(?=[^\s/\\:.,;=_-])")
+_LAID = re.compile(f"[{_JOINER}{_BREAK}]")
 Box = TypeVar("Box", bound=QBoxLayout)
 _COPIED, _SELECTED = QClipboard.Mode.Clipboard, QClipboard.Mode.Selection
 
 
 class Wrapped(Label):
-    """No address is broken behind its slashes; what holds it is neither told nor copied."""
+    """No address is broken behind its slashes, and no word widens what is around it; what sees to
+    that is neither told nor copied.
+    """
 
     def __init__(self, text: str = "", role: str = "") -> None:
         super().__init__(text, role)
         self.setWordWrap(True)
 
     def text(self) -> str:
-        return super().text().replace(_JOINED, _BEGINS)
+        return _LAID.sub("", super().text().replace(_JOINED, _BEGINS))
+
+    def _laid(self, text: str) -> str:
+        return _LONG.sub(rf"\g<0>{_BREAK}", text)
 
     def setText(self, text: str, /) -> None:
         super().setText(text.replace(_BEGINS, _JOINED))
 
     def selectedText(self) -> str:
-        return super().selectedText().replace(_JOINER, "")
+        return _LAID.sub("", super().selectedText())
 
     def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         super().keyPressEvent(event)
@@ -53,21 +63,21 @@ class Wrapped(Label):
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         plain = event.modifiers() == Qt.KeyboardModifier.NoModifier
-        if plain and _JOINER in super().selectedText():
+        if plain and _LAID.search(super().selectedText()):
             self.setSelection(0, 0)  # or Qt would have it dragged away as it is
         super().mousePressEvent(event)
 
     def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
-        if _JOINER in super().selectedText():
+        if _LAID.search(super().selectedText()):
             _clean(_SELECTED)
 
 
 def _clean(which: QClipboard.Mode) -> None:
     clipboard = QGuiApplication.clipboard()
     copied = clipboard.text(which)
-    if _JOINER in copied:
-        clipboard.setText(copied.replace(_JOINER, ""), which)
+    if _LAID.search(copied):
+        clipboard.setText(_LAID.sub("", copied), which)
 
 
 #: The grid everything is laid out on.

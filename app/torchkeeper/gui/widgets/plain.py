@@ -85,7 +85,11 @@ class Label(QLabel):
         self.setText(text)
 
     def setText(self, text: str, /) -> None:
-        super().setText(shown(text, _LABEL))
+        super().setText(self._laid(shown(text, _LABEL)))
+
+    def _laid(self, text: str) -> str:
+        """The text as it is laid out."""
+        return text
 
 
 def _visible(line: str) -> str:
