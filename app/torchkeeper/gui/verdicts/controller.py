@@ -238,8 +238,8 @@ class VerdictController(QObject):
         head.filtered.connect(self._look_for)
         context.table.horizontalHeader().sortIndicatorChanged.connect(self._look_for)
         context.entries.changed.connect(self._look_for)
-        if not (self.environments.off or listing.scheme.elsewhere):
-            self.environments.find()
+        if not (near := self.machines.of(None)).off:
+            near.find()
         self._say()
 
     @property
