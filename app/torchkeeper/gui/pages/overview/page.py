@@ -357,7 +357,7 @@ class OverviewPage(Page):
                 figure.tell("", "")
             return
         apart = say.apart(totals.counts)
-        beside = self.tr("and {}").format(apart) if apart else ""
+        beside = self.tr("and {}, {}").format(apart, say.size(totals.apart_bytes)) if apart else ""
         count = sum(1 for one in found.places.values() if not one.failed and not one.left_out)
         places = self.tr("in {}").format(say.count(count, "place", "places"))
         about = "" if "place" in self.within else places, beside
