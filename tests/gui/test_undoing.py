@@ -13,8 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, key, listed, settle
 from tests.gui.test_flows import open_dialog, tree
+from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.dialogs.purging import PurgeDialog
+from torchkeeper.gui.pages.overview.page import OverviewPage
 from torchkeeper.gui.window import Window
 
 ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier
@@ -188,3 +190,25 @@ def test_a_place_that_is_gone_is_taken_off_the_list_without_a_word_about_its_fil
     settle(qtbot)
     window.more.flows.remove_place()
     assert window.undo_bar.text.text() == "other is off the list"
+
+
+def test_what_is_no_entry_has_its_own_size(
+    qtbot: QtBot, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    header = fixture_cache / "precompiled_headers" / ("c" * 52 + ".h.gch")
+    header.parent.mkdir()
+    header.write_bytes(b"gpch.014" + bytes(3_000_000))
+    window = open_window(fixture_cache)
+    qtbot.waitUntil(lambda: window.entries.every["headers"] == 1, timeout=PATIENCE)
+    settle(qtbot)
+    held = say.apart(window.entries.every)
+    assert f"{held}, 3.0 MB of content" in window.apart_line.said.text()
+    assert held not in window.totals.text()
+    click(qtbot, window.apart_line.button)
+    settle(qtbot)
+    whole = say.count(window.entries.total, "entry", "entries")
+    assert window.totals.text().startswith(f"{whole} · ")
+    assert window.totals.text().endswith(f" · {held}, 3.0 MB of content")
+    page = window.show_page("overview")
+    assert isinstance(page, OverviewPage)
+    qtbot.waitUntil(lambda: "3.0 MB besides entries" in page.bytes.more.text(), timeout=PATIENCE)

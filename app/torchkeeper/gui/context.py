@@ -98,8 +98,10 @@ class Context(NamedTuple):
     @property
     def undoable(self) -> str:
         """The same in words, or what undo brings back of the place; empty where nobody knows."""
-        results = [one.result for one in self.taken]
-        return say.held_of(added(results)) if results else self.listing.undoable
+        if results := [one.result for one in self.taken]:
+            return say.held_of(added(results))
+        trash = self.listing.trash
+        return say.held_of(trash["last"]) if trash and trash["last"] else ""
 
     @property
     def near(self) -> str | None:

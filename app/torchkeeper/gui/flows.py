@@ -541,8 +541,7 @@ class Flows(QObject):
     def undo(self) -> None:
         """Put back what the last purge of this session took; without one, the last of the place."""
         context = self._context
-        if context.undo_bar.purged:
-            context.undo_bar.hide()
+        context.undo_bar.hide()
         if taken := context.taken:
             context.operations.undo_all(taken)
         elif context.place is not None:

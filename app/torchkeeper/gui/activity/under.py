@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QKeySequence
@@ -22,23 +21,17 @@ def under(widget: QWidget, cover: QWidget) -> bool:
     return cover.rect().contains(cover.mapFromGlobal(widget.mapToGlobal(seen.center())))
 
 
-class _Lettered(NamedTuple):
-    """Something that Alt goes to by a letter of its text, and what sets that."""
-
-    widget: QWidget
-    text: str
-    tell: Callable[[str], object]
+#: Something that Alt goes to by a letter of its text, and what sets that.
+_Lettered = tuple[QWidget, str, Callable[[str], object]]
 
 
 def _lettered(window: QWidget) -> Iterator[_Lettered]:
-    for one in window.findChildren(QAbstractButton):
-        yield _Lettered(one, one.text(), one.setText)
-    for label in window.findChildren(QLabel):
-        if label.buddy() is not None:
-            yield _Lettered(label, label.text(), label.setText)
+    for one in (*window.findChildren(QAbstractButton), *window.findChildren(QLabel)):
+        if not isinstance(one, QLabel) or one.buddy() is not None:
+            yield one, one.text(), one.setText
     for bar in window.findChildren(QTabBar):
         for number in range(bar.count()):
-            yield _Lettered(bar, bar.tabText(number), partial(bar.setTabText, number))
+            yield bar, bar.tabText(number), partial(bar.setTabText, number)
 
 
 class Keys(QObject):
@@ -64,26 +57,22 @@ class Keys(QObject):
 
     def _pressed(self) -> None:
         muted, self._muted = self._muted, []
-        for one in muted:
-            if isValid(one.widget):
-                one.tell(one.text)
+        for one, text, tell in muted:
+            if isValid(one):
+                tell(text)
         at = self._window.focusWidget()
         if self._drawer.isVisible() and at is not None and under(at, self._drawer):
             self._leave()
 
     def _mute(self, keys: QKeySequence) -> None:
-        same = [
-            one
-            for one in _lettered(self._window)
-            if QKeySequence.mnemonic(one.text) == keys
-            and one.widget.isVisible()
-            and one.widget.isEnabled()
-        ]
         at, drawer = self._window.focusWidget(), self._drawer
         within = at is not None and (at is drawer or drawer.isAncestorOf(at))
-        same.sort(
-            key=lambda one: (under(one.widget, drawer), drawer.isAncestorOf(one.widget) != within)
-        )
-        for one in same[1:]:
-            one.tell(one.text.replace("&", ""))
-        self._muted += same[1:]
+        same = [
+            (under(one, drawer), drawer.isAncestorOf(one) != within, text, tell, one)
+            for one, text, tell in _lettered(self._window)
+            if QKeySequence.mnemonic(text) == keys and one.isVisible() and one.isEnabled()
+        ]
+        same.sort(key=lambda one: one[:2])
+        for *_, text, tell, one in same[1:]:
+            tell(text.replace("&", ""))
+            self._muted.append((one, text, tell))

@@ -130,8 +130,6 @@ class UndoBar(_Bar):
     def __init__(self) -> None:
         super().__init__("undoBar")
         self.place = ""
-        #: Whether what it offers is to undo a purge.
-        self.purged = False
 
     @cached_property
     def text(self) -> QLabel:
@@ -146,7 +144,7 @@ class UndoBar(_Bar):
 
     def offer(self, place: str, text: str, then: _Then, verb: str = "", undoes: str = "") -> None:
         """Offer to undo what went, or ``verb``. undoes: what, where the button does not say it."""
-        self.place, self._then, self.purged = place, then, not verb
+        self.place, self._then = place, then
         self.text.setText(text)
         self._purged.setVisible(not verb)
         self._expiring.setVisible(bool(verb))

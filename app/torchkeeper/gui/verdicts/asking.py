@@ -294,17 +294,14 @@ class Suggestions(QObject):
         refused = self.refusal() is not None
         names = tuple(python for python, _ in self.envs.envs) if not self.asking else None
         self._cover()
-
-        def judged(place: str) -> bool:
-            return not self.ticks[place] or bool(self.ticks[place] & _JUDGED)
-
-        for one in self.looks.values():
+        for one in sorted(self.looks.values(), key=lambda one: not self.ticks[one.place]):
             if one.error or one.ticket is not None or not self._asked(one.place):
                 continue
+            reasons = self.ticks[one.place] or _JUDGED
             if one.engine is None:
                 if sum(other.looking for other in self.looks.values()) < _AT_ONCE:
                     self._look(one)
-            elif judged(one.place) and one.judged != names and not refused:
+            elif reasons & _JUDGED and one.judged != names and not refused:
                 # It is still to be said what is stale there, and what lacks what it needs.
                 if not self.asking:
                     self._judge(one)
