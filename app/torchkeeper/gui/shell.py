@@ -138,7 +138,7 @@ class Shell(QMainWindow):
 
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
-        self.setMenuBar(MenuBar())
+        self.setMenuBar(MenuBar(self._take_refuge))
         menus = {name: self.menuBar().addMenu(actions.tr(title)) for name, title in actions.MENUS}
         self.tools = bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")

@@ -352,7 +352,6 @@ class Window(Shell):
         if self._inspecting is not None:
             self.inspector_frame.tell_empty(not selected)
             self._inspecting.tell(selected, self._here, self._verifications)
-            self.keep_focus(focus, self.inspector_frame)
         self.trash_label.setText(summary.trash_text(listing.trash))
         if self._watch is not None:
             self._watch.update()

@@ -26,9 +26,11 @@ _Lettered = tuple[QWidget, str, Callable[[str], object]]
 
 
 def _lettered(window: QWidget) -> Iterator[_Lettered]:
-    for one in (*window.findChildren(QAbstractButton), *window.findChildren(QLabel)):
-        if not isinstance(one, QLabel) or one.buddy() is not None:
-            yield one, one.text(), one.setText
+    for one in window.findChildren(QAbstractButton):
+        yield one, one.text(), one.setText
+    for label in window.findChildren(QLabel):
+        if label.buddy() is not None:
+            yield label, label.text(), label.setText
     for bar in window.findChildren(QTabBar):
         for number in range(bar.count()):
             yield bar, bar.tabText(number), partial(bar.setTabText, number)

@@ -95,13 +95,13 @@ class Columns(QObject):
         reset.triggered.connect(self.reset)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        pressed = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
-        if pressed and event.key() == Qt.Key.Key_Space and isinstance(watched, QMenu):
-            action = watched.activeAction()
-            if action is not None and action.isCheckable():
-                action.trigger()  # the menu stays: more than one may be wanted
-                return True
-        return super().eventFilter(watched, event)
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return super().eventFilter(watched, event)
+        action = watched.activeAction() if isinstance(watched, QMenu) else None
+        if action is None or not action.isCheckable() or event.key() != Qt.Key.Key_Space:
+            return False
+        action.trigger()  # the menu stays: more than one may be wanted
+        return True
 
     def _context(self, at: QPoint) -> None:
         menu = QMenu(self._table)
