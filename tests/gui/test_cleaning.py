@@ -88,7 +88,7 @@ def opened(qtbot: QtBot, window: Window) -> CleanDialog:
 def told(qtbot: QtBot, dialog: CleanDialog) -> None:
     settle(qtbot)
     found = dialog.found
-    qtbot.waitUntil(lambda: not (found.waiting or found.asking), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not (found.unknown or found.asking), timeout=PATIENCE)
     settle(qtbot)
 
 
@@ -219,7 +219,7 @@ def test_all_places_are_cleaned_with_three_clicks_and_come_back(
     assert [snapshot(place) for place in two] == before
 
 
-def test_one_place_by_its_menu_and_what_is_unticked_is_not_looked_at(
+def test_one_place_by_its_menu_and_the_others_have_their_figures_beside_it(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, settings: QSettings
 ) -> None:
     settings.setValue(PAGE, "entries")
@@ -230,7 +230,14 @@ def test_one_place_by_its_menu_and_what_is_unticked_is_not_looked_at(
         "stale": "11 entries", "broken": "Nothing", "orphan": "Nothing", "unused": "",
         "budget": "", "needless": "29 entries",
     }  # fmt: skip
-    assert dialog.found.looks[str(half)].engine is None, "nobody has ticked it"
+    assert dialog.lines.lines["stale", str(half)].text(1) == "7 entries more"
+    assert "Other places hold 7 entries, " in dialog.about.text()
+    # A click ticks all, and another the first alone.
+    for every in (True, False):
+        click(qtbot, dialog.every, QPoint(8, dialog.every.height() // 2))
+        told(qtbot, dialog)
+        assert dialog.every.isChecked() is every
+        assert counts(dialog)["stale"] == ("18 entries" if every else "11 entries")
     assert f"torch {only_torch['torch']}" in dialog.about.text()
     tick(qtbot, dialog, "stale", half)
     assert counts(dialog)["stale"] == "18 entries"
@@ -238,8 +245,9 @@ def test_one_place_by_its_menu_and_what_is_unticked_is_not_looked_at(
     # What is not ticked says how much more it is, which a tick then adds; nothing moves.
     dialog.days.setValue(1)
     told(qtbot, dialog)
-    at, more = dialog.in_use.mapTo(dialog, QPoint()), counts(dialog)["unused"]
-    assert more.endswith(" more")
+    at = dialog.in_use.mapTo(dialog, QPoint())
+    more = dialog.lines.lines["unused", str(whole)].text(1)
+    assert more.endswith(" more") and counts(dialog)["unused"].endswith(" more")
     tick(qtbot, dialog, "unused", whole)
     assert dialog.found.plans[str(whole)]["entries"] == 40 + int(more.split()[0])
     assert dialog.in_use.mapTo(dialog, QPoint()) == at
@@ -275,6 +283,38 @@ def test_enter_on_a_line_moves_what_is_ticked_and_opens_nothing_else(
     assert dialog.preview is None and not dialog.isVisible()
     idle(qtbot, window)
     assert not graphs(two[0])
+
+
+def test_nothing_goes_is_never_all_that_is_said_where_others_hold_something(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, settings: QSettings,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    settings.setValue(PAGE, "entries")
+    empty, same = tmp_path / "empty", tmp_path / "deeper" / "half"
+    empty.mkdir()
+    shutil.copytree(two[1], same)
+    window = open_window(empty)
+    window.places.add(str(same))
+    assert window.actions_["clean-up"].isEnabled()
+    dialog = opened(qtbot, window)
+    assert dialog.total.text().startswith("Nothing goes; other places hold 54 entries, ")
+    assert not dialog.every.isChecked() and not dialog.go.isEnabled()
+    names = {dialog.lines.lines["stale", str(place)].text(0) for place in (two[1], same)}
+    assert names == {f"{tmp_path.name}/half", "deeper/half"}
+    click(qtbot, dialog.every, QPoint(8, dialog.every.height() // 2))
+    told(qtbot, dialog)
+    assert dialog.total.text().endswith(": 54 entries in 3 places")
+    dialog.reject()
+    # Where the place that is shown is gone, it is about all others.
+    empty.rmdir()
+    window.refresh()
+    qtbot.waitUntil(lambda: window.listing.error is not None, timeout=PATIENCE)
+    settle(qtbot)
+    assert window.actions_["clean-up"].isEnabled()
+    dialog = opened(qtbot, window)
+    assert dialog.every.isChecked()
+    assert dialog.total.text().endswith(": 54 entries in 3 places")
+    dialog.reject()
 
 
 @pytest.mark.slow

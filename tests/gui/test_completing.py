@@ -191,6 +191,20 @@ def test_chips_are_put_in_and_out_by_a_click(qtbot: QtBot, window: Window) -> No
     assert box.text() == "" and not shown.largest.isChecked()
 
 
+def test_the_largest_are_of_what_the_list_shows(qtbot: QtBot, window: Window) -> None:
+    every, model = everything(window.entries), window.entries
+    header = every[0]._replace(kind="header", key="cpython", path="cpython.h.gch", size=10**12)
+    model.begin()
+    model.add([*every, header])
+    model.end()
+    qtbot.waitUntil(lambda: model.every["headers"] == 1, timeout=WAIT)
+    settle(qtbot)
+    click(qtbot, window.completing.largest)
+    qtbot.waitUntil(window.completing.largest.isChecked, timeout=WAIT)
+    settle(qtbot)
+    assert model.shown() and "T" not in window.head.box.text()
+
+
 def test_a_chip_is_about_a_whole_term(qtbot: QtBot, window: Window) -> None:
     """What excludes it, or holds its letters, is another term, and stays as it was typed."""
     shown, box = window.completing, window.head.box

@@ -208,7 +208,7 @@ def test_purges_to_the_trash_and_undoes(
     assert window.trash_label.button.text().startswith("Trash ")
     undo, purged = window.actions_["undo"], window.undo_bar.text.text().partition(" moved")[0]
     settle(qtbot)
-    assert undo.text() == f"Undo &purge of {purged}"
+    assert undo.text() == f"&Undo purge of {purged}"
     assert undo.toolTip().startswith(f"Undo purge of {purged}: Put back")
     assert window.undo_bar.button.accessibleName() == f"Undo purge of {purged}"
     click(qtbot, window.undo_bar.button)
@@ -218,7 +218,7 @@ def test_purges_to_the_trash_and_undoes(
     assert window.trash_label.button.text() == ""
     assert tree(fixture_cache) == before
     settle(qtbot)
-    assert undo.text() == "Undo &purge"
+    assert undo.text() == "&Undo purge"
 
 
 @pytest.mark.slow

@@ -382,7 +382,7 @@ def test_a_table_without_a_selection_shows_where_the_keyboard_is(
     assert not table.selectionModel().hasSelection()
     assert framed(0) and framed(3), "around all of it"
     press(Qt.Key.Key_Down)
-    assert not framed(0) and not framed(3), "one is selected"
+    assert framed(0) and not framed(3), "the keyboard is at the one that is selected"
     press(Qt.Key.Key_Down, Qt.KeyboardModifier.ControlModifier)
     assert framed(1) and not framed(3) and len(table.selected()) == 1
 

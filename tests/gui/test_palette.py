@@ -192,7 +192,7 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
         ("compare-two", Situation(selected=1), "Select the entries for it first"),
         ("export", Situation(place=True), "No entries are shown"),
         ("server", Situation(place=True, place_is_folder=True), "Not available for this place"),
-        ("undo", Situation(place=True, place_is_folder=True), "The trash is empty"),
+        ("undo", Situation(place=True, place_is_folder=True), "There is nothing to undo"),
         ("verify", Situation(), "Not available for this place"),
         ("only-stale", Situation(), "Choose a place first"),
         ("place-folder", Situation(place=True, scheme=scheme_of("redis://h")),

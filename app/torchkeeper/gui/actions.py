@@ -44,6 +44,8 @@ class Situation(NamedTuple):
     #: How many entries are selected, where those can be compared: two of one kind, or one.
     comparable: int = 0
     trash: bool = False
+    #: Whether something went to the trash in this session and is still there, in whatever place.
+    taken: bool = False
     #: Whether anything is in the trash of all places; None where one place is asked about.
     trash_of_all: bool | None = None
     #: Whether entries of the place were put off, since reading them would take long.
@@ -224,16 +226,16 @@ ACTIONS = (
     Spec("purge", _n("Purge &selected…"), "purge", "Del", "cache", 1,
          _n("Show a preview, then remove the selected entries"), "entries",
          when=lambda s: s.selected > 0 and s.can_purge, short=_n("Purge…")),
-    Spec("purge-shown", _n("P&urge all shown…"), "purge", "Ctrl+Shift+Del", "cache", 1,
+    Spec("purge-shown", _n("&Purge all shown…"), "purge", "Ctrl+Shift+Del", "cache", 1,
          _n("Show a preview, then remove all entries that the filter shows"), "entries",
          when=lambda s: s.shown > 0 and s.can_purge and s.filter_valid),
     Spec("clean-up", _n("&Clean up…"), "clean", "Ctrl+Shift+K", "cache", 1,
          _n("Find stale, broken and unused entries in all places, and remove them"), "places",
-         when=lambda s: s.page != ENTRIES or s.place_is_folder or s.scheme.remote_cache,
          short=_n("Clean up…")),
-    Spec("undo", _n("Undo &purge"), "undo", "Ctrl+Z", "cache", 1,
-         _n("Put back the entries that the last purge of this place moved to the trash"), "places",
-         when=lambda s: s.can_change_trash, about=(_n("Undo &purge of {}"), lambda s: s.undoable)),
+    Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z", "cache", 1,
+         _n("Put back the entries that the last purge moved to the trash"), "places",
+         when=lambda s: s.taken or s.can_change_trash,
+         about=(_n("&Undo purge of {}"), lambda s: s.undoable)),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
          _n("Delete the purged entries of this place for good; on the overview, of all places"),
          "places",

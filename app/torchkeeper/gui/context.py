@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec
 
+from torchkeeper.client.overviewing import added
+from torchkeeper.client.words import say
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.actions import Actions
     from torchkeeper.gui.background.engines import Engines
     from torchkeeper.gui.chrome.bars import UndoBar
-    from torchkeeper.gui.jobs.model import JobsModel
+    from torchkeeper.gui.jobs.model import Job, JobsModel
     from torchkeeper.gui.jobs.operations import Operations
     from torchkeeper.gui.pages.stack import Pages
     from torchkeeper.gui.places.listing import Listing
@@ -59,8 +62,9 @@ class Context(NamedTuple):
     make_operations: Callable[[], Operations]
     make_machines: Callable[[], Machines]
     make_verifications: Callable[[], Verifications]
-    #: Say what went wrong; say something for so many milliseconds.
+    #: Say what went wrong, and that it is over; say something for so many milliseconds.
     tell: Callable[[UserError], None]
+    over: Callable[[UserError], None]
     say: Callable[[str, int], None]
     show_place: Callable[[str], None]
     open_paths: Callable[[Sequence[str]], None]
@@ -84,6 +88,20 @@ class Context(NamedTuple):
         if page is None or page.trashes is None:
             return None
         return {x: of for x, of in page.trashes.items() if not self.places.read_only(x)}
+
+    @property
+    def taken(self) -> list[Job]:
+        """What undo brings back: what this session purged last; nothing if it is about a place."""
+        every = self.jobs.purged if self.actions.over != "places" else []
+        return every[-1] if every else []
+
+    @property
+    def undoable(self) -> str:
+        """The same in words, or what undo brings back of the place; empty where nobody knows."""
+        if results := [one.result for one in self.taken]:
+            return say.held_of(added(results))
+        trash = self.listing.trash
+        return say.held_of(trash["last"]) if trash and trash["last"] else ""
 
     @property
     def near(self) -> str | None:

@@ -551,20 +551,20 @@ class Flows(QObject):
         titles = apart([one.path for one in places], context.places.title)
         dialog = CleanDialog(
             context.window, context.engines, context.machines.of(place), context.settings, places,
-            titles, [place] if place else [], reasons,
+            titles, [one.path for one in places if one.path == place], reasons,
         )  # fmt: skip
         dialog.decided.connect(context.operations.purge_all)
         dialog.open()
         return dialog
 
     def undo(self) -> None:
-        """Put back what the last purge of this place took; all of it, where the bar offers that."""
-        bar = self._context.undo_bar
-        if bar.isVisible() and bar.purged:
-            bar.do()
-        elif self._context.place is not None:
-            bar.hide()
-            self._context.operations.undo(self._context.place)
+        """Put back what the last purge of this session took; without one, the last of the place."""
+        context = self._context
+        context.undo_bar.hide()
+        if taken := context.taken:
+            context.operations.undo_all(taken)
+        elif context.place is not None:
+            context.operations.undo(context.place)
 
     def empty_trash(self) -> None:
         """Ask, then delete for good what was purged from the place that is shown, or from all."""

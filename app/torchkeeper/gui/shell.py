@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QSettings, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
+from PySide6.QtCore import QCoreApplication, QPoint, QRectF, QSettings, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QActionGroup, QContextMenuEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QToolBar, QWidget
 
 from torchkeeper.gui import actions, taborder, theme
@@ -138,7 +138,7 @@ class Shell(QMainWindow):
 
     def make_menus(self) -> None:
         """Make the menu bar and the toolbar. What is in the menus is seen by nobody yet."""
-        self.setMenuBar(MenuBar())
+        self.setMenuBar(MenuBar(self._take_refuge))
         menus = {name: self.menuBar().addMenu(actions.tr(title)) for name, title in actions.MENUS}
         self.tools = bar = QToolBar(self.tr("Main tools"))
         bar.setObjectName("tools")
@@ -215,6 +215,19 @@ class Shell(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit_tools()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(event)
+        if event.key() == Qt.Key.Key_Escape:
+            self.error_bar.clear()  # what has the keyboard had no use for it
+        shifted = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
+        if event.key() == Qt.Key.Key_F10 and shifted and (at := self.focusWidget()) is not None:
+            # As the menu key, which not every keyboard has.
+            cursor = at.inputMethodQuery(Qt.InputMethodQuery.ImCursorRectangle)
+            within = QRectF(cursor).toRect().center()
+            where = within, at.mapToGlobal(within)
+            menu = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, *where)
+            QCoreApplication.sendEvent(at, menu)
 
     def _fill_menu(self, name: str, menu: QMenu) -> None:
         menu.setToolTipsVisible(True)

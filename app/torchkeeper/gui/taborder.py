@@ -17,6 +17,11 @@ def step(top: QWidget, at: QWidget | None, *, forward: bool) -> bool:
     target, reasons = following(top, at, forward=forward), Qt.FocusReason
     if target is not None:
         target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+        around = target.parentWidget()
+        while around is not None:
+            if isinstance(around, QScrollArea) and target.height() < around.viewport().height():
+                around.ensureWidgetVisible(target, 0, 0)
+            around = around.parentWidget()
     return target is not None
 
 

@@ -121,7 +121,8 @@ class Window(Shell):
             make_operations=lambda: self.operations,
             make_machines=lambda: self.here.machines,
             make_verifications=lambda: self.verifications,
-            tell=self.error_bar.tell, say=self.status.showMessage, show_place=self.show_place,
+            tell=self.error_bar.tell, over=self.error_bar.clear, say=self.status.showMessage,
+            show_place=self.show_place,
             open_paths=self.open_paths, show_entries=self.navigator.show_entries,
             select_shown=self.navigator.select_shown, update_soon=self.update_soon,
             update_now=self.update_now,
@@ -345,7 +346,8 @@ class Window(Shell):
         judged = self._here is not None and self._here.verdicts.counts is not None
         if self._here is not None:
             self._here.tell()
-        self.apart_line.tell(summary.apart_text(self.entries), shown=self.entries.shows_apart)
+        beside = summary.apart_text(listing, self.entries)
+        self.apart_line.tell(beside, shown=self.entries.shows_apart)
         self.totals.setText(summary.status_text(listing, self.entries, selected, size, judged))
         if self._inspecting is not None:
             self.inspector_frame.tell_empty(not selected)
@@ -377,7 +379,8 @@ class Window(Shell):
             shown=self.entries.count > 0, apart=self.entries.apart_wanted,
             filter_valid=self.head.fault is None, grouping=self.entries.wanted_grouping,
             selected=len(selected), comparable=summary.comparable(selected),
-            undoable=listing.undoable, trash=bool(listing.trash and listing.trash["receipts"]),
+            taken=bool(self.context.taken), undoable=self.context.undoable,
+            trash=bool(listing.trash and listing.trash["receipts"]),
             trash_of_all=None if (every := self.context.trashes) is None else bool(every),
             put_off=bool(listing.result and listing.result["unread"]),
             job=job is not None, job_active=job is not None and job.active,
@@ -439,6 +442,7 @@ class Window(Shell):
     def _page_changed(self, ident: str) -> None:
         self.settings.setValue(PAGE, self.pages.under)
         self.sidebar.pages.show_current(self.pages.under)
+        self.error_bar.clear()
         self.inspector_frame.stand_by(ident == ENTRIES)
         # They are about the place, which is not seen on other pages.
         for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):

@@ -167,8 +167,8 @@ class JobDetail(QWidget):
         #: The variants of a warm-up; made when there are some.
         self.variants: VariantsPane | None = None
         titled = forms.column(self.title, self.words, gap=4)
-        head = forms.row((self.picture, forms.TOP), (titled, 1), gap=12)
-        said = head, self.bar, self.told, self.notice, self.facts, forms.REST
+        self.head = forms.row((self.picture, forms.TOP), (titled, 1), gap=12)
+        said = self.head, self.bar, self.told, self.notice, self.facts, forms.REST
         #: It is scrolled where there is little height; the buttons below it stay in sight.
         room = Scrolled(forms.page(forms.column(*said)), least=_LEAST)
         # Those of the notice as well: none is half out of sight where what is said is scrolled.

@@ -36,6 +36,7 @@ from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.activity.shown import JobRows
+from torchkeeper.gui.activity.under import Keys, under
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.lookups import PastJobs
@@ -202,10 +203,11 @@ class Drawer(QFrame):
         self.blank.offer(self.tr("&Warm…"), "warm")
         self.import_ = forms.button(self.tr("&Import…"), context.actions["import"].trigger)
         self.blank.beside(self.import_)
-        clear = self.tr("Clear histor&y…"), self._clear
+        clear = self.tr("Clear hi&story…"), self._clear
         hint = self.tr("Forget all jobs that have ended; caches stay")
         self.clear_button = forms.button(*clear, hint, danger=True)
         self.closer = forms.icon_button("close", self.tr("Close (Esc)"), self.shut)
+        Keys(window, self, self.shut)
         self._make_ways()
         self._lay_out()
         self._connect()
@@ -225,13 +227,15 @@ class Drawer(QFrame):
         hint = self.tr("Put back the entries that it moved to the trash")
         self.undo = button(self.tr("&Undo"), self._undo, hint)
         hint = self.tr("Compile only the variants that failed or were not reached")
-        self.bad = button(self.tr("Warm f&ailed again"), self._of_job(self.warming.emit), hint)
+        self.bad = button(self.tr("W&arm the rest"), self._of_job(self.warming.emit), hint)
         hint = self.tr("Run the job again with the same options")
         self.again = button(self.tr("Run agai&n"), self._of_job(operations.repeat), hint)
         hint = self.tr("Open the dialog again with the same options")
-        change = self.tr("C&hange and run again…"), self._of_job(self.asking.emit)
+        change = self.tr("Change and r&un again…"), self._of_job(self.asking.emit)
         self.change = button(*change, hint)
-        for way in (self.cancel_button, self.open, self.folder, self.verify, self.undo, self.bad,
+        # Where it was, nothing stands once the job is cancelled.
+        self.detail.head.addWidget(self.cancel_button, 0, forms.TOP)
+        for way in (self.open, self.folder, self.verify, self.undo, self.bad,
                     self.change, self.again, self.forget):  # fmt: skip
             self.detail.ways.addWidget(way)
 
@@ -295,13 +299,15 @@ class Drawer(QFrame):
         return at is not None and (at is self or self.isAncestorOf(at))
 
     def open_up(self) -> None:
-        """Be seen; who has the keyboard keeps it."""
+        """Be seen; who has the keyboard keeps it, unless what it is at is hidden by that."""
         if self.isHidden():
             self.refresh()
             self._fit()
             self.raise_()
             self.show()
             self.turned.emit()
+            if (at := self.window().focusWidget()) is not None and under(at, self):
+                self.go_in()
 
     def go_in(self) -> None:
         """Be seen, and have the keyboard."""

@@ -68,7 +68,7 @@ class ErrorBar(_Bar):
         self.remedies = RemedyButtons()
         mark = forms.picture("error", 20, "warning")
         texts = forms.column(*labels, self.remedies, gap=4)
-        parts = (mark, forms.TOP), (texts, 1), (self.closer(self.clear), forms.TOP)
+        parts = (mark, forms.TOP), (texts, 1), (self.closer(self._close), forms.TOP)
         self.setLayout(forms.row(*parts, gap=12, margin=(16, 8, 8, 8)))
         return labels
 
@@ -78,10 +78,14 @@ class ErrorBar(_Bar):
         self.remedies.offer(error)
         self.appear(str(error))
 
-    def clear(self) -> None:
-        """The user has read it, or it no longer holds."""
-        self.error = None
-        self.hide()
+    def _close(self) -> None:
+        self.clear()
+
+    def clear(self, error: UserError | None = None) -> None:
+        """The user has read it, or it no longer holds; only if it is this ``error``, if any."""
+        if error is None or error is self.error:
+            self.error = None
+            self.hide()
 
 
 class NoteBar(_Bar):
@@ -126,14 +130,12 @@ class UndoBar(_Bar):
     def __init__(self) -> None:
         super().__init__("undoBar")
         self.place = ""
-        #: Whether what it offers is to undo a purge.
-        self.purged = False
 
     @cached_property
     def text(self) -> QLabel:
         """What was moved; made, with all that stands beside it, for the first offer."""
         text = forms.label("", wrap=True)
-        self.button = forms.button(self.tr("Undo"), self.do)
+        self.button = forms.button(self.tr("&Undo"), self.do)
         self._purged = forms.picture("purge", 20, "good")
         self._expiring = forms.picture("queued", 20, "good")
         parts = self._purged, self._expiring, (text, 1), self.button, self.closer(self.hide)
@@ -142,12 +144,12 @@ class UndoBar(_Bar):
 
     def offer(self, place: str, text: str, then: _Then, verb: str = "", undoes: str = "") -> None:
         """Offer to undo what went, or ``verb``. undoes: what, where the button does not say it."""
-        self.place, self._then, self.purged = place, then, not verb
+        self.place, self._then = place, then
         self.text.setText(text)
         self._purged.setVisible(not verb)
         self._expiring.setVisible(bool(verb))
-        self.button.setText(verb or self.tr("Undo"))
-        self.button.setAccessibleName(undoes or self.button.text())
+        self.button.setText(verb or self.tr("&Undo"))
+        self.button.setAccessibleName(undoes or self.button.text().replace("&", ""))
         self.button.setToolTip(tip(undoes))
         self.appear(text)
 

@@ -208,8 +208,9 @@ class Completing:
     def _weighing(self) -> Iterator[None]:
         """Find the size that half of all bytes are in entries of: a power of ten."""
         held = Counter[int]()
+        query, apart = self._model.query, self._model.shows_apart
         for piece in pieces(list(self._model.every_row)):
-            for row in piece:
+            for row in select_rows(piece, query, apart):
                 held[len(str(row.entry.size)) - 1] += row.entry.size
             yield
         above, total = 0, sum(held.values())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenuBar, QWidget
@@ -208,8 +210,10 @@ class MenuBar(QMenuBar):
     opened with its letter while the first is still marked: nothing would have it then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, refuge: Callable[[QWidget], object]) -> None:
+        """refuge: gives the focus to what is beside something that is gone."""
         super().__init__()
+        self._refuge = refuge
         self._before: QWidget | None = None
         # One is told of each change, also while there are several windows.
         app = QApplication.instance()
@@ -235,4 +239,7 @@ class MenuBar(QMenuBar):
         """It was left: who was there before goes on."""
         left = self.activeAction() is None and QApplication.activePopupWidget() is None
         if left and self.hasFocus() and self._before is not None and isValid(self._before):
-            self._before.setFocus()
+            if self._before.isVisible():
+                self._before.setFocus()
+            else:
+                self._refuge(self._before)

@@ -54,6 +54,9 @@ def status_text(
     if totals is not None:
         one, many = ("file", "files") if listing.scheme.is_files else ("key", "keys")
         parts += [say.count(totals.files, one, many), say.content(totals.size)]
+        if totals.counts["entries"] and (beside := say.apart(totals.counts)):
+            parts[0] = say.count(totals.counts["entries"], "entry", "entries")
+            parts.append(f"{beside}, {say.content(totals.apart_size)}")
         if totals.broken and not judged:
             parts.append(_tr("{} broken").format(f"{totals.broken:,}"))
         if totals.unread:
@@ -65,11 +68,13 @@ def status_text(
     return " · ".join(parts)
 
 
-def apart_text(model: EntriesModel) -> str:
+def apart_text(listing: Listing, model: EntriesModel) -> str:
     """What the place holds besides entries; empty where that needs no saying."""
     held = say.apart(model.every)
     if not held or model.query.apart:
         return ""
+    if size := listing.result and listing.result.get("apart_bytes"):
+        held = f"{held}, {say.content(size)}"
     if model.shows_apart:
         return _tr("Also shown, though not entries: {}.").format(held)
     return _tr("Hidden, because they are not entries: {}.").format(held)

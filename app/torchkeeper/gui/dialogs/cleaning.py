@@ -184,14 +184,18 @@ class CleanDialog(Dialog):
         self._engines, self._settings, self._titles = engines, settings, titles
         able = [place.path for place in places if not place.read_only]
         reasons = reasons or SAFE
-        ticked = ticked or [place for place in able if scheme_of(place).has_trash]
+        #: What is ticked at first; and all that one tick is about.
+        self._reasons, self._first = reasons, ticked
+        self._all = [place for place in able if scheme_of(place).has_trash]
+        able.sort(key=lambda place: place not in ticked)
+        ticked = ticked or self._all
         self.preview: PurgeDialog | None = None
         self.said = forms.label("", "muted")
         self.bar = forms.progress_bar(self.tr("Progress of the search"))
         forms.keep_room(self.bar)
         self.lines = _Lines({place: titles[place] for place in able})
-        for reason in reasons:
-            self.lines.heads[reason].setExpanded(1 < len(able) <= _FEW)
+        for reason in reasons if len(able) <= _FEW else ("stale",):
+            self.lines.heads[reason].setExpanded(1 < len(able) <= 2 * _FEW)
         glossary.explain(self.lines, *SAFE)
         self._make_limits()
         without = str(settings.value(_WITHOUT) or "").splitlines()
@@ -218,7 +222,11 @@ class CleanDialog(Dialog):
         self.shows.setToolTip(tip(self.tr("Show the entries of the chosen line")))
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.go = forms.button(self.tr("&Move to trash"), self._go, primary=True)
-        boxes = forms.row(self.in_use, self.at_once, forms.REST, gap=24)
+        self.every = QCheckBox(self.tr("All &places"))
+        self.every.setToolTip(tip(self.tr("Clean up all places that have a trash")))
+        self.every.setVisible(len(self._all) > 1)
+        self.every.clicked.connect(self._tick_all)
+        boxes = forms.row(self.every, self.in_use, self.at_once, forms.REST, gap=24)
         limits = forms.row(
             forms.name_of(self.days, self.tr("&Unused for"), "muted"), self.days, 24,
             forms.name_of(self.budget, self.tr("&Budget of each place"), "muted"), self.budget,
@@ -290,8 +298,16 @@ class CleanDialog(Dialog):
             (self.found.ticks[place].add if on else self.found.ticks[place].discard)(reason)
         self.found.count_soon()
 
+    def _tick_all(self, on: bool) -> None:
+        for place, ticks in self.found.ticks.items():
+            if place in self._all if on else place not in self._first:
+                (ticks.update if on else ticks.difference_update)(self._reasons)
+        self.found.count_soon()
+
     def _say(self) -> None:
         found, plans = self.found, self.found.plans
+        able = (found.ticks[x] for x in self._all if found.looks[x].error is None)
+        self.every.setChecked(all(ticks.issuperset(self._reasons) for ticks in able))
         with QSignalBlocker(self.lines):
             for one in found.looks.values():
                 if one.error is not None:
@@ -359,7 +375,8 @@ class CleanDialog(Dialog):
         if one.error is not None:
             return None, self.tr("Left out")
         if reason not in self._goes(place):
-            part = plans[place].get("more", {}).get(reason) if place in plans else None
+            plan = self.found.known_plans.get(place)
+            part = plan.get("more", {}).get(reason) if plan is not None else None
             if part is None or not part["files"]:
                 return None, ""
             return part, self.tr("{} more").format(say.held(part))
@@ -381,8 +398,12 @@ class CleanDialog(Dialog):
         some = {place: plan for place, plan in plans.items() if plan["files"]}
         total, waiting = added([dead.going(plan) for plan in some.values()]), self.found.waiting
         held = say.held(total)
-        said = self.tr("Counting…") if waiting else self.tr("Nothing goes")
-        if some and not waiting:
+        said, others = self.tr("Nothing goes"), self._others()
+        if waiting or (not some and self.found.unknown):
+            said = self.tr("Counting…")
+        elif not some and others:
+            said = self.tr("Nothing goes; other places hold {}").format(others)
+        elif some:
             where = say.count(len(some), "place", "places")
             for_good = len(self._for_good(some))
             said = self.tr("Removes {}: {} in {}")
@@ -405,7 +426,17 @@ class CleanDialog(Dialog):
         (self.cancel if whole else self.go).setDefault(True)
         self.go.setEnabled(bool(some) and not waiting)
 
+    def _others(self) -> str:
+        """What else goes where all places are ticked; empty for nothing."""
+        plans = self.found.known_plans
+        others = [plans[x] for x in plans.keys() & self._all if not self.found.ticks[x]]
+        every = [one.get("more", {}).get(reason) for one in others for reason in self._reasons]
+        parts = [one for one in every if one is not None and one["files"]]
+        return say.held_of(added(parts)) if parts else ""
+
     def _notes(self, plans: Mapping[str, PlanPurgeResult]) -> Iterator[str]:
+        if (others := self._others()) and any(plan["files"] for plan in plans.values()):
+            yield self.tr("Other places hold {}.").format(others)
         if left := sum(plan["in_use"]["left"] for plan in plans.values()):
             kept = say.count(left, "entry", "entries")
             yield self.tr("{} in use stay.").format(kept)

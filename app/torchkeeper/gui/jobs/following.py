@@ -17,6 +17,7 @@ from torchkeeper.gui.jobs.model import Job, State, state_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torchkeeper.client.words.problems import UserError
     from torchkeeper.gui.activity.drawer import Drawer
     from torchkeeper.gui.activity.shown import JobStrip, Keeper
     from torchkeeper.gui.chrome.statusline import StatusBar
@@ -39,6 +40,8 @@ class Following(QObject):
         self._drawer: Drawer | None = None
         self._keeper: Keeper | None = None
         self._strip: JobStrip | None = None
+        #: The last error of each kind of job in each place, until one of them succeeds.
+        self._told: dict[tuple[str, str | None], UserError] = {}
         context.jobs.rowsInserted.connect(lambda *_: self._added())
         status.activity.clicked.connect(lambda *_: self.toggle(from_anywhere=True))
 
@@ -131,19 +134,25 @@ class Following(QObject):
             self.drawer.choose(job)
             self._context.update_now()
             self._context.tell(job.error)
+            self._told[job.kind, job.place] = job.error
 
     def _done(self, job: Job) -> None:
-        bar, of = self._context.undo_bar, job.traits
+        context, of = self._context, job.traits
+        bar = context.undo_bar
+        if (error := self._told.pop((job.kind, job.place), None)) is not None:
+            context.over(error)
         if of.trashes and job.place and job.result.get("receipt"):
             done = job.asked["also"]
             done.append(job)
             purged = say.held_of(added([one.result for one in done]))
             text = self.tr("{} moved to the trash").format(purged)
-            undo, undoes = self._context.operations.undo, self.tr("Undo purge of {}").format(purged)
-            some = [(str(one.place), one.result["receipt"]) for one in done]
-            bar.offer(job.place, text, lambda: [undo(*one) for one in some], undoes=undoes)
-        elif of.untrashes and job.place == bar.place:
-            bar.hide()
+            context.jobs.purged = [one for one in context.jobs.purged if one is not done] + [done]
+            undoes = self.tr("Undo purge of {}").format(purged)
+            bar.offer(job.place, text, lambda: context.operations.undo_all(done), undoes=undoes)
+        elif of.untrashes:
+            if job.place == bar.place:
+                bar.hide()
+            context.jobs.no_longer_purged(job)
         if of.untrashes:
             self._making.flows().results.select_back(job)
         elif of.proves:

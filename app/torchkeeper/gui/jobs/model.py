@@ -66,6 +66,7 @@ class Asked(TypedDict, total=False):
     paths: list[str]
     before: Sequence[tuple[str, int]] | None
     also: list[Job]
+    receipt: str | None
     command: Sequence[str]
     new: bool
 
@@ -369,6 +370,9 @@ class JobsModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs: list[Job] = []
+        #: What went to the trash in this session and is still there, by who decided it: the latest
+        #: last.
+        self.purged: list[list[Job]] = []
         self._last = 0
 
     def rowCount(self, parent: Index | None = None) -> int:
@@ -390,6 +394,16 @@ class JobsModel(QAbstractListModel):
         if len(self._jobs) > HISTORY and ended:
             self._drop(ended[-1])
         return job
+
+    def no_longer_purged(self, by: Job) -> None:
+        """A job has undone what was purged, or has emptied the trash that it was in."""
+        gone = [one for some in self.purged for one in some if one.place == by.place]
+        if "receipt" in by.asked:
+            receipt = by.asked["receipt"] or (gone[-1].result["receipt"] if gone else None)
+            gone = [one for one in gone if one.result["receipt"] == receipt]
+        for some in self.purged:
+            some[:] = [one for one in some if one not in gone]
+        self.purged = list(filter(None, self.purged))
 
     def _drop(self, row: int) -> None:
         self.beginRemoveRows(QModelIndex(), row, row)

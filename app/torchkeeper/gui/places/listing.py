@@ -10,7 +10,6 @@ from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.artifacts.entry import Entry
-from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -104,12 +103,6 @@ class Listing(QObject):
     def owners(self) -> list[Owned] | None:
         """Who else can change what lies there; None while that is not known."""
         return self.result.get("owners") if self.result is not None else None
-
-    @property
-    def undoable(self) -> str:
-        """What undo puts back, in words: 12 entries (3.4 MB); empty where that is not known."""
-        last = self.trash["last"] if self.trash is not None else None
-        return say.held_of(last) if last is not None else ""
 
     @property
     def can_poll(self) -> bool:

@@ -67,10 +67,13 @@ class SidebarFlows(QObject):
             context.places.put_back(row, place)
             context.places_pane.choose(place.path)
 
+        said = self.tr("{} is off the list; its files stay")
+        if not place.exists:
+            said = self.tr("{} is off the list")
         # By now another is shown, for which the offer stays.
         context.undo_bar.offer(
             context.place or "",
-            self.tr("{} is off the list; its files stay").format(place.title),
+            said.format(place.title),
             put_back, self.tr("Put back"), self.tr("Put {} back on the list").format(place.title),
         )  # fmt: skip
 

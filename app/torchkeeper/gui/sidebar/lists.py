@@ -170,7 +170,6 @@ class SideList(QListView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         self.ring = True
-        shifted = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
         if event.matches(QKeySequence.StandardKey.Paste):
             self.paste()
         elif event.matches(QKeySequence.StandardKey.Copy) and self._means(event):
@@ -179,8 +178,6 @@ class SideList(QListView):
             self.removing.emit()
         elif event.key() == Qt.Key.Key_F2 and self._means(event):
             self.renaming.emit()
-        elif event.key() == Qt.Key.Key_F10 and shifted:
-            self.customContextMenuRequested.emit(self.visualRect(self.currentIndex()).center())
         else:
             super().keyPressEvent(event)
 

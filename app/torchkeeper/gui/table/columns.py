@@ -6,11 +6,11 @@ damaged one what makes sense is used.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from PySide6.QtCore import QObject, QPoint, QSettings, Qt
-from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtCore import QEvent, QObject, QPoint, QSettings, Qt
+from PySide6.QtGui import QAction, QActionGroup, QKeyEvent
 from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
@@ -21,6 +21,7 @@ from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.grouping import GROUPINGS
 from torchkeeper.gui.table.rows import COLUMNS, NAME, NOT_SERVERS, NUMBERS, SERVERS, header_text
 from torchkeeper.gui.table.view import EntryTable
+from torchkeeper.gui.widgets import forms
 
 #: Where it is kept, and what it must say to be understood.
 KEY, VERSION = "table/columns", 1
@@ -30,6 +31,15 @@ _GROUPED = "table/group"
 _NARROWEST, _WIDEST = 48, 2000
 #: A drag of a border is many changes; it is kept when it has rested this long.
 _REST_MS = 400
+
+
+def letter(actions: Iterable[QAction], taken: str = "R") -> None:
+    """Have each action of a menu go by a letter of its text that no other has, if any is left."""
+    for action in actions:
+        text = action.text()
+        if free := next((x for x in text if x.isalpha() and x.upper() not in taken), ""):
+            action.setText(forms.lettered(text, free))
+            taken += free.upper()
 
 
 class Columns(QObject):
@@ -61,6 +71,7 @@ class Columns(QObject):
         """What shows or hides each column; made when a menu is first filled with it."""
         if not self._actions:
             self._actions = [self._action(column) for column in range(len(COLUMNS))]
+            letter(self._actions)
             self._show_wanted()
         return self._actions
 
@@ -73,6 +84,7 @@ class Columns(QObject):
 
     def fill(self, menu: QMenu) -> None:
         """Add an item for each column, and the one that resets them."""
+        menu.installEventFilter(self)
         menu.addActions(self.actions)
         menu.addSeparator()
         reset = menu.addAction(self.tr("&Reset columns"))
@@ -81,6 +93,15 @@ class Columns(QObject):
             self.tr("Restore the default columns, with their order, width and sorting")
         )
         reset.triggered.connect(self.reset)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return super().eventFilter(watched, event)
+        action = watched.activeAction() if isinstance(watched, QMenu) else None
+        if action is None or not action.isCheckable() or event.key() != Qt.Key.Key_Space:
+            return False
+        action.trigger()  # the menu stays: more than one may be wanted
+        return True
 
     def _context(self, at: QPoint) -> None:
         menu = QMenu(self._table)
@@ -245,6 +266,7 @@ class SortBy(QObject):
             action.setStatusTip(self.tr("Sort by this column; again, in reverse order"))
             action.triggered.connect(partial(self.sort, column))
             self._actions.append(action)
+        letter(self._actions)
         menu.addActions(self._actions)
         menu.addSeparator()
         turn = menu.addAction(self.tr("&Reverse order"))

@@ -178,14 +178,15 @@ def accessible_text(entry: Entry, column: int) -> str:
 @dataclass
 class Totals:
     """What is shown, added up. counts: as of ``artifacts.entry.tally``. files, size, broken,
-    unread, orphans: of the entries alone, where there are any. verdicts: how many have which, None
-    for those without one. torches: of what versions those are that are stale, None where that is
-    not known.
+    unread, orphans: of the entries alone, where there are any; apart_size: of all else. verdicts:
+    how many have which, None for those without one. torches: of what versions those are that are
+    stale, None where that is not known.
     """
 
     counts: Tally = field(default_factory=lambda: tally(()))
     files: int = 0
     size: int = 0
+    apart_size: int = 0
     broken: int = 0
     unread: int = 0
     orphans: int = 0
@@ -211,7 +212,8 @@ def add_up(groups: Iterable[Sequence[Row]]) -> Work[Totals]:
                 part.orphans += entry.orphan is not None
             yield
     counts = counted(kinds)
-    return replace(totals if counts["entries"] else others, counts=counts)
+    shown = totals if counts["entries"] else others
+    return replace(shown, counts=counts, apart_size=others.size)
 
 
 _KIND_RANK = {kind: rank for rank, kind in enumerate(KINDS)}

@@ -374,15 +374,14 @@ class EntryTable(QTableView):
         self._paint_focus(painter, current, any_chosen)
 
     def _paint_focus(self, painter: QPainter, current: int, any_chosen: bool) -> None:
-        """Show that the keyboard is here where the selection does not say it."""
+        """Show that the keyboard is here: around its row, or around all where none is selected."""
         # A table in a dialog has a frame of its own, which shows it.
         if not self.hasFocus() or (self.frameWidth() > 0 and not any_chosen):
             return
         box = self.viewport().rect()
         if any_chosen:
             row = self.entries.lines[current] if 0 <= current < len(self.entries.lines) else None
-            chosen = self.selectionModel().isRowSelected(current, self.rootIndex())
-            if chosen or not isinstance(row, Row):
+            if not isinstance(row, Row):
                 return
             box = QRect(0, self.rowViewportPosition(current), box.width(), ROW_HEIGHT)
         self._delegate.paint_focus(painter, box)

@@ -15,6 +15,7 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.stores.dead import REASONS
+from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import Select
@@ -151,8 +152,9 @@ class Looked:
 
 
 class Suggestions(QObject):
-    """What of places could go, and why: each place is looked at once, by an engine that stays, when
-    a reason of it is ticked first, and asked for a plan of what is. older: seconds; keep: bytes.
+    """What of places could go, and why: each place is looked at once, by an engine that stays, and
+    asked for a plan of what is ticked of it, and how much more the rest would be; a server only
+    when something of it is ticked first. older: seconds; keep: bytes.
     """
 
     changed = Signal()
@@ -249,7 +251,12 @@ class Suggestions(QObject):
 
     @property
     def plans(self) -> dict[str, PlanPurgeResult]:
-        """What goes of each place, as far as that is known."""
+        """What goes of each place of which anything is ticked, as far as that is known."""
+        return {place: plan for place, plan in self.known_plans.items() if self.ticks[place]}
+
+    @property
+    def known_plans(self) -> dict[str, PlanPurgeResult]:
+        """The same with the places of which nothing is ticked, for what else there is."""
         plans = {one.place: one.plan for one in self.looks.values() if one.ticket is None}
         return {
             place: plan
@@ -260,9 +267,20 @@ class Suggestions(QObject):
     @property
     def waiting(self) -> bool:
         """Whether something is ticked of which nobody knows yet what goes."""
-        plans = self.plans
-        every = (one.place for one in self.looks.values() if one.error is None)
-        return any(self.ticks[place] and place not in plans for place in every)
+        return any(self.ticks[place] for place in self.unknown)
+
+    @property
+    def unknown(self) -> list[str]:
+        """The places that are being looked at, or counted."""
+        plans = self.known_plans
+        return [
+            one.place
+            for one in self.looks.values()
+            if one.error is None and self._asked(one.place) and one.place not in plans
+        ]
+
+    def _asked(self, place: str) -> bool:
+        return bool(self.ticks[place]) or scheme_of(place).has_trash
 
     def _wanted(self, place: str) -> tuple[object, ...]:
         return self.looks[place].judged, *self.known(place), self.older, self.keep, self.in_use
@@ -275,13 +293,15 @@ class Suggestions(QObject):
             self._environments.ask(self._to_ask.pop(0))
         refused = self.refusal() is not None
         names = tuple(python for python, _ in self.envs.envs) if not self.asking else None
-        for one in self.looks.values():
-            if one.error or one.ticket is not None or not self.ticks[one.place]:
+        self._cover()
+        for one in sorted(self.looks.values(), key=lambda one: not self.ticks[one.place]):
+            if one.error or one.ticket is not None or not self._asked(one.place):
                 continue
+            reasons = self.ticks[one.place] or _JUDGED
             if one.engine is None:
                 if sum(other.looking for other in self.looks.values()) < _AT_ONCE:
                     self._look(one)
-            elif self.ticks[one.place] & _JUDGED and one.judged != names and not refused:
+            elif reasons & _JUDGED and one.judged != names and not refused:
                 # It is still to be said what is stale there, and what lacks what it needs.
                 if not self.asking:
                     self._judge(one)
@@ -300,12 +320,18 @@ class Suggestions(QObject):
 
     def _looked(self, one: Looked, result: SuggestResult) -> None:
         one.result = result
-        for place, code in result["covers"].items():
-            other = self.looks[place]
-            for ticket in (other.ticket, other.engine):
-                self._engines.forget(ticket)
-            about = {"place": place, "other": one.place}
-            self.looks[place] = Looked(place, error=user_error(code, about))
+
+    def _cover(self) -> None:
+        """Leave out what lies in another place, unless only the inner one is ticked."""
+        for one in list(self.looks.values()):
+            for place, code in one.result["covers"].items() if one.result is not None else ():
+                other, alone = self.looks[place], self.ticks[place] and not self.ticks[one.place]
+                if other.error or alone:
+                    continue
+                for ticket in (other.ticket, other.engine):
+                    self._engines.forget(ticket)
+                about = {"place": place, "other": one.place}
+                self.looks[place] = Looked(place, error=user_error(code, about))
 
     def _judge(self, one: Looked) -> None:
         envs, result = self.envs.envs, one.result

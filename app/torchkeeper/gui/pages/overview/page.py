@@ -363,7 +363,9 @@ class OverviewPage(Page):
         about = "" if "place" in self.within else places, beside
         self.entries.tell(f"{totals.entries:,}", " · ".join(filter(None, about)))
         hint = self.tr("The size of what the entries hold. A copy carries as much.")
-        self.bytes.tell(say.size(totals.bytes), self._free(found), hint)
+        more = self.tr("and {} besides entries").format(say.size(totals.apart_bytes))
+        room = filter(None, (self._free(found), more if totals.apart_bytes else ""))
+        self.bytes.tell(say.size(totals.bytes), " · ".join(room), hint)
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",

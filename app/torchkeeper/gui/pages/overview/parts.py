@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,14 +123,20 @@ def tiles(dimension: str, parts: Sequence[Part], titles: Callable[[str], str]) -
     return made
 
 
+#: Folders above a place that its name may take to be told apart.
+_DEEP = 9
+
+
 def apart(places: Sequence[str], titles: Callable[[str], str]) -> dict[str, str]:
-    """What each place is called: its title, with the folder it is in where others have the same."""
-    named = {place: titles(place) for place in places}
-    times = Counter(named.values())
-    for place, title in named.items():
-        above = os.path.basename(os.path.dirname(place.rstrip("/")))
-        if times[title] > 1 and above:
-            named[place] = f"{printable(above, 60)}/{title}"
+    """What each place is called: its title, with folders above it where others have the same."""
+    own = {place: titles(place) for place in places}
+    named = dict(own)
+    for depth in range(1, _DEEP):
+        times = Counter(named.values())
+        for place, title in own.items():
+            above = [x for x in place.split("/")[:-1] if x][-depth:]
+            if times[named[place]] > 1 and above:
+                named[place] = "/".join([*(printable(x, 60) for x in above), title])
     return named
 
 
