@@ -118,3 +118,14 @@ def test_a_parameter_that_has_no_rule_is_refused(inside: Path) -> None:
         fenced(inside).check(protocol.LIST, {"place": str(inside), "signers": "/etc/passwd"})
     assert (refused.value.code, refused.value.params) == ("not-served", {"what": "signers"})
     fenced(inside).check(protocol.LIST, {"place": str(inside), "signers": None, "all": True})
+
+
+def test_what_no_cache_has_written_is_not_purged(inside: Path) -> None:
+    """A link that leads out could be purged, and put back while a copy goes beyond it."""
+    for chosen in ({"items": [["unknown", "out"]]}, {"filter": "kind:unknown"}):
+        asked = {"place": str(inside), "select": {**chosen, "unknown": True}}
+        with pytest.raises(Problem) as refused:
+            fenced(inside).check(protocol.PLAN_PURGE, asked)
+        assert refused.value.params == {"what": "unknown"}
+        asked["select"] = {**chosen, "unknown": False}
+        fenced(inside).check(protocol.PLAN_PURGE, asked)

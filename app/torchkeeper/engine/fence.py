@@ -73,6 +73,10 @@ class Fence(NamedTuple):
                 for path in _texts(value):
                     if os.path.isabs(path) or os.pardir in path.split(os.sep):
                         raise Problem("place-not-served", place=path)
+            elif name == "unknown" and value:
+                # What no cache has written is not what the key is for. It may be a link, which a
+                # purge and an undo could move while something is written beyond it.
+                raise Problem("not-served", what=name)
             elif isinstance(value, Mapping) and name in ("select", "other"):
                 self._check(op, value)
             elif name not in PLAIN and not isinstance(value, bool | int | float | None):
