@@ -19,6 +19,8 @@ def inside(tmp_path: Path) -> Path:
     for name in ("served", "served-not", "private"):
         (tmp_path / name).mkdir()
     (tmp_path / "served/out").symlink_to(tmp_path / "served-not")
+    (tmp_path / "served/a/b").mkdir(parents=True)
+    (tmp_path / "served/deep").symlink_to("a/b")  # with “..” it is another one to whoever joins
     return tmp_path / "served"
 
 
@@ -51,7 +53,7 @@ def test_every_text_that_can_be_asked_has_its_rule(op: str) -> None:
 
 def test_what_looks_changes_nothing() -> None:
     may = {op for op in fence.LOOKS if protocol.TABLE[op].changes}
-    assert may == {protocol.EXPORT}  # into the private folder, or one that is served
+    assert may == {protocol.EXPORT}  # into the private folder
 
 
 def test_an_operation_that_is_not_named_is_refused(inside: Path) -> None:
@@ -69,7 +71,8 @@ def test_an_operation_that_is_not_named_is_refused(inside: Path) -> None:
 @pytest.mark.parametrize(
     "place",
     ["/", "/etc", "../served-not", "", "served", "redis://127.0.0.1", "ssh://x/y", "{}-not",
-     "{}/../served-not", "{}/out", "{}/out/deeper", "{}/a\0b", "~", "{}/../served/../private-not"],
+     "{}/../served-not", "{}/out", "{}/out/deeper", "{}/a\0b", "~", "{}/../served/../private-not",
+     "{}/deep/../x"],
 )  # fmt: skip
 def test_a_place_outside_is_refused(inside: Path, place: str) -> None:
     for params in (
@@ -99,13 +102,15 @@ def test_what_is_inside_is_let_in(inside: Path) -> None:
     fenced(inside).check(protocol.TARGET, {"path": str(inside)})
 
 
-def test_a_read_only_export_goes_to_the_private_folder_alone(inside: Path) -> None:
-    asked = {"place": str(inside), "output": str(inside / "b.torchcache")}
+@pytest.mark.parametrize("read_only", [True, False])
+def test_an_export_goes_to_the_private_folder_alone(inside: Path, read_only: bool) -> None:
+    """Elsewhere it would take the place of a file that is no bundle."""
+    asked = {"place": str(inside), "output": str(inside / "notes.txt")}
     with pytest.raises(Problem) as refused:
-        fenced(inside, read_only=True).check(protocol.EXPORT, asked)
+        fenced(inside, read_only).check(protocol.EXPORT, asked)
     assert refused.value.code == "place-not-served"
     asked["output"] = str(inside.parent / "private/b.torchcache")
-    fenced(inside, read_only=True).check(protocol.EXPORT, asked)
+    fenced(inside, read_only).check(protocol.EXPORT, asked)
 
 
 def test_a_parameter_that_has_no_rule_is_refused(inside: Path) -> None:
@@ -113,3 +118,14 @@ def test_a_parameter_that_has_no_rule_is_refused(inside: Path) -> None:
         fenced(inside).check(protocol.LIST, {"place": str(inside), "signers": "/etc/passwd"})
     assert (refused.value.code, refused.value.params) == ("not-served", {"what": "signers"})
     fenced(inside).check(protocol.LIST, {"place": str(inside), "signers": None, "all": True})
+
+
+def test_what_no_cache_has_written_is_not_purged(inside: Path) -> None:
+    """A link that leads out could be purged, and put back while a copy goes beyond it."""
+    for chosen in ({"items": [["unknown", "out"]]}, {"filter": "kind:unknown"}):
+        asked = {"place": str(inside), "select": {**chosen, "unknown": True}}
+        with pytest.raises(Problem) as refused:
+            fenced(inside).check(protocol.PLAN_PURGE, asked)
+        assert refused.value.params == {"what": "unknown"}
+        asked["select"] = {**chosen, "unknown": False}
+        fenced(inside).check(protocol.PLAN_PURGE, asked)

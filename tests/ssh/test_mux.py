@@ -236,6 +236,7 @@ def test_what_has_gone_before_does_not_go_again(tmp_path: Path) -> None:
 
 def test_no_more_is_remembered_than_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(past, "ROOM", 1000)
+    monkeypatch.setattr(past, "_EACH", 0)
     ours, theirs = past.Past(), past.Past()
     rng = random.Random(3)
     for _ in range(300):
@@ -249,6 +250,29 @@ def test_no_more_is_remembered_than_there_is_room(monkeypatch: pytest.MonkeyPatc
     assert len(ours._chunks) == len(ours._numbers) == 10
     with pytest.raises(ValueError):
         theirs.again(past.RUN.pack(0, 1), 1000)
+
+
+def test_what_is_remembered_of_small_chunks_takes_bounded_room() -> None:
+    """A chunk of four bytes takes some two hundred to remember: a stranger can send millions."""
+    ours = past.Past()
+    for n in range(200_000):
+        ours.add(n.to_bytes(3, "big") + b"\n")
+    assert len(ours._chunks) == len(ours._numbers) < 70_000
+
+
+def test_what_is_asked_for_and_not_read_ends_the_connection() -> None:
+    """Each frame makes one that is longer."""
+    ab, ba = os.pipe(), os.pipe()
+
+    class Talking(End):
+        def control(self, kind: int, channel: int, payload: bytes) -> None:
+            self.tell(mux.ENDED, channel, why="x" * 2000)
+
+    far = Talking(ab[0], ba[1])
+    with pytest.raises(mux.Broken):
+        for _ in range(100):
+            far.took((mux.HEAD.pack(mux.OPEN, 1, 2) + b"{}") * 100)
+    assert len(far._out) < 20 << 20
 
 
 def test_a_stream_that_nobody_reads_takes_bounded_room(tmp_path: Path) -> None:

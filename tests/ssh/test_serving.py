@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import protocol
+from torchkeeper.engine import mux, protocol
 
 
 @contextmanager
@@ -133,3 +134,83 @@ def test_a_key_that_may_change_changes_that_folder_alone(
         with Engine(f"ssh://there{sys.executable}") as engine:
             assert engine.call(protocol.PROBE, {})
     assert snapshot(fixture_cache) == other
+
+
+#: What a stranger sends after two engines have begun: what is no frame of these.
+UNASKED = {
+    "a signal that stops": (mux.SIGNAL, 1, bytes([signal.SIGSTOP])),
+    "a signal that dumps": (mux.SIGNAL, 1, bytes([signal.SIGQUIT])),
+    "a signal that is none": (mux.SIGNAL, 1, bytes([200])),
+    "a signal without a number": (mux.SIGNAL, 1, b""),
+    "a channel again": (mux.OPEN, 1, b"{}"),
+    "no JSON": (mux.OPEN, 3, b"{"),
+    "no object": (mux.OPEN, 3, b"[]"),
+    "deep": (mux.OPEN, 3, b"[" * 9000),
+    "no name": (mux.OPEN, 3, b'{"file": 1, "writes": false}'),
+    "no interpreter": (mux.OPEN, 3, b'{"python": ["sh"]}'),
+}
+
+
+def processes_of(served: Path) -> list[str]:
+    """The engines that a far end with this temporary folder has begun."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            said = one.read_bytes()
+        except OSError:
+            continue
+        if f"{served}/torchkeeper-far-".encode() in said:
+            found.append(one.parent.name)
+    return found
+
+
+@pytest.fixture
+def spoken(folder: Path, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """What sshd would start, with two engines that have begun."""
+    (tmp_path / "tmp").mkdir()
+    env = {
+        **os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": SOURCE,
+        "SSH_ORIGINAL_COMMAND": f"torchkeeper-{'0' * 16}:",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "torchkeeper", "serve", "--read-only", "--only", str(folder)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env,
+        bufsize=0,
+    ) as process:  # fmt: skip
+        yield process
+        process.kill()
+
+
+def say(process: subprocess.Popen[bytes], kind: int, channel: int, payload: bytes) -> None:
+    assert process.stdin
+    process.stdin.write(mux.HEAD.pack(kind, channel, len(payload)) + payload)
+
+
+@pytest.mark.parametrize("name", UNASKED)
+def test_nothing_stays_of_who_speaks_otherwise(
+    spoken: subprocess.Popen[bytes], tmp_path: Path, name: str
+) -> None:
+    assert spoken.stdout
+    for channel in (1, 2):
+        say(spoken, mux.OPEN, channel, b"{}")
+    came = b""
+    while came.count(b"\n") < 2 or len(came) < 500:  # both say hello
+        came += os.read(spoken.stdout.fileno(), 1 << 16)
+    say(spoken, *UNASKED[name])
+    spoken.wait(LONG)
+    deadline = time.monotonic() + 10
+    while processes_of(tmp_path / "tmp") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert processes_of(tmp_path / "tmp") == []
+    assert os.listdir(tmp_path / "tmp") == []
+
+
+def test_no_more_is_open_at_once_than_anybody_needs(tmp_path: Path) -> None:
+    (into, _), (_, out) = os.pipe(), os.pipe()
+    (tmp_path / "x").write_text("x")
+    far, told = mux.Far(into, out, str(tmp_path), None), list[object]()
+    far.tell = lambda _, channel, **what: told.append((channel, what))  # type: ignore[method-assign]
+    for channel in range(mux._MOST + 2):
+        far.control(mux.OPEN, channel, b'{"file": "x", "writes": false}')
+    why = {"why": "Too much is open at once"}
+    assert told == [(mux._MOST, why), (mux._MOST + 1, why)]

@@ -65,6 +65,23 @@ def test_only_what_recipes_need_is_sent(there: Machine, folder: Path) -> None:
     line.close_all()
 
 
+def test_no_link_brings_a_file_from_elsewhere_along(folder: Path, tmp_path: Path) -> None:
+    """A folder of recipes may be somebody else's, and their links lead to what is ours."""
+    (tmp_path / "id_ed25519").write_text("secret")
+    for name in ("key.py", "data.bin", "scripts/train.py"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(tmp_path / "id_ed25519")
+    (folder / "scripts/c.json").unlink()
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "up.toml").write_text('[script]\ncommand = ["python", "up/id_ed25519"]\n')
+    (folder / "more.py").symlink_to("below/more.py")
+    os.mkfifo(folder / "pipe.py")
+    wired = [one for one in files.wire([str(folder)]) if not isinstance(one, str)]
+    modules, named = sending._modules(str(folder)), sending._named(str(folder), wired)
+    assert sorted(modules) == ["below/more.py", "models.py", "more.py"]
+    assert list(named) == []
+
+
 def test_what_is_known_to_fail_there_is_told_before(tk: Tk, there: Machine, tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text("def add(x, n):\n    pass\n")
     for name, recipe in {"good": "kernels.py:add", "bad": "kernels.py:addd"}.items():

@@ -66,13 +66,17 @@ class Fence(NamedTuple):
     def _check(self, op: str, params: Mapping[str, object]) -> None:
         for name, value in params.items():
             if name in PLACED or (name, op) == ("path", protocol.TARGET):
-                written = name == "output" and self.read_only
+                # An export takes the place of whatever file is there: in a folder, a user's own.
                 for place in _texts(value):
-                    self._inside(place, () if written else self.only)
+                    self._inside(place, () if name == "output" else self.only)
             elif name in WITHIN:
                 for path in _texts(value):
                     if os.path.isabs(path) or os.pardir in path.split(os.sep):
                         raise Problem("place-not-served", place=path)
+            elif name == "unknown" and value:
+                # What no cache has written is not what the key is for. It may be a link, which a
+                # purge and an undo could move while something is written beyond it.
+                raise Problem("not-served", what=name)
             elif isinstance(value, Mapping) and name in ("select", "other"):
                 self._check(op, value)
             elif name not in PLAIN and not isinstance(value, bool | int | float | None):
@@ -80,7 +84,9 @@ class Fence(NamedTuple):
 
     def _inside(self, place: str, only: tuple[str, ...]) -> None:
         # Where links lead is what counts: a folder may hold one that leads out of it.
-        real = os.path.realpath(place) if os.path.isabs(place) and "\0" not in place else ""
+        # And a name with “..” may be another one to whoever does not follow them.
+        plain = os.path.isabs(place) and "\0" not in place and os.pardir not in place.split(os.sep)
+        real = os.path.realpath(place) if plain else ""
         if not any(real == one or real.startswith(f"{one}/") for one in (*only, self.private)):
             raise Problem("place-not-served", place=place)
 

@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -43,6 +43,10 @@ _GRANT = struct.Struct(">I")
 DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME = 0, 3, 6, 7, 8, 9, 12, 15
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
 PIECE, WINDOW, ROOM = 1 << 15, 1 << 22, 1 << 18
+#: Processes and files at a time, and bytes that wait for a reader who does not read.
+_MOST, _UNREAD = 32, 16 << 20
+#: The signals that a process is sent.
+_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
 #: Seconds that what runs here has once nobody is left who could hear of it.
 PATIENCE = 20.0
 #: Seconds for which what nobody waits for may wait for more of it: what has gone before, how far
@@ -205,6 +209,8 @@ class Mux:
             self._frame(kind, channel, bytes(self._came[at : at + length]))
             at += length
         del self._came[:at]
+        if len(self._out) > _UNREAD:
+            raise Broken("what was asked for is not read")
 
     def _frame(self, kind: int, channel: int, payload: bytes) -> None:
         if OPEN <= kind < PACKED or kind >= SAME + GRANT:
@@ -385,11 +391,17 @@ class Far(Mux):
     def run(self) -> None:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
-        with contextlib.suppress(Broken):
-            while self._open:
-                self.turn()
-                self._reap()
-        # Engines end with their input, once they have cleaned up.
+        try:
+            with contextlib.suppress(Broken):
+                while self._open:
+                    self.turn()
+                    self._reap()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """End what runs here: engines end with their input, once they have cleaned up."""
+        self._open = False
         self._out.clear()
         for key in [key for key in self._streams if not key[1]]:
             self._close(self._streams[key])
@@ -426,6 +438,8 @@ class Far(Mux):
 
     def control(self, kind: int, channel: int, payload: bytes) -> None:
         if kind == SIGNAL:
+            if len(payload) != 1 or payload[0] not in _SIGNALS:
+                raise Broken("a signal is none that is sent")
             if channel in self._running:
                 _signal(self._running[channel], signal.Signals(payload[0]))
                 if payload[0] == signal.SIGKILL:
@@ -433,17 +447,20 @@ class Far(Mux):
             return
         if kind != OPEN:
             raise Broken("a frame of an unknown kind")
-        asked = json.loads(payload)
+        python, name, writes = _asked(payload)
+        if channel in self._running or any(key[0] == channel for key in self._streams):
+            raise Broken("a channel is begun twice")
         try:
-            if (name := asked.get("file")) is None:
-                self._begin(channel, asked)
+            if len(self._running) + len(self._files) >= _MOST:
+                raise OSError("Too much is open at once")
+            if name is None:
+                self._begin(channel, python)
             else:
-                self._file(channel, name, asked["writes"])
+                self._file(channel, name, writes)
         except OSError as e:
             self.tell(ENDED, channel, why=e.strerror or str(e))
 
-    def _begin(self, channel: int, asked: Mapping[str, str]) -> None:
-        python = asked.get("python")
+    def _begin(self, channel: int, python: str | None) -> None:
         if self._fence and python and python not in self._fence.pythons:
             raise OSError("It is not among the interpreters that this key may start")
         folder, kept = home.make()
@@ -485,6 +502,21 @@ class Far(Mux):
     def unwritten(self, channel: int, error: OSError) -> None:
         if channel in self._files:
             self._files[channel] = error.strerror or str(error)
+
+
+def _asked(payload: bytes) -> tuple[str | None, str | None, bool]:
+    """The interpreter and the file that a channel is begun with, None where none is named, and
+    whether that is written. Raises Broken.
+    """
+    try:
+        asked = json.loads(payload)
+        python, name, writes = asked.get("python"), asked.get("file"), asked.get("writes", False)
+        fit = isinstance(python, str | None) and isinstance(name, str | None)
+    except (ValueError, RecursionError, AttributeError):
+        fit = False
+    if not (fit and "\0" not in (python or "") and isinstance(writes, bool)):
+        raise Broken("a channel is begun with something else")
+    return python, name, writes
 
 
 def _signal(one: _Running, number: signal.Signals) -> None:

@@ -272,7 +272,7 @@ def factors(
 
 
 def hold(session: Session, params: msg.HoldParams, _: Report) -> msg.HoldResult:
-    session.held += [(kind, path) for kind, path in params["items"]]
+    session.hold((kind, path) for kind, path in params["items"])
     return {"held": len(session.held)}
 
 
@@ -357,5 +357,5 @@ def installed_(_: Session, params: InstalledParams, __: Report) -> InstalledResu
 
 def know(session: Session, params: KnowParams, _: Report) -> KnowResult:
     """An environment, as its probe told, for whoever names it from now on."""
-    session.environments[params["python"]] = params["env"]
+    session.know(params["python"], params["env"])
     return {}

@@ -11,8 +11,9 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-#: Bytes that are remembered, and of a chunk at most.
-ROOM, _LONGEST = 16 << 20, 1 << 14
+#: Bytes that are remembered, of a chunk at most, and what is counted for one besides: what it takes
+#: to remember it.
+ROOM, _LONGEST, _EACH = 16 << 20, 1 << 14, 256
 #: Where a chunk may end: where a line does, before the first row, and after one of so many others.
 _ENDS = re.compile(rb'\n|"rows":\[|\},\{')
 _ROWS = 8
@@ -73,14 +74,14 @@ class Past:
         if (before := self._numbers.get(chunk)) is not None:
             del self._chunks[before]
         else:
-            self._size += len(chunk)
+            self._size += len(chunk) + _EACH
         self._chunks[self._next] = chunk
         self._numbers[chunk] = self._next
         self._next += 1
         while self._size > ROOM:
             gone = self._chunks.pop(next(iter(self._chunks)))
             del self._numbers[gone]
-            self._size -= len(gone)
+            self._size -= len(gone) + _EACH
 
     def number(self, chunk: bytes) -> int | None:
         return self._numbers.get(chunk)

@@ -39,6 +39,9 @@ _SHORT = 4000
 TELLING = 0.05
 #: Steps that are few enough to be told each.
 FEW = 100
+#: Bytes of requests that wait, of a key that is let in for some folders alone, and seconds between
+#: two looks whether there are fewer.
+_WAITING, _PAUSE = 4 << 20, 0.02
 #: Rows in the first message that has any: somebody waits for something to look at.
 FIRST_ROWS = 100
 
@@ -58,9 +61,10 @@ class _Out:
 
 
 class _Request(Report):
-    def __init__(self, out: _Out, ident: int) -> None:
+    def __init__(self, out: _Out, ident: int, size: int = 0) -> None:
         self._out = out
         self._ident = ident
+        self.size = size
         self.cancelled = threading.Event()
         self._begun = False
         self._told = ("", 0.0)
@@ -112,6 +116,15 @@ class _Request(Report):
 _Asked = tuple[_Request, str, Mapping[str, object]]
 
 
+class _Requests(queue.Queue["_Asked | None"]):
+    """What is to be answered, by one thread, and comes from another. came, done: its bytes."""
+
+    came = done = 0
+
+    def waiting(self) -> int:
+        return self.came - self.done
+
+
 def main() -> None:
     # A big folder is some hundred thousand small tuples, none of them garbage: looking through
     # them again and again would take a fifth of a listing.
@@ -135,7 +148,7 @@ def main() -> None:
         # The app was gone before it had an engine.
         home.leave(folder)
         os._exit(1)
-    requests: queue.Queue[_Asked | None] = queue.Queue()
+    requests = _Requests()
     running: dict[int, _Request] = {}
     # What a sitecustomize has set in torch's configuration is so in the main thread alone, where
     # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
@@ -158,6 +171,8 @@ def main() -> None:
         while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
             for line in lines.feed(data):
                 _take(line, out, requests, running)
+                while fence and worker.is_alive() and requests.waiting() > _WAITING:
+                    time.sleep(_PAUSE)
     except protocol.WireError:
         _refuse(out)  # a line without an end: nothing can follow it
     finally:
@@ -196,9 +211,7 @@ def _refuse(out: _Out) -> None:
     out.send({"type": "error", "id": None, "error": error})
 
 
-def _take(
-    line: bytes, out: _Out, requests: queue.Queue[_Asked | None], running: dict[int, _Request]
-) -> None:
+def _take(line: bytes, out: _Out, requests: _Requests, running: dict[int, _Request]) -> None:
     try:
         obj = protocol.decode(line)
     except protocol.WireError:
@@ -212,14 +225,13 @@ def _take(
         return None
     if not isinstance(op, str) or not isinstance(params, dict):
         return _refuse(out)
-    request = running[ident] = _Request(out, ident)
+    request = running[ident] = _Request(out, ident, len(line))
+    requests.came += request.size
     requests.put((request, op, params))
     return None
 
 
-def _work(
-    requests: queue.Queue[_Asked | None], running: dict[int, _Request], fence: Fence | None
-) -> None:
+def _work(requests: _Requests, running: dict[int, _Request], fence: Fence | None) -> None:
     session = Session()
     # What a window asks for first: loaded while nobody has asked yet.
     importlib.import_module("torchkeeper.engine.operations")
@@ -230,6 +242,7 @@ def _work(
         except BrokenPipeError:
             return  # the app is gone
         finally:
+            requests.done += request.size
             for ident, other in list(running.items()):
                 if other is request:
                     del running[ident]

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 #: What is known of every entry by its files alone.
 _OF_FILES = frozenset({"kind", "size", "files", "age", query.OWNER})
+#: Bytes of entries that are held at most, counted with what it takes to remember one; and
+#: environments that are known, the last ones.
+_HELD, _EACH, _KNOWN = 512 << 20, 200, 64
 #: Bundles that were looked into and are remembered, at most: the last ones.
 _LOOKED_INTO = 8
 
@@ -47,6 +50,7 @@ class Session:
         default_factory=lambda: itertools.count(int.from_bytes(os.urandom(4), "big") >> 2)
     )
     held: list[tuple[str, str]] = field(default_factory=list)
+    held_bytes: int = 0
     #: Passwords by place, for as long as the engine runs.
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
     #: Environments by name, as their probes told, for as long as the engine runs.
@@ -70,6 +74,27 @@ class Session:
     def index(self) -> str | None:
         """The file in which is kept what was read of folders."""
         return os.environ.get(protocol.INDEX)
+
+    def hold(self, items: Iterable[tuple[str, str]]) -> None:
+        """Remember what a selection is to mean. Raises Problem where nobody has chosen as much."""
+        for kind, path in items:
+            self.held_bytes += len(kind) + len(path) + _EACH
+            if self.held_bytes > _HELD:
+                self.let_go()
+                raise Problem("request-malformed", why="too many entries are held")
+            self.held.append((kind, path))
+
+    def let_go(self) -> list[tuple[str, str]]:
+        """What was held, which is not any more."""
+        held, self.held, self.held_bytes = self.held, [], 0
+        return held
+
+    def know(self, name: str, env: Env) -> None:
+        """An environment, for whoever names it from now on; it is known longest."""
+        self.environments.pop(name, None)
+        self.environments[name] = env
+        if len(self.environments) > _KNOWN:
+            del self.environments[next(iter(self.environments))]
 
     def store(self, place: str, report: Report) -> Store:
         """The place, open for reading; tells what was cut off there. Raises as Scheme.opened. A
@@ -234,7 +259,7 @@ def picker(session: Session, select: Select) -> Callable[[Entry], bool]:
     """Whether a selection means an entry. Takes what is held, so that it is to be made once."""
     wanted: set[tuple[str, str]] | None = None
     if select.get("held"):
-        wanted, session.held = set(session.held), []
+        wanted = set(session.let_go())
     elif "items" in select:
         wanted = {(kind, path) for kind, path in select["items"]}
     matches = query.parse(select.get("filter") or "").matches

@@ -1,5 +1,6 @@
 """The files that recipes need on another machine: the Python files in a recipe's folder and below,
-and the files there that its items name. Nothing else of the folder is sent.
+and the files there that its items name. Nothing else of the folder is sent, and nothing that a link
+in it leads to outside of it.
 """
 
 from __future__ import annotations
@@ -64,8 +65,9 @@ def _modules(folder: str) -> Iterator[str]:
             continue
         folders[:] = [name for name in folders if is_entered(name)]
         for name in names:
-            if name.endswith(".py"):
-                yield os.path.relpath(os.path.join(root, name), folder)
+            path = os.path.relpath(os.path.join(root, name), folder)
+            if name.endswith(".py") and _lies_in(folder, path):
+                yield path
 
 
 def _named(folder: str, recipes: Sequence[SentRecipe]) -> Iterator[str]:
@@ -76,5 +78,13 @@ def _named(folder: str, recipes: Sequence[SentRecipe]) -> Iterator[str]:
             for word in [item.get("file"), *(item.get("command") or ())]:
                 path = os.path.normpath(os.path.join(at, str(word)))
                 inside = not (os.path.isabs(path) or path.split(os.sep)[0] == os.pardir)
-                if word and inside and os.path.isfile(os.path.join(folder, path)):
+                if word and inside and _lies_in(folder, path):
                     yield path
+
+
+def _lies_in(folder: str, path: str) -> bool:
+    """Whether a path in a folder is a file, and that is in the folder, too: whoever made the folder
+    may have put a link into it to what is not theirs.
+    """
+    real, above = (os.path.realpath(one) for one in (os.path.join(folder, path), folder))
+    return os.path.isfile(real) and real.startswith(os.path.join(above, ""))
