@@ -324,6 +324,22 @@ def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> 
         assert engine.call("list", {"place": str(tmp_path)})["entries"] == 0
 
 
+@pytest.mark.parametrize("shared", ["folder", "file"])
+def test_what_others_could_have_written_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    name, whole = travel.archive().name, travel.archive().read_bytes()
+    folder = tmp_path / "torchkeeper"
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(b"theirs")
+    (folder if shared == "folder" else folder / name).chmod(0o777)
+    made = travel.archive.__wrapped__()
+    assert made.read_bytes() == whole
+    assert (made.parent == folder) == (shared == "file")
+    assert made.stat().st_mode & 0o777 == 0o600
+
+
 def test_interpreters_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(UserError):
         interpreters.chosen(str(tmp_path / "none"))

@@ -67,6 +67,10 @@ def end(process: subprocess.Popen[bytes], seconds: float | None = None) -> None:
                 pipe.close()
 
 
+#: Seconds for what a forked process has at hand when it is to end.
+_PATIENCE = 30.0
+
+
 @contextlib.contextmanager
 def forked(work: Callable[[Any], bool], each: Sequence[object]) -> Iterator[mmap.mmap]:
     """A process that knows what this one does, and has its locks: it does ``work`` for each of some
@@ -92,8 +96,12 @@ def forked(work: Callable[[Any], bool], each: Sequence[object]) -> Iterator[mmap
         yield told
     finally:
         told[-1] = 1
+        end = time.monotonic() + _PATIENCE
         with contextlib.suppress(ChildProcessError):  # somebody else has heard of its end
-            os.waitpid(pid, 0) if pid > 0 else None
+            while pid > 0 and not os.waitpid(pid, os.WNOHANG)[0]:
+                if time.monotonic() > end:  # it was stopped, or hangs in the system
+                    os.kill(pid, signal.SIGKILL)
+                time.sleep(0.001)
 
 
 def read(pid: int | str, name: str) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
+import os
+import shutil
 from pathlib import Path
 
 from torchkeeper.artifacts.version import PACKAGE
+from torchkeeper.client import temporary
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words.problems import failing_as
 from torchkeeper.stores import atomic
@@ -42,7 +46,11 @@ def archive() -> Path:
     target = folder / f"engine-{digest.hexdigest()[:16]}.zip"
     with failing_as("cache-unwritable", folder=str(folder)):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not target.exists():
+        if not _is_ours(folder):
+            private = temporary.make("code")
+            atexit.register(shutil.rmtree, private, ignore_errors=True)
+            target = Path(private) / target.name
+        if not (target.is_file() and _is_ours(target)):
             # It can be made again, but would not be where a power cut had left a part of it.
             with (
                 atomic.atomic_write(str(target), 0o600) as file,
@@ -55,3 +63,9 @@ def archive() -> Path:
                     for end, what in (("", data), ("c", head + marshal.dumps(code))):
                         made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
     return target
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can write to a file or folder: what lies there is run."""
+    status = path.stat()
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
