@@ -237,7 +237,7 @@ def test_the_buttons_of_the_cards_are_in_sight(
 ) -> None:
     """With the guide above, in a window that fills a small screen."""
     window = open_window()
-    window.resize(1326, 712)
+    window.resize(1326, 660)
     window.actions_["first-steps"].trigger()
     page = overview(qtbot, window)
     page.entries.tell("112", "in 5 places · and 60 locks, 2 headers and 3 unknown files")
