@@ -230,3 +230,21 @@ def test_nothing_is_there(qtbot: QtBot, open_window: OpenWindow, settings: QSett
     click(qtbot, page.empty.button)
     (dialog,) = window.findChildren(WarmDialog)
     dialog.reject()
+
+
+def test_the_buttons_of_the_cards_are_in_sight(
+    qtbot: QtBot, open_window: OpenWindow, two: list[Path]
+) -> None:
+    """With the guide above, in a window that fills a small screen."""
+    window = open_window()
+    window.resize(1326, 660)
+    window.actions_["first-steps"].trigger()
+    page = overview(qtbot, window)
+    page.entries.tell("112", "in 5 places · and 60 locks, 2 headers and 3 unknown files")
+    page.reclaiming.cards["stale"].text.setText("11 entries. For a torch or GPU that is not here.")
+
+    def whole() -> bool:
+        buttons = [card.go for card in page.reclaiming.cards.values()]
+        return all(go.visibleRegion().boundingRect() == go.rect() for go in buttons)
+
+    qtbot.waitUntil(whole, timeout=20_000)

@@ -198,6 +198,26 @@ def test_what_a_program_leaves_at_work_is_named(
             os.kill(int(told.read_text()), signal.SIGKILL)
 
 
+def test_what_a_kept_run_leaves_is_ended(
+    qtbot: QtBot, open_window: OpenWindow, recorded: Path, cache: Path
+) -> None:
+    (trace,) = (recorded / "shape").iterdir()
+    left = (
+        "    import subprocess\n    go = dict(start_new_session=True, stdout=subprocess.DEVNULL)\n"
+        "    subprocess.Popen(['sleep', '600'], **go)\n    sys.exit"
+    )
+    page = started(
+        qtbot, open_window(), line(cache, TRACING.replace("    sys.exit", left), trace, 0)
+    )
+    qtbot.waitUntil(page.end.isVisible, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: bool(runs.kept().runs), timeout=PATIENCE)
+    settle(qtbot)
+    click(qtbot, page.end)
+    [sure] = (one for one in page.findChildren(ConfirmDialog) if one.isVisible())
+    click(qtbot, sure.go)
+    qtbot.waitUntil(lambda: not page.end.isVisible(), timeout=20_000)
+
+
 def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:

@@ -436,7 +436,7 @@ def test_an_outcome_says_what_is_not_warm(qtbot: QtBot) -> None:
     job.asked = {"then": Then("/out.torchcache")}
     job.result = {"graphs": 22, "hits": 6, "misses": 16, "added": 18,
                   "kinds": {"fxgraph": 16, "triton": 2}, "locks": 28,
-                  "bypasses": 0, "things": {"graphs": 22}}  # fmt: skip
+                  "bypasses": 0, "failed": 2, "things": {"graphs": 22}}  # fmt: skip
     said = outcome(job)
     assert said.title == "Warmed, but 2 variants are not"
     assert said.lines[0] == "14 of 16 variants are warm."

@@ -93,7 +93,7 @@ class LapTable(_Table):
             tr("What each run took"),
             [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega-cache"),
              tr("Misses"), tr("Rebuilt")],
-            (0, 88, 112, 152, 80, 80),
+            (0, 72, 112, 152, 80, 80),
             0,
         )  # fmt: skip
         lists.right(self, range(1, 6))

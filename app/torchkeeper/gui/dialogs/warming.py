@@ -384,7 +384,7 @@ class WarmDialog(WorkDialog):
         left, right = forms.column(), forms.column()
         forms.field(left, self.tr("&Recipe"), self.recipe)
         forms.add(left, self.foreseen, forms.GAP)
-        hint = "" if self._machine else self.tr("A new folder: type its path; it is created.")
+        hint = "" if self._machine else self.tr("For a new folder, type its path: it is created.")
         forms.field(left, self.tr("Into the &place"), self.target, hint)
         forms.add(left, self.wrong, forms.GAP, forms.label(self.tr("And then"), "heading"))
         forms.add(left, self.then, forms.REST)

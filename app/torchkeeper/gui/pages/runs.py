@@ -455,6 +455,7 @@ class RunsPage(Page):
             job.result = {**job.result, "alive": left}
             job.note = outcomes.note(RUN, job.result)
             self._jobs.touch(job)
+            self._chosen()  # of a kept run, too
 
         def end() -> None:
             listener = Listener(result=ended, failed=self.notice.tell)

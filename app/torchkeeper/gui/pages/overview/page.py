@@ -58,7 +58,7 @@ _REST_MS = 250
 #: Milliseconds after which what happened to a place is looked at.
 _SOON_MS = 1500
 #: Pixels of height that the map and the list want at least.
-_MAP = 140
+_MAP = 88
 
 
 class OverviewPage(Page):
