@@ -44,8 +44,6 @@ class Situation(NamedTuple):
     #: How many entries are selected, where those can be compared: two of one kind, or one.
     comparable: int = 0
     trash: bool = False
-    #: Whether something went to the trash in this session and is still there, in whatever place.
-    taken: bool = False
     #: Whether anything is in the trash of all places; None where one place is asked about.
     trash_of_all: bool | None = None
     #: Whether entries of the place were put off, since reading them would take long.
@@ -234,7 +232,7 @@ ACTIONS = (
          short=_n("Clean up…")),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z", "cache", 1,
          _n("Put back the entries that the last purge moved to the trash"), "places",
-         when=lambda s: s.taken or s.can_change_trash,
+         when=lambda s: bool(s.undoable) or s.can_change_trash,
          about=(_n("&Undo purge of {}"), lambda s: s.undoable)),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
          _n("Delete the purged entries of this place for good; on the overview, of all places"),

@@ -95,12 +95,18 @@ class Context(NamedTuple):
         every = self.jobs.purged if self.actions.over != "places" else []
         return every[-1] if every else []
 
+    def undo(self, purges: Sequence[Job]) -> None:
+        """Put back what they took; who asks again meanwhile means those before them."""
+        self.jobs.purged = [one for one in self.jobs.purged if one is not purges]
+        for job in purges:
+            self.operations.undo(str(job.place), job.result["receipt"])
+
     @property
     def undoable(self) -> str:
         """The same in words, or what undo brings back of the place; empty where nobody knows."""
         if results := [one.result for one in self.taken]:
             return say.held_of(added(results))
-        trash = self.listing.trash
+        trash = self.listing.trash if not self.places.read_only(self.place or "") else None
         return say.held_of(trash["last"]) if trash and trash["last"] else ""
 
     @property

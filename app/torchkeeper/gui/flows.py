@@ -562,7 +562,7 @@ class Flows(QObject):
         context = self._context
         context.undo_bar.hide()
         if taken := context.taken:
-            context.operations.undo_all(taken)
+            context.undo(taken)
         elif context.place is not None:
             context.operations.undo(context.place)
 

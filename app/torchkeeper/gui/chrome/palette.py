@@ -46,7 +46,7 @@ _WIDE, _LINES, _EDGE, _TOP = 640, 12, 16, 48
 _FOLDER = Situation(
     place=True, place_added=True, place_is_folder=True, place_is_bundle=True, chosen_server=True,
     place_up=True, place_down=True, environment=True, environment_has_torch=True,
-    environment_added=True, shown=True, selected=2, comparable=1, trash=True, taken=True,
+    environment_added=True, shown=True, selected=2, comparable=1, trash=True, undoable="?",
     put_off=True, job=True, job_active=True, job_fruit=True, grouping="kind", back=True,
     forward=True,
 )  # fmt: skip
@@ -66,7 +66,7 @@ _WHY = {
     "environment environment_has_torch": _n("Select an environment with torch in the sidebar"),
     "environment_added environment_used": _n("Not available for the selected environment"),
     "trash trash_of_all": _n("The trash is empty"),
-    "trash taken": _n("There is nothing to undo"),
+    "trash undoable": _n("There is nothing to undo"),
     "put_off": _n("All entries are read"),
     "job job_active job_fruit": _n("Not available for the chosen job"),
     "grouping": _n("The entries are not grouped"),

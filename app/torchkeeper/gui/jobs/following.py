@@ -148,7 +148,7 @@ class Following(QObject):
             text = self.tr("{} moved to the trash").format(purged)
             context.jobs.purged = [one for one in context.jobs.purged if one is not done] + [done]
             undoes = self.tr("Undo purge of {}").format(purged)
-            bar.offer(job.place, text, lambda: context.operations.undo_all(done), undoes=undoes)
+            bar.offer(job.place, text, lambda: context.undo(done), undoes=undoes)
         elif of.untrashes:
             if job.place == bar.place:
                 bar.hide()

@@ -452,12 +452,6 @@ class Operations(QObject):
         title = self.tr("Undo purge of {}").format(_short(place))
         return self._begin(title, place, _Start(protocol.UNDO, params), {"receipt": receipt})
 
-    def undo_all(self, purges: Sequence[Job]) -> None:
-        """Put back what some purges took; who asks again meanwhile means those before them."""
-        self._jobs.purged = [one for one in self._jobs.purged if one is not purges]
-        for job in purges:
-            self.undo(str(job.place), job.result["receipt"])
-
     def empty_trash(self, place: str) -> Job:
         """Delete for good what lies in a place's trash."""
         params: dead.EmptyTrashParams = {"place": place}
