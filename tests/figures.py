@@ -20,9 +20,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 458,
-    "lines": 109_184,
-    "lines of code": 80_142,
+    "files": 469,
+    "lines": 111_222,
+    "lines of code": 81_630,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -324,19 +324,19 @@ def test_a_foreign_interpreter_gets_only_the_travelling_part(tmp_path: Path) -> 
         assert engine.call("list", {"place": str(tmp_path)})["entries"] == 0
 
 
-@pytest.mark.parametrize("shared", ["folder", "file"])
+@pytest.mark.parametrize("loose", ["folder", "file"])
 def test_what_others_could_have_written_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loose: str
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     name, whole = travel.archive().name, travel.archive().read_bytes()
     folder = tmp_path / "torchkeeper"
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(b"theirs")
-    (folder if shared == "folder" else folder / name).chmod(0o777)
+    (folder if loose == "folder" else folder / name).chmod(0o777)
     made = travel.archive.__wrapped__()
     assert made.read_bytes() == whole
-    assert (made.parent == folder) == (shared == "file")
+    assert (made.parent == folder) == (loose == "file")
     assert made.stat().st_mode & 0o777 == 0o600
 
 

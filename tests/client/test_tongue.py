@@ -68,7 +68,7 @@ FACT = "FACT"
 #: profile, or are of the command line alone.
 SILENT = {
     "desktop", "recorded.py", "recording.py", "heard.py", "defining.py",
-    "proving.py", "toml.py", "handover.py",
+    "proving.py", "toml.py", "handover.py", "boot.py",
 }  # fmt: skip
 
 

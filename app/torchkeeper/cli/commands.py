@@ -208,8 +208,10 @@ COMMANDS = {
     ),
     "serve": Command(
         REST, "serving:serve", "let a key of ssh see some folders of this machine, and no more",
-        (('command="torchkeeper serve --only /srv/cache --read-only",restrict ssh-ed25519 AAAA…',
-          "a line of ~/.ssh/authorized_keys: who has that key may look at /srv/cache"),),
+        (("torchkeeper serve --only /srv/cache --read-only",
+          "as command=\"…\" in a line of ~/.ssh/authorized_keys: its key may look at /srv/cache"),
+         ("torchkeeper serve --only /srv/cache --env /opt/venv/bin/python",
+          "the key may also change it, and ask that interpreter for verdicts")),
         json=False,
     ),
     "install-desktop": Command(

@@ -9,7 +9,7 @@ from torchkeeper.cli import output
 from torchkeeper.client.kept import hosts as kept
 from torchkeeper.client.kept.hosts import Host
 from torchkeeper.client.words import say
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import printable
 
 _HELP = """\
 examples:
@@ -42,16 +42,14 @@ def add_hosts(command: argparse.ArgumentParser) -> None:
 
 def add_group(command: argparse.ArgumentParser) -> None:
     """--hosts, of a command that asks several machines."""
-    command.add_argument("--hosts", metavar="GROUP", type=_group, default=[], help="the machines "
+    command.add_argument("--hosts", metavar="GROUP", default="", help="the machines "
                          "of this group, at the same time; “all” are all that “torchkeeper hosts "
                          "list” has")  # fmt: skip
 
 
-def _group(name: str) -> list[str]:
-    try:
-        return kept.of_group(name)
-    except UserError as error:
-        raise argparse.ArgumentTypeError(f"{error.what} {error.remedy}") from None
+def of_group(args: argparse.Namespace) -> list[str]:
+    """The machines that --hosts names. Raises UserError."""
+    return kept.of_group(args.hosts) if args.hosts else []
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -168,7 +168,7 @@ def places(args: argparse.Namespace) -> int:
     if args.protect or args.unprotect:
         return _protect(args)
     kept = protected.protected()
-    machines = list(dict.fromkeys([*args.machines, *args.hosts])) or [""]
+    machines = list(dict.fromkeys([*args.machines, *hosts.of_group(args)])) or [""]
 
     def look(machine: str) -> list[msg.PlacesRow]:
         with engine_at(args, machine) as engine:

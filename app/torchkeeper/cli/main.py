@@ -49,7 +49,7 @@ def alike(word: str, known: Iterable[str]) -> list[str]:
         return [meant]
     import difflib  # only here: few commands are mistyped
 
-    return difflib.get_close_matches(word, there)
+    return difflib.get_close_matches(word, there, cutoff=0.65)
 
 
 def meant(words: Sequence[str]) -> str:

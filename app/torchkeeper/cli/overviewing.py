@@ -62,7 +62,8 @@ def overview(args: argparse.Namespace) -> int:
     a line for each group, which has a ``kind``, for each ``reason`` why something could go, with
     the ``command``, and for each place, with its ``problem``; then the ``result``.
     """
-    machines: dict[str, list[str]] = {machine: [] for machine in args.hosts}
+    group = hosts.of_group(args)
+    machines: dict[str, list[str]] = {machine: [] for machine in group}
     for place in args.places:
         machine = scheme_of(place).machine(place)
         machines.setdefault(machine, []).extend([place] if place != machine else [])
@@ -71,7 +72,7 @@ def overview(args: argparse.Namespace) -> int:
     def look(machine: str) -> _Heard:
         with Engine(machine or None) as engine:
             asker = Asker(engine, args.json or len(machines) > 1)
-            whole = machine in [*args.hosts, *args.places] or not machines[machine]
+            whole = machine in [*group, *args.places] or not machines[machine]
             places = _found_places(asker) if whole else machines[machine]
             # Nobody waits for environments where nothing is to be judged.
             named = places or args.env

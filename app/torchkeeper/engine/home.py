@@ -18,7 +18,7 @@ from torchkeeper.stores.folders import locks
 #: Runs an engine, from the folder or zip that is its argument.
 BOOT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
-    "from torchkeeper.engine.serve import main; main()"
+    "from torchkeeper.engine.serve import main; main(*sys.argv[1:])"
 )
 _PREFIX = "torchkeeper-engine-"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

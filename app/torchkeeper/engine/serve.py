@@ -125,7 +125,8 @@ class _Requests(queue.Queue["_Asked | None"]):
         return self.came - self.done
 
 
-def main() -> None:
+def main(fenced: str = "") -> None:
+    """Serve standard input and output. fenced: what may be asked (a ``Fence``), where not all."""
     # A big folder is some hundred thousand small tuples, none of them garbage: looking through
     # them again and again would take a fifth of a listing.
     gc.set_threshold(2_000_000, 10, 10)
@@ -153,7 +154,7 @@ def main() -> None:
     # What a sitecustomize has set in torch's configuration is so in the main thread alone, where
     # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
     context = contextvars.copy_context()
-    fence = Fence.from_json(sys.argv[1]) if sys.argv[1:] else None
+    fence = Fence.from_json(fenced) if fenced else None
     work = (_work, requests, running, fence)
     worker = threading.Thread(target=context.run, args=work, name="worker")
     worker.start()
