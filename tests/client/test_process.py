@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -329,13 +330,13 @@ def test_what_others_could_have_written_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loose: str
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    name, whole = travel.archive().name, travel.archive().read_bytes()
+    name = travel.archive().name
     folder = tmp_path / "torchkeeper"
     folder.mkdir(exist_ok=True)
     (folder / name).write_bytes(b"theirs")
     (folder if loose == "folder" else folder / name).chmod(0o777)
     made = travel.archive.__wrapped__()
-    assert made.read_bytes() == whole
+    assert zipfile.is_zipfile(made) and made.name == name
     assert (made.parent == folder) == (loose == "file")
     assert made.stat().st_mode & 0o777 == 0o600
 

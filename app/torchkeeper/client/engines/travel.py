@@ -57,8 +57,9 @@ def archive() -> Path:
                 zipfile.ZipFile(file, "w") as made,
             ):
                 for name, data in sources:
-                    # As a .pyc, made in memory: a program's end leaves no file.
-                    code = compile(data, f"{target}/{name}", "exec", dont_inherit=True, optimize=0)
+                    # As a .pyc, made in memory: a program's end leaves no file. It says no path of
+                    # this machine: it goes to others.
+                    code = compile(data, name, "exec", dont_inherit=True, optimize=0)
                     head = magic + _UNCHECKED + importlib.util.source_hash(data)
                     for end, what in (("", data), ("c", head + marshal.dumps(code))):
                         made.writestr(zipfile.ZipInfo(name + end, (1980, 1, 1, 0, 0, 0)), what)
