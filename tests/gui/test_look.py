@@ -119,7 +119,8 @@ def test_an_icon_is_as_sharp_and_as_wide_as_it_is_shown(qapp: QApplication) -> N
 #: Every state there is a picture of, by scene. Who takes one away has to say so here.
 STATES = {
     "machines": "machines machines-lost machines-refused",
-    "machine-environments": "machine-environments",
+    "machine-environments": "machine-environments machine-add-environment machine-no-environment "
+    "machine-warm",
     "machine-asks": "machine-key machine-password machine-touch",
     "guide": "guide guide-over",
     "overview": "overview menu-of-shown menu-of-reclaimed overview-selected overview-place "
