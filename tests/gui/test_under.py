@@ -64,9 +64,12 @@ def by_letter(window: Window) -> dict[str, list[QAbstractButton]]:
     return found
 
 
+@pytest.mark.parametrize(
+    "pages", [("runs", "recipes"), pytest.param((*PAGES, COMPARE), marks=pytest.mark.slow)]
+)
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_a_letter_is_of_one_button_on_every_page_with_the_drawer_open(
-    qtbot: QtBot, window: Window
+    qtbot: QtBot, window: Window, pages: tuple[str, ...]
 ) -> None:
     busy(window)
     window.undo_bar.offer(window.place or "", "5 entries moved to the trash", None)
@@ -75,7 +78,7 @@ def test_a_letter_is_of_one_button_on_every_page_with_the_drawer_open(
     failed = next(job for job in window.jobs.jobs if job.state is State.FAILED)
     menus = {QKeySequence.mnemonic(one.text()).toString() for one in window.menuBar().actions()}
     clashes = 0
-    for page in (*PAGES, COMPARE):
+    for page in pages:
         window.show_page(page)
         drawer.open_up()
         drawer.choose(failed)

@@ -20,7 +20,10 @@ from torchkeeper.engine import protocol
 
 
 @pytest.fixture(autouse=True)
-def ends(there: Machine) -> Iterator[None]:
+def ends(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each test has its own list of machines."""
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "kept"))
     yield
     line.close_all()
     Asking.silent = False
@@ -154,13 +157,10 @@ def test_the_overview_of_a_group(tk: Tk, more: Machine, fixture_cache: Path) -> 
     assert ran.result["entries"] == sum(
         row["entries"] for row in places.values()
     ) >= 2 * own  # fmt: skip
-    shown = tk("overview", "--hosts", "gpus")
+    shown = tk("overview", f"ssh://there{cache}", "ssh://gone")
     assert shown.code == 4
     (row,) = [line for line in shown.out.splitlines() if line.startswith("ssh://gone")]
     assert "cannot be looked at" in row
-    one = tk("overview", "--json", f"ssh://there{cache}")
-    assert one.code == 0, one
-    assert [r["place"] for r in one.objects if "problem" in r] == [f"ssh://there{cache}"]
 
 
 def test_ssh_asks_nothing_where_there_are_several(
