@@ -21,7 +21,7 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 469,
-    "lines": 111_222,
+    "lines": 111_230,
     "lines of code": 81_630,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
