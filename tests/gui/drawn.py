@@ -249,8 +249,9 @@ def red(root: QWidget) -> list[str]:
     for y, line in enumerate(pixels.lines(QRectF(root.rect()))):
         at = line.find(colour)
         while at >= 0:
-            point = QPointF(at // 4, y) / pixels.scale
-            if not _may_be_red(widget := root.childAt(point.toPoint())):
+            # Not rounded: the last pixel of a button is not beside it.
+            point = QPoint(int(at // 4 / pixels.scale), int(y / pixels.scale))
+            if not _may_be_red(widget := root.childAt(point)):
                 found[f"red: {type(widget).__name__} “{widget and widget.accessibleName()}”"] = None
             at = line.find(colour, at + 4)
     return list(found)
