@@ -21,8 +21,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 469,
-    "lines": 111_230,
-    "lines of code": 81_630,
+    "lines": 111_226,
+    "lines of code": 81_632,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

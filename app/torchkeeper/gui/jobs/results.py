@@ -99,8 +99,11 @@ class Results(QObject):
     def open(self, job: Job | Past | None) -> None:
         """Open what a job wrote, with the entries that it put there selected."""
         if isinstance(job, Job) and job.kind == RUN:
+            from torchkeeper.gui.pages.runs import RunsPage
+
             page = self._context.pages.go("runs")
-            page.look_at(job)  # type: ignore[attr-defined]
+            assert isinstance(page, RunsPage)
+            page.look_at(job)
             return
         if job is None or (path := job.fruit) is None:
             return
