@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -35,7 +36,7 @@ def serving(there: Machine, tmp_path: Path, *options: str | Path) -> Iterator[Ma
     served = Machine(tmp_path / "server", port, there.process)
     (served.folder / "tmp").mkdir(parents=True)
     served.home.mkdir()
-    start = " ".join(map(str, (
+    start = shlex.join(map(str, (
         "env", f"HOME={served.home}", f"TMPDIR={served.folder}/tmp", f"PYTHONPATH={SOURCE}",
         f"XDG_CACHE_HOME={served.home}/.cache", sys.executable, "-m", "torchkeeper", "serve",
         *options,
