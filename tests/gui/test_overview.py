@@ -11,7 +11,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, OpenWindow, click
+from tests.gui.conftest import PATIENCE, OpenWindow, click, listed, settle
 from torchkeeper.artifacts.entry import tallied
 from torchkeeper.client.words import say
 from torchkeeper.engine.messages.places import GroupRow
@@ -113,6 +113,16 @@ def test_places_are_added_up_and_gone_into(
     assert page.list.selected() == [first.key[-1]], "where one came from"
     click(qtbot, crumbs(page)[0])
     assert page.within == {}
+    # Wherever entries of a place are counted, they are the same: locks are none of them.
+    for place, total in zip(two, (whole, half), strict=True):
+        window.places_pane.choose(str(place))
+        listed(qtbot, window, place)
+        settle(qtbot)
+        assert window.totals.text().startswith(f"{say.count(total.entries, 'entry', 'entries')}")
+        window.table.selectAll()
+        settle(qtbot)
+        assert window.totals.text().startswith(f"{total.entries} of {total.entries} selected")
+        assert sum(one.size for one in window.table.selected()) == total.bytes
 
 
 def test_what_is_unsafe_stands_beside_what_is_usable(
