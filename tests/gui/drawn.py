@@ -29,6 +29,7 @@ from PySide6.QtWidgets import QAbstractItemView, QMenu, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.activity.drawer import Drawer
+from torchkeeper.gui.chrome.palette import Palette
 from torchkeeper.gui.desktop.dropping import Veil
 from torchkeeper.gui.table.view import EntryTable
 from torchkeeper.gui.treemap import layout
@@ -152,12 +153,14 @@ def texts_of(root: QWidget) -> list[Text]:
         region -= QRegion(end.x(), end.y(), view.width(), 1)
     root.render(page, QPoint(0, 0), region)
     found = page.ear.texts
-    for drawer in root.findChildren(Drawer):
-        if drawer.isVisible():
+    covers: list[tuple[QWidget, QWidget]] = [(one, one) for one in root.findChildren(Drawer)]
+    covers += [(one, one.box) for one in root.findChildren(Palette)]
+    for cover, said in covers:
+        if cover.isVisible():
             # It lies over the page: what it covers is not read, and not all of it is cut out.
-            over = QRectF(drawer.geometry())
+            over, at = QRectF(cover.geometry()), said.mapTo(root, QPointF())
             found = [text for text in found if not text.box.intersects(over)]
-            found += [x._replace(box=x.box.translated(over.topLeft())) for x in texts_of(drawer)]
+            found += [x._replace(box=x.box.translated(at)) for x in texts_of(said)]
     for tiles in [root, *root.findChildren(Treemap)]:
         if isinstance(tiles, Treemap) and tiles.isVisible():
             found += _on_tiles(tiles, root)

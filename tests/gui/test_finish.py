@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QSettings, Qt
-from PySide6.QtGui import QColor, QContextMenuEvent, QImage
+from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QFontMetrics, QImage
 from PySide6.QtWidgets import QApplication, QHeaderView, QMenu, QTreeWidget
 from pytestqt.qtbot import QtBot
 
@@ -20,7 +20,7 @@ from torchkeeper.gui import theme
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import State
-from torchkeeper.gui.table.rows import NAME, SIZE
+from torchkeeper.gui.table.rows import COMPILE, DEVICE, MTIME, NAME, SIZE
 from torchkeeper.gui.theme import Theme
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.window import Window
@@ -76,6 +76,18 @@ def test_the_sort_mark_stands_beside_the_title(window: Window) -> None:
     title = header.fontMetrics().horizontalAdvance("Name")
     assert title < found[0] and found[-1] < title + 48
     assert len(found) >= 7
+    for column, name in ((MTIME, "Last change"), (DEVICE, "Device"), (COMPILE, "Compile time")):
+        window.table.sortByColumn(column, Qt.SortOrder.AscendingOrder)
+        window.table.scrollTo(window.table.model().index(0, column))
+        text, wide = _bold(header).horizontalAdvance(name), header.sectionSize(column)
+        taken = range(wide - 8 - text, wide - 8) if column == COMPILE else range(8, 8 + text)
+        assert not set(taken) & set(_marked(header, column)), name
+
+
+def _bold(header: QHeaderView) -> QFontMetrics:
+    font = QFont(header.font())
+    font.setWeight(QFont.Weight.DemiBold)
+    return QFontMetrics(font)
 
 
 def test_the_name_keeps_its_room(qtbot: QtBot, window: Window) -> None:

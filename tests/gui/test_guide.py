@@ -93,6 +93,10 @@ def test_who_is_new_is_guided(
     (dialog,) = window.findChildren(WarmDialog)
     dialog.reject()
     assert bar.number == 0, "it was not done"
+    bar.go.setFocus()
+    window.show_page("recipes")
+    assert window.pages.isAncestorOf(window.focusWidget()), "Enter is for what is shown now"
+    window.show_page("entries")
     click(qtbot, bar.skip)
     window.open_paths([str(own)])
     listed(qtbot, window, own)

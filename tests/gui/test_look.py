@@ -214,7 +214,7 @@ STATES = {
     "compare-settings compare-inputs compare-graph compare-none "
     "compare-reading compare-looking compare-nearest compare-alone compare-failed",
     "confirm": "empty-trash quit",
-    "help": "shortcuts glossary whats-this about bug",
+    "help": "preferences shortcuts glossary whats-this about bug",
     "manual": "manual manual-page manual-found manual-nothing",
     "server": "window-server window-server-read-only server-purge server-purge-many "
     "server-expiry server-page window-server-expiry "

@@ -331,6 +331,8 @@ def test_places_that_nobody_shows_are_added_up_by_an_engine(
     gone = window.places.row_of(str(other))
     qtbot.waitUntil(lambda: not window.places.places[gone].exists, timeout=PATIENCE)
     assert "missing" in spoken(window, str(other))
+    qtbot.waitUntil(lambda: held(other) == (None, None), timeout=PATIENCE)
+    assert "entries" not in spoken(window, str(other)), "it is not there any more"
 
 
 # The list of places.

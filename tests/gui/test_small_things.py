@@ -20,6 +20,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import Job, state_text
 from torchkeeper.gui.pages.doctor.cards import Cards, finding_card
 from torchkeeper.gui.sidebar.standing import Standing
+from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import Label
 from torchkeeper.gui.window import Window
 from torchkeeper.settings.finding import Finding
@@ -29,6 +30,17 @@ from torchkeeper.stores.names import scheme_of
 def test_free_space_is_said_of_a_place_only_where_it_is_little() -> None:
     assert Standing(free=400 * 10**9, total=10**12).beside == ""
     assert Standing(free=10**8, total=10**12).beside == "100 MB free"
+
+
+def test_no_layout_leaves_a_button_less_than_its_text_takes(qtbot: QtBot) -> None:
+    button = forms.button("Save this log in a file")
+    page = forms.page(forms.row(button))
+    qtbot.addWidget(page)
+    page.show()
+    page.resize(1, 1)
+    settle(qtbot)
+    assert button.width() == button.sizeHint().width() > 120
+    assert forms.button("No").sizeHint().width() == 90
 
 
 def test_why_a_server_is_not_verified_is_said(qtbot: QtBot) -> None:

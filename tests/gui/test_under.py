@@ -51,6 +51,13 @@ def tabs(window: Window) -> list[str]:
     return [QKeySequence.mnemonic(text).toString() for text in texts]
 
 
+def pressed_in(window: Window, key: Qt.Key, held: Qt.KeyboardModifier = NONE) -> None:
+    """A key as the system gives it to the window."""
+    handle = window.windowHandle()
+    assert handle is not None
+    QTest.keyClick(handle, key, held)
+
+
 def released(some: list[QAbstractButton]) -> bool:
     return not any(one.isDown() for one in some)
 
@@ -99,7 +106,9 @@ def test_a_letter_is_of_one_button_on_every_page_with_the_drawer_open(
                     continue
                 assert not under(at(), drawer)
                 blocked = [QSignalBlocker(one) for one in some]
-                QTest.keyClick(at(), letter, ALT)
+                texts = [one.text() for one in some]
+                pressed_in(window, letter, ALT)
+                assert [one.text() for one in some] == texts
                 pressed = [one for one in some if one.isDown()]
                 assert pressed == meant[:1], (page, keys, [one.text() for one in pressed])
                 qtbot.waitUntil(partial(released, some))
@@ -199,7 +208,7 @@ def test_who_is_under_the_drawer_when_it_opens_is_in_it(qtbot: QtBot, window: Wi
     window.following.show(window.jobs.jobs[0])
     drawer = window.following.drawer
     assert drawer.holds_focus, "its row was hidden"
-    QTest.keyClick(at(), Qt.Key.Key_Escape)
+    pressed_in(window, Qt.Key.Key_Escape)
     assert at() is table and not drawer.isVisible()
     # Who sees what they are at stays there.
     table.go_to_row(0)
@@ -208,7 +217,7 @@ def test_who_is_under_the_drawer_when_it_opens_is_in_it(qtbot: QtBot, window: Wi
     assert drawer.isVisible() and at() is table
     # And who goes under it closes it: nothing is done to what nobody sees.
     for _ in range(window.entries.rowCount()):
-        QTest.keyClick(at(), Qt.Key.Key_Down)
+        pressed_in(window, Qt.Key.Key_Down)
         settle(qtbot)
         if not drawer.isVisible():
             break

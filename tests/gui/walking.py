@@ -36,6 +36,7 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
 from torchkeeper.gui import theme
 from torchkeeper.gui.app import application
+from torchkeeper.gui.chrome.palette import Palette
 from torchkeeper.gui.pages import COMPARE, PAGES
 from torchkeeper.gui.shots import prepare_screen
 from torchkeeper.gui.theme import Theme
@@ -122,7 +123,9 @@ class Walk(Stage):
             # What lies under a drop is dimmed, for what the frame says is read then.
             found += drawn.pale(root, texts, self._seen)
             found += drawn.red(root)
-        if not isinstance(root, QMenu):
+        palette = root.findChild(Palette)
+        if not isinstance(root, QMenu) and not (palette is not None and palette.isVisible()):
+            # Tab goes nowhere from a palette: it closes.
             found += self._by_tab(root)
         for button in faults.shown(root):
             if isinstance(button, (QPushButton, QToolButton)) and button.menu() is not None:

@@ -289,7 +289,7 @@ QToolButton:pressed {{ background: {s.selected_quiet}; }}
 QToolButton:focus {{ border-color: {s.accent}; }}
 QToolButton:disabled {{ color: {dim}; }}
 QPushButton {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px;
-    padding: 6px 16px; min-width: 56px; outline: none; }}
+    padding: 6px 16px; outline: none; }}
 QPushButton:hover {{ background: {s.hover}; }}
 QPushButton:pressed {{ background: {s.selected_quiet}; }}
 QPushButton:focus {{ border: 1px solid {s.accent}; }}
@@ -298,7 +298,7 @@ QPushButton[primary="true"]:enabled {{ background: {s.accent}; color: {s.on_acce
     border-color: {s.accent}; font-weight: 600; }}
 QPushButton[primary="true"]:enabled:focus {{ border: 2px solid {s.text}; padding: 5px 15px; }}
 QPushButton[link="true"] {{ background: transparent; border: 1px solid transparent;
-    color: {s.accent}; padding: 2px 6px; min-width: 0; }}
+    color: {s.accent}; padding: 2px 6px; }}
 QPushButton#crumb[link="true"] {{ padding: 2px 3px; }}
 QPushButton[link="true"]:hover {{ background: {s.hover}; }}
 QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}

@@ -446,6 +446,8 @@ class Window(Shell):
         # They are about the place, which is not seen on other pages.
         for widget in (self.totals, self.trash_label, *([self._here.bar] if self._here else [])):
             widget.setVisible(ident == ENTRIES)
+        if self.guide.holds_focus:
+            self.focus_page()  # Enter is for what is shown now
         # At once: what is about entries must not be asked for where none are seen.
         self.update_now()
 

@@ -207,7 +207,7 @@ class Drawer(QFrame):
         hint = self.tr("Forget all jobs that have ended; caches stay")
         self.clear_button = forms.button(*clear, hint, danger=True)
         self.closer = forms.icon_button("close", self.tr("Close (Esc)"), self.shut)
-        Keys(window, self, self.shut)
+        self._keys = Keys(window, self, self.shut)
         self._make_ways()
         self._lay_out()
         self._connect()
@@ -305,6 +305,7 @@ class Drawer(QFrame):
             self._fit()
             self.raise_()
             self.show()
+            self._keys.listen()
             self.turned.emit()
             if (at := self.window().focusWidget()) is not None and under(at, self):
                 self.go_in()

@@ -7,8 +7,14 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QLabel, QTabBar, QWidget
-from shiboken6 import isValid
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QLabel,
+    QTabBar,
+    QWidget,
+)
 
 
 def under(widget: QWidget, cover: QWidget) -> bool:
@@ -21,19 +27,19 @@ def under(widget: QWidget, cover: QWidget) -> bool:
     return cover.rect().contains(cover.mapFromGlobal(widget.mapToGlobal(seen.center())))
 
 
-#: Something that Alt goes to by a letter of its text, and what sets that.
-_Lettered = tuple[QWidget, str, Callable[[str], object]]
+#: Something that Alt goes to by a letter of its text, and what goes there.
+_Lettered = tuple[QWidget, str, Callable[[], object]]
 
 
 def _lettered(window: QWidget) -> Iterator[_Lettered]:
     for one in window.findChildren(QAbstractButton):
-        yield one, one.text(), one.setText
+        yield one, one.text(), one.animateClick
     for label in window.findChildren(QLabel):
-        if label.buddy() is not None:
-            yield label, label.text(), label.setText
+        if (buddy := label.buddy()) is not None:
+            yield label, label.text(), partial(buddy.setFocus, Qt.FocusReason.ShortcutFocusReason)
     for bar in window.findChildren(QTabBar):
         for number in range(bar.count()):
-            yield bar, bar.tabText(number), partial(bar.setTabText, number)
+            yield bar, bar.tabText(number), partial(bar.setCurrentIndex, number)
 
 
 class Keys(QObject):
@@ -45,36 +51,42 @@ class Keys(QObject):
         """leave: closes the drawer."""
         super().__init__(drawer)
         self._window, self._drawer, self._leave = window, drawer, leave
-        self._muted: list[_Lettered] = []
-        window.installEventFilter(self)
+
+    def listen(self) -> None:
+        """Hear the keys of the window, which is shown, before what has the keyboard does."""
+        if (handle := self._window.windowHandle()) is not None:
+            handle.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        override = event.type() == QEvent.Type.ShortcutOverride and self._drawer.isVisible()
-        if override and isinstance(event, QKeyEvent):
-            if event.modifiers() == Qt.KeyboardModifier.AltModifier:
-                self._mute(QKeySequence(event.keyCombination()))
-            # Once the key has done what it does.
-            QTimer.singleShot(0, self, self._pressed)
+        if isinstance(event, QKeyEvent) and self._drawer.isVisible():
+            asked = event.type() == QEvent.Type.ShortcutOverride
+            if (asked or event.type() == QEvent.Type.KeyPress) and (go := self._meant(event)):
+                # Qt asks first whether it is somebody's: so it is, and comes again as a key.
+                event.accept()
+                if not asked:
+                    go()
+                return True
+            if asked:
+                # Once the key has done what it does.
+                QTimer.singleShot(0, self, self._pressed)
         return super().eventFilter(watched, event)
 
     def _pressed(self) -> None:
-        muted, self._muted = self._muted, []
-        for one, text, tell in muted:
-            if isValid(one):
-                tell(text)
         at = self._window.focusWidget()
         if self._drawer.isVisible() and at is not None and under(at, self._drawer):
             self._leave()
 
-    def _mute(self, keys: QKeySequence) -> None:
-        at, drawer = self._window.focusWidget(), self._drawer
+    def _meant(self, event: QKeyEvent) -> Callable[[], object] | None:
+        """What goes to one of several with a letter."""
+        if event.modifiers() != Qt.KeyboardModifier.AltModifier or QApplication.activePopupWidget():
+            return None
+        window, drawer, keys = self._window, self._drawer, QKeySequence(event.keyCombination())
+        at = window.focusWidget()
         within = at is not None and (at is drawer or drawer.isAncestorOf(at))
         same = [
-            (under(one, drawer), drawer.isAncestorOf(one) != within, text, tell, one)
-            for one, text, tell in _lettered(self._window)
-            if QKeySequence.mnemonic(text) == keys and one.isVisible() and one.isEnabled()
+            (under(one, drawer), drawer.isAncestorOf(one) != within, go)
+            for one, text, go in _lettered(window)
+            if QKeySequence.mnemonic(text) == keys
+            and (one.isVisible() and one.isEnabled() and one.window() is window)
         ]
-        same.sort(key=lambda one: one[:2])
-        for *_, text, tell, one in same[1:]:
-            tell(text.replace("&", ""))
-            self._muted.append((one, text, tell))
+        return min(same, key=lambda one: one[:2])[2] if len(same) > 1 else None

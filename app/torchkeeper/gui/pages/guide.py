@@ -40,6 +40,11 @@ class Guide(QObject):
             self._above.insertWidget(0, self._bar)
         return self._bar
 
+    @property
+    def holds_focus(self) -> bool:
+        at = self._context.window.focusWidget()
+        return self._bar is not None and at is not None and self._bar.isAncestorOf(at)
+
     def begin(self) -> None:
         """Guide whoever starts for the first time, or was being guided when the window closed."""
         from torchkeeper.gui.pages.guidebar import SINCE, STEP

@@ -195,14 +195,23 @@ def as_rows(view: QTableView, high: int) -> None:
 
 
 def first_widths() -> dict[int, int]:
-    """How wide columns are until they are dragged: kinds and verdicts are never cut."""
+    """How wide columns are until they are dragged: kinds and verdicts are never cut, nor titles."""
     metrics = QFontMetrics(QApplication.font())
 
     def wide(words: Iterable[str]) -> int:
         return max(map(metrics.horizontalAdvance, words)) + MARKED + PAD + _SPARE
 
     kinds, verdicts = wide(map(kind_words, KINDS)), wide(map(work.verdict_words, VERDICTS))
-    return dict(enumerate(WIDTHS)) | {KIND: kinds, VERDICT: max(verdicts, WIDTHS[VERDICT])}
+    titles = (_titled(QApplication.font(), work.header_text(at)) for at in range(len(WIDTHS)))
+    found = dict(enumerate(map(max, WIDTHS, titles)))
+    return found | {KIND: kinds, VERDICT: max(verdicts, found[VERDICT])}
+
+
+def _titled(font: QFont, title: str) -> int:
+    """The pixels of a title with the mark of a column that is sorted by."""
+    bold = QFont(font)
+    bold.setWeight(QFont.Weight.DemiBold)
+    return _PADDING + QFontMetrics(bold).horizontalAdvance(title) + _GAP + _MARK + _SPARE
 
 
 class NameColumn:
@@ -283,15 +292,16 @@ class Header(QHeaderView):
         model, way = self.model(), Qt.Orientation.Horizontal
         title = str(model.headerData(column, way) or "")
         where = model.headerData(column, way, Qt.ItemDataRole.TextAlignmentRole)
-        font = QFont(self.font())
-        font.setWeight(QFont.Weight.DemiBold)
-        used = _PADDING + QFontMetrics(font).horizontalAdvance(title) + _GAP
+        used = _titled(self.font(), title)
         if where is not None and int(where) & int(Qt.AlignmentFlag.AlignRight):
-            left = rect.right() + 1 - used - _MARK
+            left = rect.right() + 1 + _SPARE - used
         else:
-            left = rect.left() + used
+            left = rect.left() + used - _MARK - _SPARE
         # Where a title fills its section, the mark takes the last of its room.
         left = max(rect.left() + 2, min(left, rect.right() - _MARK - 2))
+        if rect.width() < used:
+            ground = QRect(left - 2, rect.top() + _INSET, _MARK + 4, rect.height() - 2 * _INSET)
+            painter.fillRect(ground, QColor(theme.shades().raised))
         middle = rect.center().y() + 0.5
         down = 2 if self.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder else -2
         with_pen = QPen(QColor(theme.shades().text), 1.6)

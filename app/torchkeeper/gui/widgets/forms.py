@@ -188,8 +188,8 @@ def field_height() -> int:
     return QtWidgets.QComboBox().sizeHint().height()
 
 
-#: The pixels of a button beside its text, as the style sheet has them.
-_BESIDE = 36
+#: The pixels of a button beside its text, as the style sheet has them; and those of the narrowest.
+_BESIDE, _NARROWEST = 36, 90
 
 
 class Button(QPushButton):
@@ -211,7 +211,8 @@ class Button(QPushButton):
             texts = (one.replace("&", "") for one in (*self._held, self.text()))
             wide = max(map(metrics.horizontalAdvance, texts))
             size.setWidth(max(size.width(), wide + _BESIDE))
-        return size
+        # A least width of the style would be all that a layout leaves a button, whatever it says.
+        return size if self.property("link") else size.expandedTo(QSize(_NARROWEST, 0))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()

@@ -430,7 +430,8 @@ class Reclaiming(QWidget):
         menu.aboutToHide.connect(menu.deleteLater)
         whole = say.measured(added(list(every.values())))
         text = self.tr("All places: {}").format(whole)
-        menu.addAction(theme.icon("clean"), text, lambda: self._empty(every))
+        action = menu.addAction(theme.icon("clean"), text, lambda: self._empty(every))
+        action.setToolTip(self.tr("Empty the trash of all places"))
         menu.addSeparator()
         for name, told in islice(every.items(), 20):
             text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(told)))

@@ -77,7 +77,7 @@ class ProfilesTab(QWidget):
         hint = self.tr("Copy or save it as a script, .env, Dockerfile or Kubernetes manifest")
         self.export = button(self.tr("E&xport…"), hint=hint)
         hint = self.tr("Go back to the last saved state")
-        self.revert = button(self.tr("&Undo changes"), self._revert, hint)
+        self.revert = button(self.tr("Undo ch&anges"), self._revert, hint)
         hint = self.tr("Save the profile")
         self.save = button(self.tr("&Save"), self.save_current, hint, primary=True)
         #: What is done with the chosen profile, for the head of the page.
