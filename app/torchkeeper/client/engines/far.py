@@ -26,11 +26,12 @@ _OPERATIONS = frozenset({
     protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
-    protocol.PREPARE,
+    protocol.PREPARE, protocol.VERIFY,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
+    "scratch",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"
