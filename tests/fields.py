@@ -298,7 +298,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
     "server": (Line("the server", (places.ServerResult,), {"owners": _OWNERS | None}),),
     "ttl": (_result(places.TtlResult, left=_LEFT),),
     "doctor": (
-        Line("each finding", (FindingTold,), {"check": str, **_WORDS}),
+        Line("each finding; of several machines also with the machine", (FindingTold,),
+             {"check": str, "machine": str, **_WORDS}, optional=("machine",)),
         Line("with --fix: each fix", (),
              {"fix": str, "code": str, "done": bool, "place": str | None, "will": str,
               "gone": bool | None}),

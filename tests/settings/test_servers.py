@@ -6,7 +6,7 @@ import pytest
 
 from torchkeeper.client import diagnosing
 from torchkeeper.settings.masks import taken
-from torchkeeper.settings.servers import DEFAULT, remote, servers
+from torchkeeper.settings.servers import DEFAULT, places_of, remote, servers
 
 GRAPHS = "TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE"
 URL, HOST = "TORCHINDUCTOR_REDIS_URL", "TORCHINDUCTOR_REDIS_HOST"
@@ -48,7 +48,7 @@ def test_what_an_environment_uses() -> None:
     env = {GRAPHS: "1", URL: "redis://:secret@there/0", "PATH": "/bin", "TRITON_CACHE_DIR": "/k"}
     values = taken(env)
     assert "PATH" not in values
-    places = diagnosing.places_of({"cache_dir": "/c", "torch": "2.13.0"}, values)
+    places = places_of({"cache_dir": "/c", "torch": "2.13.0"}, values)
     assert places == ["/c", "/k", "redis://there:6379/0"]
     asked = diagnosing.request(places, {"cache_dir": "/c"}, values, {}, ["/other"])
     assert asked["reads"] == ["/c", "/k", "/other"]

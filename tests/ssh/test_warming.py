@@ -94,7 +94,9 @@ def test_what_is_known_to_fail_there_is_told_before(tk: Tk, there: Machine, tmp_
     assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
 
 
-def test_what_cannot_be_warmed_there_says_so(tk: Tk, there: Machine, folder: Path) -> None:
+def test_what_cannot_be_done_there_says_so(
+    tk: Tk, there: Machine, folder: Path, fixture_cache: Path
+) -> None:
     recipe, place = folder / "double.toml", there.place("cache")
     into = "--into", place, "--json"
     for more, code in {
@@ -109,6 +111,15 @@ def test_what_cannot_be_warmed_there_says_so(tk: Tk, there: Machine, folder: Pat
         "warm", recipe, "--into", folder / "c", "--json", "--env", "ssh://there/usr/bin/python3"
     )
     assert away.objects[-1]["error"]["code"] == "places-apart"
+    assert tk("copy", "--json", "--allow-secrets", fixture_cache, folder / "b.torchcache").code == 0
+    for command, code in {
+        ("verify", there.place("nothing")): "place-missing",
+        ("verify", str(fixture_cache), "--env", f"ssh://there{sys.executable}"): "places-apart",
+        ("verify", str(folder / "b.torchcache"), "--env", "ssh://there/x"): "wrong-usage",
+        ("prepare", "--into", place, "--env", "ssh://other/x"): "places-apart",
+    }.items():
+        ran = tk(*command, "--json")
+        assert ran.objects[-1]["error"]["code"] == code, ran
     large = folder / "large.py"
     with large.open("wb") as file:
         file.truncate(1 << 30)
@@ -152,6 +163,19 @@ def test_a_recipe_is_warmed_there(tk: Tk, there: Machine, folder: Path, env: str
     usable = tk("check", place, "--env", env, "--json")
     assert usable.code == 0 and usable.result["verdicts"]["usable"] >= 1
     assert processes_under(there.home / "cache") == []
+
+    # Every program there finds it, and one that is sent a bundle of it does, too.
+    recipe = "--recipe", folder / "double.toml", "--quick", "--json"
+    verified = tk("verify", place, "--env", env, *recipe)
+    assert verified.code == 0 and verified.result["good"], verified
+    assert (verified.result["place"], verified.result["python"]) == (place, env)
+    bundle = folder / "double.torchcache"
+    assert tk("export", place, "-o", bundle, "--allow-secrets").code == 0
+    sent = tk("verify", bundle, "--env", env, "--trust", *recipe)
+    assert sent.code == 0 and sent.result["hits"] == verified.result["hits"] > 0, sent
+    prepared = tk("prepare", "--env", env, "--json")
+    assert prepared.code == 0 and prepared.result["there"] >= 1, prepared
+    assert not list((there.folder / "tmp").glob("torchkeeper-*"))
 
 
 @pytest.mark.slow

@@ -186,6 +186,7 @@ class Place:
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
         """
         from torchkeeper.client import signers
+        from torchkeeper.client.engines import ferry
 
         paths = [_file(file) for file in files]
         if not paths:
@@ -197,7 +198,7 @@ class Place:
             signers.check_policy(path, one)
         if not trust and any(one["status"] != "trusted" for one in signed.values()):
             raise _untrusted("imported")
-        sent = {path: self._sent(path) for path in paths}
+        sent = {x: ferry.send(self._machine, x) if self._machine else x for x in paths}
         with self._asker.lock:  # the names that are told are those of the latest files
             env = None if self._machine else self._tell_names(paths, python)
             answer = self._asker.ask(
@@ -219,7 +220,7 @@ class Place:
         trust: as for ``import_``, if this place is a file.
         replace: replace a bundle that is there.
         """
-        from torchkeeper.client import carrying
+        from torchkeeper.client import carrying, signers
 
         target = to if isinstance(to, Place) else open(to)
         into, from_file = target._scheme.becomes(target.name), carrying.is_bundle(self.name)
@@ -231,11 +232,29 @@ class Place:
             facts = self._maker(python)
         about = {"alone": not with_needed, "replace": replace, "only_signed": brings}
         if crosses:
-            from torchkeeper.api.crossing import cross
+            from torchkeeper.client import crossing
 
-            select = self._select(filter, python)
-            sent, builders = _sent(secrets), carrying.builders(facts)
-            done, left = cross(self, target, select, python, sent, builders, about)
+            left: list[Error] = []
+
+            def make(made: str, sent: Sent | None) -> int:
+                left.extend(self._ask(
+                    protocol.COPY, into=made, select=self._select(filter, python),
+                    alone=not with_needed, secrets=sent, builders=carrying.builders(facts),
+                ).left)  # fmt: skip
+                size: int = self._result(protocol.TARGET, path=made)["size"]
+                return size
+
+            def give(file: str, sent: str, named: bool) -> Answer:
+                with target._asker.lock:
+                    env = target._tell_names([file], python) if named else None
+                    return target._asker.ask(
+                        protocol.COPY, place=sent, into=target.name, env=env,
+                        secrets=_sent(secrets), **about,
+                    )  # fmt: skip
+
+            if os.path.isfile(self.name):
+                signers.check_policy(self.name, self._signature(self.name))
+            done = crossing.copy(self.name, target.name, filter, _sent(secrets), make, give)
             return _placed(target.name, done, left)
         with self._asker.lock:
             names = from_file and into == "folder" and not self._machine
@@ -387,12 +406,6 @@ class Place:
         if self._machine:
             asker.close()
         return found
-
-    def _sent(self, file: str) -> str:
-        """A file of this machine as the place's machine has it, which it is sent to."""
-        from torchkeeper.client.engines import ferry
-
-        return ferry.send(self._machine, file) if self._machine else file
 
     def _maker(self, python: Name | None) -> Env | None:
         """The facts of the interpreter that may have built objects of the place."""

@@ -175,6 +175,11 @@ def python_of(args: argparse.Namespace, env: str | None) -> str:
     return interpreters.chosen(env, machine_of(args))
 
 
+def python_for(env: str | None, place: str | None) -> str:
+    """The interpreter that compiles for a place, which is where that is. Raises UserError."""
+    return interpreters.chosen(env, far.machine_of(place, env if far.is_far(env) else place))
+
+
 def engine_of(args: argparse.Namespace) -> Engine:
     """The engine that is asked about a command's places, where they are: of this machine the one
     that was started ahead, if any. Raises UserError.

@@ -15,6 +15,7 @@ from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import crossing, leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
+from torchkeeper.client.crossing import crosses
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
@@ -418,8 +419,7 @@ def copy(args: argparse.Namespace) -> int:
     here = partial(leaving.here_of, args, [args.source])
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
-    apart = crossing.crosses(args.source, args.target)
-    if apart:
+    if crosses(args.source, args.target):
         return crossing.copy(args)
     with asking(args, far.machine_of(args.source)) as asker:
         asker.only_signed = signed

@@ -1,6 +1,4 @@
-"""Copies from one machine to another: by way of a bundle, which is made where the entries are, goes
-over the connection, and is placed where they are to be.
-"""
+"""Copies and imports from one machine to another."""
 
 from __future__ import annotations
 
@@ -12,21 +10,16 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.cli import leaving, signing
 from torchkeeper.cli.asking import Asker
-from torchkeeper.client import carrying, temporary
+from torchkeeper.client import carrying, crossing
 from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.signers import check_policy
 from torchkeeper.engine.protocol import COPY, IMPORT, TARGET
-from torchkeeper.stores.names import SUFFIX, scheme_of
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages import bundles
-
-
-def crosses(source: str, target: str) -> bool:
-    """Whether places are on two machines."""
-    return far.machine_of(source) != far.machine_of(target)
 
 
 def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]) -> int:
@@ -43,61 +36,44 @@ def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]
 
 def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy, where the places are on two machines."""
-    to = far.machine_of(args.target)
-    with temporary.folder("crossing") as folder, Engine(to or None) as engine:
-        asker = Asker(engine, args.json)
-        bundle, first = _taken(args, asker, os.path.join(folder, f"bundle{SUFFIX}"))
-        env = None
-        if to:
-            bundle = ferry.send(to, bundle, asker.carried)
-        elif scheme_of(args.target).becomes(args.target) == "folder":
-            here = partial(leaving.here_of, args, [bundle])
-            env = leaving.tell_names(args, engine, [bundle], here)[0]
-        with leaving.telling_secrets(args, asker):
-            answer: bundles.CopyResult = asker.ask(
-                COPY, place=bundle, into=args.target, dry=args.dry_run, replace=args.replace,
-                alone=args.alone, env=env, secrets=args.secrets,
-            )  # fmt: skip
-        answer["place"] = args.source
-        if first:
-            answer["stays"] = first["stays"]
-            answer["leaks"] = answer["leaks"] or first["leaks"]
-    found = leaving.secrets_found(asker) if answer["leaks"] else None
-    return asker.end(args, COPY, {**answer, "leaks": found}, args.target, dry=args.dry_run)
-
-
-def _taken(
-    args: argparse.Namespace, asker: Asker, file: str
-) -> tuple[str, bundles.CopyResult | None]:
-    """A bundle here of what is to be copied, and what came of making it: nothing, where it is the
-    source itself. asker: hears of what was left. Raises UserError, also where a bundle is not
-    signed as the user requires.
-    """
-    whole = os.path.isfile(args.source) and not args.filter
-    machine = far.machine_of(args.source)
-    with Engine(machine or None) as engine:
-        there = Asker(engine, args.json)
+    first: bundles.CopyResult | None = None
+    from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
+    with from_, to:
+        there, asker = Asker(from_, args.json), Asker(to, args.json)
         if os.path.isfile(args.source):
             check_policy(args.source, signing.signature_of(there, args.source))
-        if whole:
-            return args.source, None
-        made = ferry.name(machine) if machine else file
-        maker = (
-            leaving.maker_of(args, args.source) if carrying.may_have_objects(args.source) else None
+
+        def make(made: str, secrets: Secrets | None) -> int:
+            nonlocal first
+            objects = carrying.may_have_objects(args.source)
+            maker = leaving.maker_of(args, args.source) if objects else None
+            select = {"filter": args.filter, "envs": known(from_, args.filter, args.env)}
+            with leaving.telling_secrets(args, there):
+                first = there.ask(
+                    COPY, place=args.source, into=made, alone=args.alone, select=select,
+                    secrets=secrets, builders=carrying.builders(maker),
+                )  # fmt: skip
+            size: int = there.ask(TARGET, path=made)["size"]
+            return size
+
+        def give(file: str, sent: str, named: bool) -> bundles.CopyResult:
+            here = partial(leaving.here_of, args, [file])
+            env = leaving.tell_names(args, to, [file], here)[0] if named else None
+            with leaving.telling_secrets(args, asker):
+                answer: bundles.CopyResult = asker.ask(
+                    COPY, place=sent, into=args.target, dry=args.dry_run, replace=args.replace,
+                    alone=args.alone, env=env, secrets=args.secrets,
+                )  # fmt: skip
+            return answer
+
+        done = crossing.copy(
+            args.source, args.target, args.filter, args.secrets, make, give, asker.carried
         )
-        # What comes to a folder of the user's is read by nobody else.
-        private = machine and scheme_of(args.target).becomes(args.target) == "folder"
-        here = not far.machine_of(args.target)
-        select = {"filter": args.filter, "envs": known(engine, args.filter, args.env)}
-        with leaving.telling_secrets(args, there):
-            answer: bundles.CopyResult = there.ask(
-                COPY, place=args.source, into=made, alone=args.alone, select=select,
-                secrets="allow" if private and here else args.secrets,
-                builders=carrying.builders(maker),
-            )  # fmt: skip
-            size = there.ask(TARGET, path=made)["size"] if machine else 0
-        if machine:
-            ferry.fetch(made, file, size, told=asker.carried)
+        done["place"] = args.source
         asker.left += there.left
         asker.findings += there.findings
-    return file, answer
+        if first:
+            done["stays"] = first["stays"]
+            done["leaks"] = done["leaks"] or first["leaks"]
+    found = leaving.secrets_found(asker) if done["leaks"] else None
+    return asker.end(args, COPY, {**done, "leaks": found}, args.target, dry=args.dry_run)

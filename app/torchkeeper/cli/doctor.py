@@ -1,15 +1,16 @@
-"""What is wrong with the caches of this machine: doctor."""
+"""What is wrong with the caches of this machine, or of others: doctor."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import contract, findings, looking, output
-from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli import contract, findings, hosts, looking, output
+from torchkeeper.cli.asking import Asker, asking, engine_at
 from torchkeeper.cli.removing import known_everywhere
+from torchkeeper.cli.several import answers
 from torchkeeper.client import diagnosing
 from torchkeeper.client.diagnosing import Told
 from torchkeeper.client.engines import interpreters, probes
@@ -23,6 +24,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import MEND, PREPARE
 from torchkeeper.settings.finding import worst
 from torchkeeper.settings.masks import taken
+from torchkeeper.settings.servers import places_of
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
@@ -113,7 +115,9 @@ class Fixer:
 def add_doctor(command: argparse.ArgumentParser) -> None:
     command.add_argument("places", metavar="PLACE", nargs="*", type=looking.place,
                          help="cache folders and redis:// servers; by default those that the "
-                              "environment uses, and this user's others in brief")  # fmt: skip
+                              "environment uses, and this user's others in brief; ssh://HOST: "
+                              "those of another machine")  # fmt: skip
+    hosts.add_group(command)
     looking.add_env(command)
     output.flag(command, "--fix", "fix what can be fixed, after a question")
     output.flag(command, "--yes", "with --fix: do not ask")
@@ -121,73 +125,134 @@ def add_doctor(command: argparse.ArgumentParser) -> None:
 
 
 def doctor(args: argparse.Namespace) -> int:
-    """torchkeeper doctor; ends by the worst that is found, or partly where a fix failed."""
+    """torchkeeper doctor; ends by the worst that is found, or partly where a fix failed, or a
+    machine could not be looked at.
+    """
     if (args.yes or args.dry_run) and not args.fix:
         raise output.misuse("--yes and --dry-run need --fix.", "", "Add --fix.")
     for place in args.places:
         if scheme_of(place).local and what_at_once(place) == "missing":
             raise user_error("place-missing", {"place": place})
-    python = interpreters.chosen(args.env)
-    with output.waiting("asking torch", args.json):
-        facts = probes.probe(python)
-    env = clean_environment()
-    values = taken(env)
-    if args.places and not any(scheme_of(place).local for place in args.places):
-        # For a server nobody needs torch, or other folders.
-        asked = diagnosing.request(args.places, facts, values, {}, variables=env)
-        asked["only"] = [check.name for check in CHECKS if check.about == "server"]
+    machines = hosts.machines_of(args)
+    several = len(machines) > 1
+
+    def look(machine: str) -> _Machine:
+        one = _Machine(args, machine, several)
+        one.look(machines[machine])
+        return one
+
+    told, away = answers(list(machines), look)
+    wrong, failed = list[Told](), bool(away)
+    for one in told.values():
+        one.show()
+    results = [one.result for one in told.values()]
+    every = [one for of in told.values() for one in of.found]
+    result: msg.DiagnoseResult = {
+        "checks": list(dict.fromkeys(name for of in results for name in of["checks"])),
+        "left": [one for of in results for one in of["left"]],
+    }
+    said = "" if several else diagnosing.summary(every, result)
+    output.result(args, {**result, "worst": worst([one.finding for one in every])}, said)
+    for error in away.values():
+        output.report(args, error)
+    if args.fix:
+        for one in told.values():
+            wrong += one.fix()
+            failed = failed or one.failed
     else:
-        toolchain = _toolchain(python, args.json)
-        places = args.places or diagnosing.places_of(facts, values)
-        # The folders that known environments use, as far as they can be asked.
-        folders = [facts.get("cache_dir") for _, facts in everywhere().envs]
-        reads = [folder for folder in folders if isinstance(folder, str)]
-        asked = diagnosing.request(places, facts, values, toolchain, reads, not args.places, env)
-    with asking(args) as asker:
-        for one in diagnosing.passwords(asked):
-            asker.ask(protocol.SECRET, **one)
-        found, result = _diagnose(asker, asked)
-        _show(args, found, result)
-        if not args.fix:
-            return findings.code([one.finding for one in found])
-
-        def again(one: Told) -> list[Told]:
-            once_more = diagnosing.again(asked, one)
-            if one.finding.fix == diagnosing.PREPARE:
-                once_more["toolchain"] = _toolchain(python, args.json)
-            return _diagnose(asker, once_more)[0]
-
-        fixer = Fixer(args, python, asker, again)
-        wrong = fixer.all(found)
-        output.remark(args, output.left_lines(asker.left))
-    return findings.code([one.finding for one in wrong]) or contract.partly(True, fixer.failed)
+        wrong = every
+    return findings.code([one.finding for one in wrong]) or contract.partly(True, failed)
 
 
-def _toolchain(python: str, quiet: bool) -> msg.ToolchainResult:
-    with Engine(python) as engine:
-        asker = Asker(engine, quiet)
-        asker.aside = lambda: "trying the compilers"
-        result: msg.ToolchainResult = asker.ask(protocol.TOOLCHAIN)
-        return result
+class _Machine:
+    """One that is looked at; "" is this one. several: one of several. found, result: what came of
+    it. failed: whether something could not be mended.
+    """
 
+    def __init__(self, args: argparse.Namespace, machine: str, several: bool) -> None:
+        self._args, self._machine, self._several = args, machine, several
+        self._quiet, self.failed = args.json or several, False
+        self._python = interpreters.chosen(args.env, machine)
 
-def _diagnose(asker: Asker, asked: msg.DiagnoseParams) -> tuple[list[Told], msg.DiagnoseResult]:
-    asker.findings.clear()
-    result: msg.DiagnoseResult = asker.ask(protocol.DIAGNOSE, **asked)
-    found = [one for what in asker.findings if (one := diagnosing.told(what))]
-    return diagnosing.in_order(found), result
-
-
-def _show(args: argparse.Namespace, found: list[Told], result: msg.DiagnoseResult) -> None:
-    for one in found:
-        if args.json:
-            output.emit({"check": one.check, **findings.to_json(one.finding)})
+    def look(self, places: list[str]) -> None:
+        """Diagnose places, or all. Raises UserError."""
+        with output.waiting("asking torch", self._quiet):
+            facts = probes.probe(self._python)
+        env = None if self._machine else clean_environment()
+        values = None if env is None else taken(env)
+        if places and all(scheme_of(place).checks == "server" for place in places):
+            # For a server nobody needs torch, or other folders.
+            self._asked = diagnosing.request(places, facts, values, {}, variables=env)
+            self._asked["only"] = [check.name for check in CHECKS if check.about == "server"]
         else:
-            said = findingwords.said(one.finding)
-            rest = [f"    {text}" for part in (said.why, said.remedy) for text in part.splitlines()]
-            output.lines([f"{one.finding.severity}: {said.what}", *rest, ""])
-    for check, place, why in () if args.json else diagnosing.left_of(result):
-        where = f" of {printable(place)}" if place else ""
-        output.note(f"left: {diagnosing.check_name(check)}{where}: {why.what} {why.why}".rstrip())
-    output.result(args, {**result, "worst": worst([one.finding for one in found])},
-                  diagnosing.summary(found, result))  # fmt: skip
+            toolchain = self._toolchain()
+            named = places or ([] if values is None else places_of(facts, values))
+            # The folders that known environments use, as far as they can be asked.
+            every = everywhere(machine=self._machine)
+            reads = [folder for _, one in every.envs if (folder := one.get("cache_dir"))]
+            self._asked = diagnosing.request(
+                named, facts, values, toolchain, reads, not places, env
+            )
+        with self._asking() as asker:
+            for place in places if self._machine else ():
+                if asker.ask(protocol.TARGET, path=place)["what"] == "missing":
+                    raise user_error("place-missing", {"place": place})
+            self.found, self.result = self._diagnose(asker, self._asked)
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[Asker]:
+        with engine_at(self._args, self._machine) as engine:
+            asker = Asker(engine, self._quiet)
+            for one in diagnosing.passwords(self._asked):
+                asker.ask(protocol.SECRET, **one)
+            yield asker
+
+    def fix(self) -> list[Told]:
+        """Mend what can be mended; what is wrong then."""
+        with self._asking() as asker:
+
+            def again(one: Told) -> list[Told]:
+                once_more = diagnosing.again(self._asked, one)
+                if one.finding.fix == diagnosing.PREPARE:
+                    once_more["toolchain"] = self._toolchain()
+                return self._diagnose(asker, once_more)[0]
+
+            fixer = Fixer(self._args, self._python, asker, again)
+            wrong = fixer.all(self.found)
+            output.remark(self._args, output.left_lines(asker.left))
+        self.failed = fixer.failed
+        return wrong
+
+    def _toolchain(self) -> msg.ToolchainResult:
+        with Engine(self._python) as engine:
+            asker = Asker(engine, self._quiet)
+            asker.aside = lambda: "trying the compilers"
+            result: msg.ToolchainResult = asker.ask(protocol.TOOLCHAIN)
+            return result
+
+    def _diagnose(
+        self, asker: Asker, asked: msg.DiagnoseParams
+    ) -> tuple[list[Told], msg.DiagnoseResult]:
+        asker.findings.clear()
+        result: msg.DiagnoseResult = asker.ask(protocol.DIAGNOSE, **asked)
+        found = [one for x in asker.findings if (one := diagnosing.told(x, self._machine))]
+        return diagnosing.in_order(found), result
+
+    def show(self) -> None:
+        """Say what was found; of several machines each has its sum, too."""
+        of = {"machine": self._machine} if self._several else {}
+        for one in self.found:
+            if self._args.json:
+                output.emit({"check": one.check, **findings.to_json(one.finding), **of})
+            else:
+                said = findingwords.said(one.finding)
+                rest = [line for part in (said.why, said.remedy) for line in part.splitlines()]
+                head = f"{one.finding.severity}: {said.what}"
+                output.lines([head, *(f"    {line}" for line in rest), ""])
+        for check, place, why in () if self._args.json else diagnosing.left_of(self.result):
+            where = f" of {printable(place)}" if place else ""
+            name = diagnosing.check_name(check)
+            output.note(f"left: {name}{where}: {why.what} {why.why}".rstrip())
+        if self._several and not self._args.json:
+            name = self._machine or "This machine"
+            output.line(f"{name}: {diagnosing.summary(self.found, self.result)}")

@@ -10,6 +10,7 @@ from torchkeeper.client.kept import hosts as kept
 from torchkeeper.client.kept.hosts import Host
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
+from torchkeeper.stores.names import scheme_of
 
 _HELP = """\
 examples:
@@ -50,6 +51,16 @@ def add_group(command: argparse.ArgumentParser) -> None:
 def of_group(args: argparse.Namespace) -> list[str]:
     """The machines that --hosts names. Raises UserError."""
     return kept.of_group(args.hosts) if args.hosts else []
+
+
+def machines_of(args: argparse.Namespace) -> dict[str, list[str]]:
+    """The places that a command names by their machines; none of those of which all is meant, as of
+    this one where nothing is named. Raises UserError.
+    """
+    found: dict[str, list[str]] = {}
+    for place in [*of_group(args), *args.places]:
+        found.setdefault(scheme_of(place).machine(place), []).append(place)
+    return {one: [] if one in some else some for one, some in found.items()} or {"": []}
 
 
 def _list(args: argparse.Namespace) -> int:

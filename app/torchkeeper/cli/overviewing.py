@@ -25,7 +25,7 @@ from torchkeeper.stores import query
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import OverviewResult
@@ -62,35 +62,19 @@ def overview(args: argparse.Namespace) -> int:
     a line for each group, which has a ``kind``, for each ``reason`` why something could go, with
     the ``command``, and for each place, with its ``problem``; then the ``result``.
     """
-    group = hosts.of_group(args)
-    machines: dict[str, list[str]] = {machine: [] for machine in group}
-    for place in args.places:
-        machine = scheme_of(place).machine(place)
-        machines.setdefault(machine, []).extend([place] if place != machine else [])
-    machines = machines or {"": []}
+    machines = hosts.machines_of(args)
 
     def look(machine: str) -> _Heard:
         with Engine(machine or None) as engine:
             asker = Asker(engine, args.json or len(machines) > 1)
-            whole = machine in [*group, *args.places] or not machines[machine]
-            places = _found_places(asker) if whole else machines[machine]
+            places = machines[machine] or _found_places(asker)
             # Nobody waits for environments where nothing is to be judged.
             named = places or args.env
             envs = _envs(args.env, machine) if named else _Envs(None, Everywhere([], []))
             asked = {"older": _older(args), "keep": args.keep, "facts": args.facts}
             return _Heard(_look(asker, places, envs, **asked), envs, asker.unreadable)
 
-    of, failed = answers(list(machines), look)
-    every, heard = list(of.values()), Overview()
-    for one in every:
-        heard.join(one.told)
-    heard.places |= {name: PlaceTold(name, problem=error) for name, error in failed.items()}
-    found = [one.envs.found for one in every]
-    both = Everywhere(
-        [x for one in found for x in one.envs], [x for one in found for x in one.failed]
-    )
-    envs = every[0].envs if len(every) == 1 else _Envs(None, both)
-    unreadable = any(one.unreadable for one in every)
+    heard, envs, unreadable = _of_all(machines, look)
     told, how = list(heard.places.values()), How(_older(args), args.keep, args.env)
     if args.json:
         _emit(heard, told, how)
@@ -102,32 +86,40 @@ def overview(args: argparse.Namespace) -> int:
 
 def suggest(args: argparse.Namespace) -> int:
     """torchkeeper purge --suggest: how much of places is dead, and why; nothing is removed."""
-    found = everywhere(args.env)
-    refusal = found.refusal()
-    if refusal is not None and asks_verdicts(args.filter or ""):
-        raise refusal
+    machines = hosts.machines_of(args)
     flags = {name: getattr(args, name) for name in ("stale", "broken", "orphans")}
     named = {**flags, "older": args.older} if any(flags.values()) else {"older": _older(args)}
-    with Engine() as engine:
-        asker = Asker(engine, args.json)
-        kept, places = protected.protected(), args.places or _found_places(asker)
-        held = [place for place in places if protected.covering(place, kept, below=True)]
-        output.notes(f"left out: {printable(place)} is read-only." for place in held)
-        heard = _look(
-            asker, [place for place in places if place not in held], _Envs(None, found),
-            **named, keep=args.keep, facts=True, filter=args.filter or "",
-        )  # fmt: skip
-        heard.leave_trash()
-    told = list(heard.places.values())
+
+    def look(machine: str) -> _Heard:
+        found = everywhere(args.env, machine)
+        refusal = found.refusal()
+        if refusal is not None and asks_verdicts(args.filter or ""):
+            raise refusal
+        with Engine(machine or None) as engine:
+            asker = Asker(engine, args.json or len(machines) > 1)
+            kept, places = protected.protected(), machines[machine] or _found_places(asker)
+            held = [place for place in places if protected.covering(place, kept, below=True)]
+            output.notes(f"left out: {printable(place)} is read-only." for place in held)
+            envs = _Envs(None, found)
+            told = _look(
+                asker, [place for place in places if place not in held], envs,
+                **named, keep=args.keep, facts=True, filter=args.filter or "",
+            )  # fmt: skip
+            told.leave_trash()
+            return _Heard(told, envs, asker.unreadable)
+
+    heard, envs, unreadable = _of_all(machines, look)
+    told, how = list(heard.places.values()), How(_older(args), args.keep)
     if args.json:
-        _emit_reclaim(heard, told, How(_older(args), args.keep))
+        _emit_reclaim(heard, told, how)
     else:
-        _print_reclaim(heard, told, How(_older(args), args.keep))
-        _notes(heard, told, _Envs(None, found))
+        _print_reclaim(heard, told, how)
+        _notes(heard, told, envs)
     total = heard.reclaimable().told
-    result = {**total, "environments": _named(found), "unasked": fault(refusal)}
+    unasked = fault(envs.found.refusal())
+    result = {**total, "environments": _named(envs.found), "unasked": unasked}
     said = "" if total["bytes"] else "No entry is dead."
-    return _end(args, told, result, said, asker.unreadable)
+    return _end(args, told, result, said, unreadable)
 
 
 def _older(args: argparse.Namespace) -> float:
@@ -249,6 +241,21 @@ class _Heard(NamedTuple):
     told: Overview
     envs: _Envs
     unreadable: bool
+
+
+def _of_all(machines: Iterable[str], look: Callable[[str], _Heard]) -> _Heard:
+    """What looks at machines come to together. Raises UserError where there is none at all."""
+    of, failed = answers(list(machines), look)
+    every, heard = list(of.values()), Overview()
+    for one in every:
+        heard.join(one.told)
+    heard.places |= {name: PlaceTold(name, problem=error) for name, error in failed.items()}
+    found = [one.envs.found for one in every]
+    both = Everywhere(
+        [x for one in found for x in one.envs], [x for one in found for x in one.failed]
+    )
+    envs = every[0].envs if len(every) == 1 else _Envs(None, both)
+    return _Heard(heard, envs, any(one.unreadable for one in every))
 
 
 def _envs(python: str | None, machine: str = "") -> _Envs:

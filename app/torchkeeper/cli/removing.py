@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem, entry_from_json
-from torchkeeper.cli import contract, listing, looking, output, overviewing
+from torchkeeper.cli import contract, hosts, listing, looking, output, overviewing
 from torchkeeper.cli.asking import Asker, asking, completing, engine_of, say_finding
 from torchkeeper.cli.overviewing import know_all, measure
 from torchkeeper.client.engines import interpreters
@@ -42,7 +42,9 @@ def folder(text: str) -> str:
 def add_purge(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("places", metavar="PLACE", nargs="*", type=looking.place, help="a cache folder or a "
-        "redis:// server; with --suggest several, by default all known ones")  # fmt: skip
+        "redis:// server; with --suggest several, by default all known ones; ssh://HOST: those of "
+        "another machine")  # fmt: skip
+    hosts.add_group(command)
     looking.add_filter(command, several=True)
     command.set_defaults(filter=None)
     add_flags(command)
@@ -85,7 +87,7 @@ def purge(args: argparse.Namespace) -> int:
     strange = _refuse_strange(args)
     if args.suggest:
         return overviewing.suggest(args)
-    if len(args.places) != 1:
+    if len(args.places) != 1 or args.hosts:
         raise output.misuse(
             "A purge is of one place.",
             "Each place has its own preview and its own undo.",

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
 from torchkeeper.cli import looking, output, screen
-from torchkeeper.cli.asking import Asker, asking, say_finding
+from torchkeeper.cli.asking import Asker, asking, python_for, say_finding
 from torchkeeper.cli.commands import DEFAULT_ENV
-from torchkeeper.client.engines import interpreters
 from torchkeeper.client.words import causes, found, outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine.protocol import PREPARE
@@ -35,12 +34,12 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
     command.description = f"Prepare an environment for CPU programs. {preparing.WHY}"
     command.add_argument("--env", metavar="PYTHON", help="the interpreter that will run the "
                          f"programs; {DEFAULT_ENV}")  # fmt: skip
-    command.add_argument("--into", metavar="PLACE", type=looking.path, help=_INTO)
+    command.add_argument("--into", metavar="PLACE", type=looking.folder, help=_INTO)
 
 
 def prepare(args: argparse.Namespace) -> int:
     params: PrepareParams = {"into": args.into} if args.into else {}
-    with asking(args, interpreters.chosen(args.env)) as asker:
+    with asking(args, python_for(args.env, args.into)) as asker:
         if not args.json:
             asker.on_finding = saying()
         answer: PrepareResult = asker.ask(PREPARE, **params)

@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, contract, looking, output, signing
-from torchkeeper.cli.asking import asking, say_finding
+from torchkeeper.cli.asking import asking, python_for, say_finding
 from torchkeeper.cli.bundles import trusts
 from torchkeeper.cli.commands import DEFAULT_ENV
+from torchkeeper.cli.warming import there
 from torchkeeper.client import carrying, temporary
-from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines import far, ferry, probes
 from torchkeeper.client.kept import verified
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import outcomes, preparing, say, verifying
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.engine.protocol import IMPORT, VERIFY
+from torchkeeper.engine.protocol import IMPORT, TARGET, VERIFY
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
@@ -54,18 +55,26 @@ def add_verify(command: argparse.ArgumentParser) -> None:
 def verify(args: argparse.Namespace) -> int:
     """torchkeeper verify; 0 where everything hits and nothing is built again, else 1."""
     place: str = args.place
-    if not scheme_of(place).verifiable:
-        code = "place-elsewhere" if scheme_of(place).elsewhere else "verify-server"
-        raise user_error(code, {"place": place})
-    if not os.path.lexists(place):
+    bundle = carrying.is_bundle(place)
+    if not scheme_of(place).is_files:
+        raise user_error("verify-server", {"place": place})
+    # A bundle of this machine can be verified by another.
+    python = python_for(args.env, place if far.is_far(place) or not bundle else None)
+    machine = far.machine_of(python)
+    if far.is_far(place):
+        with asking(args, machine) as asker:
+            missing = asker.ask(TARGET, path=place)["what"] == "missing"
+    else:
+        missing = not os.path.lexists(place)
+    if missing:
         code = "file-missing" if place.endswith((".torchcache", ".bin")) else "place-missing"
         raise user_error(code, {"place": place, "file": place})
-    python = interpreters.chosen(args.env)
     settings = applying.for_verify(args)
     if not args.recipe:
         output.note(_BUILT_IN)
     signed = os.path.isfile(place) and not args.trust and signing.trusted(place)
-    if not args.trust and not signed and verifying.is_strange(place):
+    strange = bundle if far.is_far(place) else verifying.is_strange(place)
+    if not args.trust and not signed and strange:
         nothing, question = "Nothing was verified.", f"Verify {printable(place)}"
         if not trusts(nothing, verifying.TRUST, "it", question):
             output.note(nothing)
@@ -73,9 +82,10 @@ def verify(args: argparse.Namespace) -> int:
     before = verified.mark(place)
     with temporary.folder("verifying") as scratch:
         target, made = place, None
+        scratch = ferry.folder(machine) if machine else scratch
         left: list[LeftFinding] = []
-        if os.path.isfile(place):
-            target = os.path.join(scratch, "target")
+        if bundle:
+            target = ferry.name(machine, "") if machine else os.path.join(scratch, "target")
             made, left = _unpack(args, python, target, signed)
         params: VerifyParams = {
             "place": target,
@@ -91,7 +101,7 @@ def verify(args: argparse.Namespace) -> int:
             with asking(args, python) as asker:
                 if not args.json:
                     asker.on_finding = _Live()
-                answer: VerifyResult = asker.ask(VERIFY, **params)
+                answer: VerifyResult = asker.ask(VERIFY, **{**params, **there(asker, params)})
         except UserError as error:
             if error.params.get("place") == target:  # it is called as the user has named it
                 raise user_error(error.code, {**error.params, "place": place}) from error
@@ -114,17 +124,21 @@ def _unpack(
     """Import a bundle into a folder for an environment; returns its threads, or None, and what was
     left. signed: only if a trusted key has signed it. Raises UserError.
     """
-    facts = probes.environment(python)
-    with asking(args) as asker:
+    machine, file, made = far.machine_of(target), args.place, None
+    with asking(args, machine) as asker:
         asker.only_signed = signed
-        [about] = carrying.tell(asker.engine, python, facts, [args.place])
-        placed: ImportResult = asker.ask(IMPORT, files=[args.place], into=target, env=python)
+        if machine and not far.is_far(file):
+            file = ferry.send(machine, file, asker.carried)
+        elif not machine:
+            [about] = carrying.tell(asker.engine, python, probes.environment(python), [file])
+            made = about["made_in"]
+        env = None if machine else python
+        placed: ImportResult = asker.ask(IMPORT, files=[file], into=target, env=env)
     many = say.count(placed["renamed"], "object", "objects")
     renamed = f"{many} renamed for this environment" if placed["renamed"] else None
     output.remark(args, [*output.left_lines(asker.left), renamed])
     if not placed["entries"]:
         raise user_error("nothing-to-verify", {"place": args.place})
-    made = about["made_in"]
     return made["threads"] if made else None, asker.left
 
 

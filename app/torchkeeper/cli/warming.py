@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import applying, contract, leaving, looking, output
-from torchkeeper.cli.asking import Asker, asking
+from torchkeeper.cli.asking import Asker, asking, python_for
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.telling import Live, error_of, tell
 from torchkeeper.client import carrying
-from torchkeeper.client.engines import far, interpreters, probes
+from torchkeeper.client.engines import far, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, verified
 from torchkeeper.client.recipes import files as recipes
@@ -139,11 +139,11 @@ def warm(args: argparse.Namespace) -> int:
     if args.dry_run:
         params.pop("settings", None)
         return variants(args, params, args.into)
-    with asking(args, _python(args)) as asker:
+    with asking(args, python_for(args.env, getattr(args, "into", None))) as asker:
         live = Live(args.json, asker)
         try:
             # As JSON a single variant that fails is told as of several.
-            answer: WarmResult = asker.ask(WARM, **_there(asker, params), each=args.json)
+            answer: WarmResult = asker.ask(WARM, **there(asker, params), each=args.json)
         except UserError:
             live.say_tail()
             _say_nothing_went_on(args)
@@ -172,14 +172,7 @@ def warm(args: argparse.Namespace) -> int:
     return code
 
 
-def _python(args: argparse.Namespace) -> str:
-    """The interpreter that compiles, where the place is. Raises UserError."""
-    into = getattr(args, "into", None)
-    named = args.env if far.is_far(args.env) else into
-    return interpreters.chosen(args.env, far.machine_of(into, named))
-
-
-def _there(asker: Asker, params: Compiling) -> Compiling:
+def there(asker: Asker, params: Compiling) -> Compiling:
     """A request as the engine understands it, on another machine with what its recipes need."""
     if not (machine := asker.engine.machine):
         return params
@@ -205,8 +198,8 @@ def variants(args: argparse.Namespace, params: Compiling, into: str = "") -> int
     """List the variants that there would be; 1 where one is known to fail. into: the place that
     they would be compiled into, for which the environment and its devices are looked at, too.
     """
-    with asking(args, _python(args)) as asker:
-        answer: VariantsResult = asker.ask(protocol.VARIANTS, **_there(asker, params))
+    with asking(args, python_for(args.env, getattr(args, "into", None))) as asker:
+        answer: VariantsResult = asker.ask(protocol.VARIANTS, **there(asker, params))
         found: list[VariantsRow] = asker.rows
     if into:
         _look_around(args, found, into)
@@ -241,7 +234,7 @@ def _look_around(args: argparse.Namespace, rows: Sequence[VariantsRow], into: st
         _check_room(into)
     if all(row["source"] == "triton" for row in rows):
         return  # kernels are compiled without a torch, for GPUs that are elsewhere
-    facts = probes.environment(_python(args))
+    facts = probes.environment(python_for(args.env, into))
     there = Counter(str(one.get("type")) for one in facts.get("devices") or ())
     for row in rows:
         kind, _, number = (row["device"] or "").partition(":")

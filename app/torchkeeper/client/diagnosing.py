@@ -11,18 +11,22 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.client import secrets
+from torchkeeper.client.engines import far
 from torchkeeper.client.words import say
 from torchkeeper.client.words.doctorwords import FIXES
 from torchkeeper.client.words.findingwords import counted
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.tongue import Text, tr
+from torchkeeper.engine.protocol import misfit
 from torchkeeper.settings.finding import SEVERITIES, Finding
-from torchkeeper.settings.servers import servers
+from torchkeeper.settings.servers import places_of, servers
 from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.shapes import Owned
 
 if TYPE_CHECKING:
     from torchkeeper.doctor.shapes import Toolchain
@@ -106,28 +110,23 @@ class Told(NamedTuple):
     check: str
 
 
-def places_of(facts: Env, values: Mapping[str, str]) -> list[str]:
-    """What programs of an environment use: the cache folder, Triton's, and servers."""
-    folders = [facts.get("cache_dir"), values.get("TRITON_CACHE_DIR")]
-    found = [os.path.abspath(folder) for folder in folders if folder]
-    return list(dict.fromkeys([*found, *servers(values, facts.get("torch"))]))
-
-
 def request(
     places: Sequence[str],
     facts: Env,
-    values: Mapping[str, str],
+    values: Mapping[str, str] | None,
     toolchain: Toolchain,
     reads: Iterable[str] = (),
     machine: bool = False,
     variables: Iterable[str] | None = None,
 ) -> doctor.DiagnoseParams:
-    """The parameters of ``diagnose``. reads: folders of other known environments. machine: whether
+    """The parameters of ``diagnose``. values: None for another machine, which knows its own, and
+    without places looks at those. reads: folders of other known environments. machine: whether
     other caches of this user are looked at. variables: names of all that are set there.
     """
-    own = [place for place in places_of(facts, values) if os.path.isabs(place)]
+    found = [] if values is None else places_of(facts, values)
+    own = [place for place in found if os.path.isabs(place)]
     return {
-        "places": list(places), "facts": facts, "values": dict(values),
+        "places": list(places), "facts": facts, "values": None if values is None else dict(values),
         "toolchain": toolchain, "reads": [*own, *reads], "machine": machine,
         "variables": None if variables is None else sorted(variables),
     }  # fmt: skip
@@ -137,7 +136,7 @@ def passwords(asked: doctor.DiagnoseParams) -> list[dict[str, str]]:
     """The parameters of ``secret``, to be asked before ``diagnose``: of servers that the settings
     do not name. Of those that they do, only what they say counts. May ask a keyring.
     """
-    named = servers(asked.get("values", {}))
+    named = servers(asked.get("values") or {})
     wanted = (place for place in asked["places"] if scheme_of(place).may_want_password)
     known = [(place, secrets.password_of(place)) for place in wanted if place not in named]
     return [{"place": place, "password": password} for place, password in known if password]
@@ -150,11 +149,19 @@ def again(asked: doctor.DiagnoseParams, told: Told) -> doctor.DiagnoseParams:
     return {**asked, "places": places, "only": [told.check]}
 
 
-def told(finding: EngineFinding) -> Told | None:
-    """What a check or a rule found; None for what an engine finds besides."""
+def told(finding: EngineFinding, machine: str = "") -> Told | None:
+    """What a check or a rule found; None for what an engine finds besides. machine: whose engine
+    has found it: the places there are called by their names here.
+    """
     if "found" not in finding:
         return None
-    return Told(Finding.from_json(finding["found"]), finding.get("check", ""))
+    found, check = Finding.from_json(finding["found"]), finding.get("check", "")
+    about, place = {**found.params}, far.name_of(machine, found.place)
+    if machine and "other" in about:
+        about["other"] = far.name_of(machine, str(about["other"]))
+    if machine and not misfit(Owned, owned := about.pop("owned", None), "owned"):
+        about["owned"] = {**owned, "place": place}
+    return Told(replace(found, place=place, params=about), check)
 
 
 def same(one: Told, other: Told) -> bool:

@@ -15,7 +15,8 @@ from torchkeeper.doctor.check import Check, FolderLook, MachineLook, ServerLook,
 from torchkeeper.doctor.checks import CHECKS
 from torchkeeper.engine import protocol
 from torchkeeper.engine.session import Session, place_of, tell_cut_off
-from torchkeeper.settings.servers import servers
+from torchkeeper.settings.masks import taken
+from torchkeeper.settings.servers import places_of, servers
 from torchkeeper.stores import places
 from torchkeeper.stores.dead import Dead
 from torchkeeper.stores.describe import Described
@@ -31,14 +32,15 @@ if TYPE_CHECKING:
 def diagnose(session: Session, params: msg.DiagnoseParams, report: Report) -> msg.DiagnoseResult:
     """Findings ``found``, a settings.finding.Finding as JSON, with the ``check`` that found it.
 
-    values: the variables that a program would have; variables: the names of others that are set.
+    values: the variables that a program would have, None for those of this engine, and without
+    places also for what these lead to; variables: the names of others that are set.
     facts, toolchain: as a probe and ``toolchain`` tell, or empty. machine: whether to look at the
     other caches of this user. reads: folders that other environments use. only: names of checks,
     for these alone. The result has ``checks``, the names of those that were made, and ``left``,
     those that could not be.
     """
     doctor = _Doctor(session, params, report)
-    doctor.run(params["places"], bool(params.get("machine")))
+    doctor.run(bool(params.get("machine")))
     return {"checks": list(dict.fromkeys(doctor.made)), "left": doctor.left}
 
 
@@ -54,20 +56,25 @@ class _Doctor:
 
     def __init__(self, session: Session, params: msg.DiagnoseParams, report: Report) -> None:
         self._session, self._report = session, report
-        self._values = params.get("values", {})
         self._facts = params.get("facts", {})
+        self._places, reads = params["places"], list(params.get("reads", ()))
+        values, names = params.get("values", {}), params.get("variables")
+        if values is None:
+            values, names = taken(os.environ), list(os.environ)
+            own = places_of(self._facts, values)
+            self._places, reads = self._places or own, [*reads, *filter(os.path.isabs, own)]
+        self._values = values
         self._toolchain = params.get("toolchain", {})
-        names = params.get("variables")
         self._variables = None if names is None else frozenset(names)
-        self._reads = frozenset(map(os.path.realpath, params.get("reads", ())))
+        self._reads = frozenset(map(os.path.realpath, reads))
         only = params.get("only")
         self._checks = [one for one in CHECKS if only is None or one.name in only]
         self.made: list[str] = []
         self.left: list[msg.LeftCheck] = []
         self._done, self._total = 0, 0
 
-    def run(self, named: list[str], machine: bool) -> None:
-        wanted = [place_of(place) for place in named]
+    def run(self, machine: bool) -> None:
+        wanted = [place_of(place) for place in self._places]
         counts = Counter(check.about for check in self._checks)
         servers = [place for place in wanted if scheme_of(place).checks == "server"]
         folders = [place for place in wanted if scheme_of(place).checks == "folder"]

@@ -301,9 +301,12 @@ def verify_(
     session: Session, params: compiling.VerifyParams, report: Report
 ) -> compiling.VerifyResult:
     from torchkeeper.engine.variants import explainer
+    from torchkeeper.warm.recipes.sent import placed
     from torchkeeper.warm.verify import verify
 
-    return verify(params, report, explainer(session, params["place"], report))
+    explain = explainer(session, params["place"], report)
+    with placed(params) as recipes:
+        return verify({**params, "recipes": recipes}, report, explain)
 
 
 def prepare_(

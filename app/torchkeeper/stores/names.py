@@ -180,6 +180,7 @@ class SshScheme(Scheme):
 
     begins = ("ssh://",)
     word = "on another machine"
+    checks = "folder"
     elsewhere = is_files = has_trash = holds_objects = True
     may_want_password = shared = False
 

@@ -79,6 +79,9 @@ def test_what_everybody_may_write_to_is_grave(among: Path, at: str) -> None:
     [words] = owned.told([said])
     assert words.command == f"chmod -R go-w {place}"
     assert words.command in words.remedy
+    # Of another machine, as it is called there.
+    [far] = owned.told([{**said, "place": "ssh://there/~/a%20b", "root": "ssh://there/~/a%20b"}])
+    assert far.command == "chmod -R go-w ~/'a b'" and "ssh://there/~/a%20b" in far.what
     assert os.system(words.command) == 0
     assert found(place) == []
 

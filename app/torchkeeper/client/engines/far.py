@@ -25,11 +25,13 @@ _OPERATIONS = frozenset({
     protocol.JUDGE, protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT,
     protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
-    protocol.VARIANTS, protocol.WARM,
+    protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
+    protocol.PREPARE, protocol.VERIFY,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
+    "scratch",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"
@@ -67,6 +69,13 @@ def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
         return list(rows)
     there = parse(machine)
     return [{**row, "path": there.at(row["path"])} for row in rows if scheme_of(row["path"]).local]
+
+
+def name_of(machine: str, path: str) -> str:
+    """What a path there is called here; what is none, as the address of a server, stays."""
+    from torchkeeper.stores.ssh import parse
+
+    return parse(machine).at(path) if machine and os.path.isabs(path) else path
 
 
 def python_of(machine: str, python: str | None) -> str:

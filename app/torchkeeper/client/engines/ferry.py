@@ -23,12 +23,16 @@ _PIECE = 1 << 18
 Told = Callable[[int], None]
 
 
-def name(machine: str) -> str:
-    """The name of a bundle that is to be made in the private folder of this connection there, which
-    goes with it. Waits for the machine. Raises UserError.
+def folder(machine: str) -> str:
+    """The private folder of this connection there, which goes with it. Waits for the machine.
+    Raises UserError.
     """
-    there = line.to(machine)
-    return f"{machine}{there.hello().folder}/{there.free()}{SUFFIX}"
+    return f"{machine}{line.to(machine).hello().folder}"
+
+
+def name(machine: str, suffix: str = SUFFIX) -> str:
+    """The name of a bundle that is to be made in that folder. Raises UserError."""
+    return f"{folder(machine)}/{line.to(machine).free()}{suffix}"
 
 
 def send(machine: str, file: str, told: Told = lambda _: None) -> str:

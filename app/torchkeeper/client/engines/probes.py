@@ -202,14 +202,14 @@ class Everywhere(NamedTuple):
 
 
 def everywhere(pythons: Sequence[str] = (), machine: str = "") -> Everywhere:
-    """The environments that count: of these interpreters, or all known ones; of another machine
-    those that are named. Raises UserError.
+    """The environments that count: of these interpreters, or all known ones of a machine. Raises
+    UserError.
     """
-    if pythons or machine:
+    if pythons:
         named = dict.fromkeys(interpreters.chosen(python, machine) for python in pythons)
         return Everywhere([(python, environment(python)) for python in named], [])
     found = Everywhere([], [])
-    for one in interpreters.with_torch():
+    for one in interpreters.with_torch(machine=machine):
         try:
             facts = facts_of(one)
         except UserError as error:
@@ -229,6 +229,6 @@ def may_count(one: Interpreter) -> bool:
     none, whatever else is wrong with it; but what the user named may lie on a disk that is away.
     Looks at the disk; starts nothing.
     """
-    if one.added or one.label == interpreters.VARIABLE:
+    if one.added or one.label == interpreters.VARIABLE or far.is_far(one.python):
         return True
     return any(str(file[0]).endswith("/torch/version.py") for file in identity(one.python)[2])

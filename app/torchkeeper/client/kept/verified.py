@@ -21,6 +21,7 @@ from torchkeeper.artifacts.layout import HEADERS, TRASH
 from torchkeeper.client.kept import whole
 from torchkeeper.client.words import causes, say
 from torchkeeper.engine.protocol import misfit
+from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import RUNS
 from torchkeeper.warm.recipes.recipe import SOURCES
 
@@ -250,14 +251,15 @@ def folder() -> str:
 
 
 def _file(place: str) -> str:
-    name = hashlib.sha256(os.path.realpath(place).encode("utf-8", "surrogateescape")).hexdigest()
+    real = scheme_of(place).same(place, follow=True)
+    name = hashlib.sha256(real.encode("utf-8", "surrogateescape")).hexdigest()
     return os.path.join(folder(), f"{name[:32]}.json")
 
 
 def keep(place: str, before: str | None, python: str, result: KeptVerification) -> Verified:
     """Keep a ``checked`` result as the place's last, if that can be. before: the mark it had."""
     known = before if before is not None and before == mark(place) else None
-    one = Verified(os.path.abspath(place), time.time(), result, python, known)
+    one = Verified(scheme_of(place).normal(place), time.time(), result, python, known)
     with contextlib.suppress(OSError, ValueError):
         os.makedirs(folder(), mode=0o700, exist_ok=True)
         whole.write(_file(place), one.to_json(), indent=None)
@@ -276,7 +278,7 @@ def last(place: str) -> Verified | None:
         marked, at = said["mark"], _number(said["at"], _MAX_TIME)
         result, python = checked(said["result"]), _text(said["python"])
         known = None if marked is None else _text(marked)
-        return Verified(os.path.abspath(place), at, result, python, known)
+        return Verified(scheme_of(place).normal(place), at, result, python, known)
     except (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError):
         return None
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes as types
@@ -131,7 +133,12 @@ def _text(one: types.Owned, name: str) -> str:
 
 
 def _quoted(path: object) -> str:
-    return printable(shlex.quote(str(path)), 4096)
+    """A path for a shell of its machine."""
+    name = str(path)
+    begin, rest = "", parse(name).path if scheme_of(name).elsewhere else name
+    if rest != name and rest.startswith("~/"):
+        begin, rest = "~/", rest[2:]
+    return printable(begin + shlex.quote(rest), 4096)
 
 
 def _sentences(*said: str) -> str:
@@ -234,7 +241,8 @@ def _entries(one: types.Owned) -> _Said:
         names = [f"{_named(who)} ({count:,})" for who, count in one["owners"]]
         named = ", ".join([*names, "…"] if users > len(names) else names)
         whose = tr("{n} other users: {names}", n=str(users), names=named)
-    command = f"torchkeeper purge {_quoted(one.get('place'))} --filter is:foreign"
+    place = printable(shlex.quote(str(one.get("place"))), 4096)
+    command = f"torchkeeper purge {place} --filter is:foreign"
     shown = {"counts": _counted(folders, files), "place": _text(one, "place"), "who": whose}
     why = tr("PyTorch runs what lies in a cache: whoever uses this one runs what they put there.")
     remedy = tr("Purge what you do not trust: {command}", command=command)

@@ -16,7 +16,7 @@ class _DiagnoseParams(TypedDict):
 class DiagnoseParams(_DiagnoseParams, total=False):
     """What is looked at, and what is known of it (``engine.diagnosing.diagnose``)."""
 
-    values: dict[str, str]
+    values: dict[str, str] | None
     variables: list[str] | None
     facts: Env
     toolchain: Toolchain

@@ -29,6 +29,7 @@ from torchkeeper.gui.widgets.emptystate import EmptyState
 from torchkeeper.gui.widgets.forms import Choice
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.settings.masks import taken
+from torchkeeper.settings.servers import places_of
 
 #: Milliseconds after a change before what was found is looked at again: changes come together.
 _SOON_MS = 1_500
@@ -207,7 +208,7 @@ class DoctorPage(Page):
         chosen = self.scope.currentData()
         places = [str(chosen)]
         if chosen is None:
-            places = [*diagnosing.places_of(facts, values), *filter(None, [self._place])]
+            places = [*places_of(facts, values), *filter(None, [self._place])]
         reads = (one.facts.get("cache_dir") for one in self._environments.every if one.facts)
         return Asked(
             self.choice_of.python, facts, values, tuple(dict.fromkeys(places)), chosen is None,
