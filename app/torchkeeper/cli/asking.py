@@ -191,8 +191,8 @@ def engine_at(args: argparse.Namespace, machine: str) -> Engine:
     """The same of a machine; "" is this one."""
     if machine:
         return Engine(machine)
-    ahead: Engine | None
-    ahead, args.engine = args.engine, None
+    # At once: several threads may ask for it.
+    ahead: Engine | None = vars(args).pop("engine", None)
     return ahead or Engine()
 
 

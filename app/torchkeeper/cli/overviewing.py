@@ -129,8 +129,11 @@ def _older(args: argparse.Namespace) -> float:
 def _found_places(asker: Asker) -> list[str]:
     """All places that ``torchkeeper places`` finds, and that are there."""
     asker.ask(protocol.PLACES)
-    rows = far.placed(asker.engine.machine, asker.rows)
-    return [row["path"] for row in rows if row["exists"]]
+    machine = asker.engine.machine
+    rows = far.placed(machine, asker.rows)
+    # A server is asked by an engine of here, whoever reaches it.
+    mine = (row for row in rows if scheme_of(row["path"]).machine(row["path"]) == machine)
+    return [row["path"] for row in mine if row["exists"]]
 
 
 def _look(asker: Asker, places: list[str], envs: _Envs, **asked: object) -> Overview:

@@ -6,10 +6,12 @@ import argparse
 import os
 import re
 
-from torchkeeper.cli import contract, output
+from torchkeeper.cli import contract, looking, output
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine import mux
+from torchkeeper.stores.redis import way
+from torchkeeper.stores.redis.address import parse
 
 #: What whoever connects wants to read before the first word; sshd tells it with the command that
 #: they asked for, and that does not run.
@@ -25,6 +27,11 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--env", metavar="PYTHON", action="append", default=[],
         help="an interpreter that may be started for verdicts; may be given again; by default none",
+    )  # fmt: skip
+    command.add_argument(
+        "--server", metavar="SERVER", action="append", default=[], type=looking.server,
+        help="a redis:// address that may be reached from here, for all that its password allows, "
+        "--read-only or not; may be given again; by default none",
     )  # fmt: skip
 
 
@@ -44,6 +51,8 @@ def serve(args: argparse.Namespace) -> int:
         if not os.path.isabs(folder):
             raise user_error("path-not-absolute", {"path": folder})
         only.append(os.path.realpath(folder))
-    serving = mux.Serving(str(archive()), tuple(only), args.read_only, tuple(args.env))
+    servers = tuple(way.bare(parse(server).address) for server in args.server)
+    served = tuple(only), args.read_only, tuple(args.env), servers
+    serving = mux.Serving(str(archive()), *served)
     mux.main(asked[0], serving=serving)
     return contract.DONE

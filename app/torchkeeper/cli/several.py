@@ -92,13 +92,20 @@ def at_each(
     """
     machines: dict[str, list[str]] = defaultdict(list)
     for place in places:
-        machines[scheme_of(place).machine(place)].append(place)
+        machines[scheme_of(place).way(place)].append(place)
 
-    def at(machine: str) -> Looked:
+    def at(way: str) -> Looked:
+        # A server that only this machine reaches is asked by an engine of here.
+        one, some = Looked(), machines[way]
+        for machine in dict.fromkeys(scheme_of(place).machine(place) for place in some):
+            one.add(ask(machine, [x for x in some if scheme_of(x).machine(x) == machine]))
+        return one
+
+    def ask(machine: str, some: list[str]) -> Looked:
         one = Looked()
         with engine_at(args, machine) as engine:
             asker = Asker(engine, args.json or len(machines) > 1)
-            for place in machines[machine]:
+            for place in some:
                 try:
                     look(asker, place)
                     one.count += 1

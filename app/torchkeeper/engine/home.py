@@ -14,6 +14,7 @@ import tempfile
 import time
 
 from torchkeeper.stores.folders import locks
+from torchkeeper.stores.redis import WAY
 
 #: Runs an engine, from the folder or zip that is its argument.
 BOOT = (
@@ -61,7 +62,14 @@ def leave(path: str) -> None:
     """Remove this engine's folder, should nobody else be left to do so."""
     if path:
         with contextlib.suppress(OSError):
-            os.rmdir(path)
+            _gone(path)
+
+
+def _gone(path: str) -> None:
+    """Remove one that holds nothing but the socket of its app. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(path, WAY))
+    os.rmdir(path)
 
 
 def sweep(path: str) -> None:
@@ -91,7 +99,7 @@ def _remove(path: str, told: bool) -> None:
         if not told and (young or not locks.is_local(status.st_dev)):
             return
         if _locked(handle, fcntl.LOCK_EX):
-            os.rmdir(path)
+            _gone(path)
     finally:
         os.close(handle)
 

@@ -1,11 +1,11 @@
 """Many engines over one connection to another machine: the frames, and the loop that both ends run.
 The far end is a program of its own (``main``), which ``client.engines.line`` sends there.
 
-A frame is its kind, a channel, a length and that many bytes. A channel is a process there, or a
-file of the private folder there, with at most three streams: what goes in (0), and what comes out
-(1, 2). Of each at most WINDOW bytes are under way: its reader grants more once it has passed them
-on, so that one that nobody reads holds up no other. What the other end says is checked: whatever
-it sends, this end keeps bounded room for it.
+A frame is its kind, a channel, a length and that many bytes. A channel is a process there, a file
+of the private folder there, or a connection to a server that the machine there reaches, with at
+most three streams: what goes in (0), and what comes out (1, 2). Of each at most WINDOW bytes are
+under way: its reader grants more once it has passed them on, so that one that nobody reads holds up
+no other. What the other end says is checked: whatever it sends, this end keeps bounded room for it.
 
 What engines say goes compressed, and what has gone before as its number (``past``): to list
 something again costs what has changed. Files are compressed where the connection is what is slow.
@@ -28,11 +28,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import home, past, protocol
 from torchkeeper.engine.fence import Fence
+
+if TYPE_CHECKING:
+    import socket
 
 VERSION = 1
 HEAD = struct.Struct(">BIH")
@@ -43,7 +46,7 @@ _GRANT = struct.Struct(">I")
 DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME = 0, 3, 6, 7, 8, 9, 12, 15
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
 PIECE, WINDOW, ROOM = 1 << 15, 1 << 22, 1 << 18
-#: Processes and files at a time, and bytes that wait for a reader who does not read.
+#: Processes, files and connections at a time, and bytes that wait for a reader who does not read.
 _MOST, _UNREAD = 32, 16 << 20
 #: The signals that a process is sent.
 _SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGKILL})
@@ -365,13 +368,14 @@ class _Running:
 
 class Serving(NamedTuple):
     """A far end that is installed there, and lets in to some folders alone. source: the folder or
-    zip that engines run from. The others are as of a ``Fence``.
+    zip that engines run from. servers: what may be reached. The others are as of a ``Fence``.
     """
 
     source: str
     only: tuple[str, ...]
     read_only: bool
     pythons: tuple[str, ...]
+    servers: tuple[str, ...] = ()
 
 
 class Far(Mux):
@@ -385,6 +389,8 @@ class Far(Mux):
         if serving:
             private = os.path.realpath(folder)
             self._fence = Fence(serving.only, private, serving.read_only, serving.pythons)
+        self._servers = serving.servers if serving else None
+        self._joined: set[int] = set()
         self._running: dict[int, _Running] = {}
         self._files: dict[int, str | None] = {}
 
@@ -447,13 +453,15 @@ class Far(Mux):
             return
         if kind != OPEN:
             raise Broken("a frame of an unknown kind")
-        python, name, writes = _asked(payload)
-        if channel in self._running or any(key[0] == channel for key in self._streams):
+        python, name, writes, server = _asked(payload)
+        if channel in {*self._running, *self._joined, *(key[0] for key in self._streams)}:
             raise Broken("a channel is begun twice")
         try:
-            if len(self._running) + len(self._files) >= _MOST:
+            if len(self._running) + len(self._files) + len(self._joined) >= _MOST:
                 raise OSError("Too much is open at once")
-            if name is None:
+            if server is not None:
+                self._join(channel, server)
+            elif name is None:
                 self._begin(channel, python)
             else:
                 self._file(channel, name, writes)
@@ -494,7 +502,36 @@ class Far(Mux):
         self._files[channel] = None
         self.add(channel, int(not writes), handle, reads=not writes)
 
+    def _join(self, channel: int, server: str) -> None:
+        """Connect to a server, in a thread: it may take long to find its host."""
+        import threading
+
+        from torchkeeper.stores.redis import way  # few connections need it
+
+        self._joined.add(channel)
+
+        def joins(found: socket.socket | None, told: bytes) -> None:
+            self.frame(DATA + 1, channel, told)
+            if found is None:
+                self._joined.discard(channel)
+                return self.tell(ENDED, channel)
+            self.add(channel, 0, os.dup(found.fileno()), reads=False)
+            self.add(channel, 1, found.detach(), reads=True)
+            self._streams[channel, 1].credit -= len(told)
+            return None
+
+        def connect() -> None:
+            answer = way.found(server, self._servers)
+            self.wake(lambda: joins(*answer))
+
+        threading.Thread(target=connect, name="connect", daemon=True).start()
+
     def closed(self, channel: int) -> None:
+        if channel in self._joined:
+            self._joined.discard(channel)
+            self.drop(channel)
+            if self._open:
+                self.tell(ENDED, channel, status=0)
         if channel in self._files and self._open:
             why = self._files.pop(channel)
             self.tell(ENDED, channel, **({"why": why} if why else {"status": 0}))
@@ -504,19 +541,20 @@ class Far(Mux):
             self._files[channel] = error.strerror or str(error)
 
 
-def _asked(payload: bytes) -> tuple[str | None, str | None, bool]:
-    """The interpreter and the file that a channel is begun with, None where none is named, and
-    whether that is written. Raises Broken.
+def _asked(payload: bytes) -> tuple[str | None, str | None, bool, str | None]:
+    """The interpreter and the file that a channel is begun with, None where none is named, whether
+    that is written, and the server. Raises Broken.
     """
     try:
         asked = json.loads(payload)
         python, name, writes = asked.get("python"), asked.get("file"), asked.get("writes", False)
-        fit = isinstance(python, str | None) and isinstance(name, str | None)
+        server = asked.get("server")
+        fit = all(isinstance(one, str | None) for one in (python, name, server))
     except (ValueError, RecursionError, AttributeError):
         fit = False
     if not (fit and "\0" not in (python or "") and isinstance(writes, bool)):
         raise Broken("a channel is begun with something else")
-    return python, name, writes
+    return python, name, writes, server
 
 
 def _signal(one: _Running, number: signal.Signals) -> None:

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.redis import SCHEMES
+from torchkeeper.stores.redis import SCHEMES, through
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.report import Report
@@ -62,6 +62,10 @@ class Scheme:
     def machine(self, place: str) -> str:
         """The machine whose engines are asked about it, such as ``ssh://gpu1``; "" is this one."""
         return ""
+
+    def way(self, place: str) -> str:
+        """The machine through which it is reached, whoever is asked about it; "" is this one."""
+        return self.machine(place)
 
     def normal(self, text: str) -> str:
         """A name as the place is kept by; one with an address is so already."""
@@ -145,16 +149,20 @@ class RedisScheme(Scheme):
         address, password = parse(text)
         return str(address), password
 
+    def way(self, place: str) -> str:
+        address = _address(place)
+        return address.way if address else ""
+
     def same(self, place: str, follow: bool) -> str:
-        """Its host, port and database."""
+        """Its host, port and database, and where it is reached from."""
         address = _address(place)
         if address is None:
             return place
         if address.scheme == "unix":
-            return f"unix://{os.path.normpath(address.path)}?{address.db}"
+            return f"{address.way}unix://{os.path.normpath(address.path)}?{address.db}"
         host = "localhost" if address.host in ("127.0.0.1", "::1") else address.host.lower()
         # By whatever user and however secured, it is the same server.
-        return f"redis://{host}:{address.port}/{address.db}"
+        return f"{address.way}redis://{host}:{address.port}/{address.db}"
 
     def owners(self, place: str) -> list[Owned]:
         """What the address alone tells, and the variables in which programs find it."""
@@ -221,5 +229,5 @@ _PATH = Path()
 def scheme_of(place: str) -> Scheme:
     """What is known of a place by its name."""
     # The scheme of a URL may be in capitals; no scheme is longer than this.
-    begin = place[:10].lower()
+    begin = through(place)[1][:10].lower()
     return next((one for one in _ADDRESSED if begin.startswith(one.begins)), _PATH)

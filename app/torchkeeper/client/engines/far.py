@@ -4,6 +4,7 @@ paths there, and hears of no path and no secret of ours.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -60,15 +61,25 @@ def is_far(place: object) -> bool:
 
 
 def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
-    """What an engine there says of its places, by their names here: a server that its machine
-    reaches is another one from here, or none.
+    """What an engine there says of its places, by their names here. A server is reached through its
+    machine; one with files there, of certificates, is left out.
     """
+    from torchkeeper.stores.redis.address import parse as server
     from torchkeeper.stores.ssh import parse
 
     if not machine:
         return list(rows)
     there = parse(machine)
-    return [{**row, "path": there.at(row["path"])} for row in rows if scheme_of(row["path"]).local]
+    found: list[PlacesRow] = []
+    for row in rows:
+        if scheme_of(row["path"]).local:
+            found.append({**row, "path": there.at(row["path"])})
+            continue
+        with contextlib.suppress(Problem):
+            address = server(f"{machine}/{row['path']}").address
+            if address.way and not (address.ca_certs or address.certfile):
+                found.append({"path": str(address), "reason": row["reason"], "exists": True})
+    return found
 
 
 def name_of(machine: str, path: str) -> str:

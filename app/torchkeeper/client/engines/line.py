@@ -166,16 +166,25 @@ class Line(mux.Mux):
         """A file of the private folder there; one that is written is new."""
         return self._begin({0: True} if writes else {1: False}, {"file": name, "writes": writes})
 
+    def join(self, server: str, handle: int) -> None:
+        """Have a server that the machine reaches at the other end of a socket, after a line there
+        that says whether it is (``stores.redis.way``).
+        """
+        self._begin({0: True, 1: False}, {"server": server}, {0: handle, 1: os.dup(handle)})
+
     def free(self) -> str:
         """What no file of the private folder is called yet."""
         return secrets.token_hex(8)
 
-    def _begin(self, streams: Mapping[int, bool], asked: Mapping[str, object]) -> Channel:
-        pipes = {number: os.pipe() for number in streams}
+    def _begin(
+        self, streams: Mapping[int, bool], asked: Mapping[str, object],
+        joined: Mapping[int, int] | None = None,
+    ) -> Channel:  # fmt: skip
+        pipes = {} if joined else {number: os.pipe() for number in streams}
         with self._lock:
             self._next += 1
             number = self._next
-        ours = {n: pipe[0] if streams[n] else pipe[1] for n, pipe in pipes.items()}
+        ours = joined or {n: pipe[0] if streams[n] else pipe[1] for n, pipe in pipes.items()}
         theirs = {n: pipe[1] if streams[n] else pipe[0] for n, pipe in pipes.items()}
         channel = Channel(self, number, theirs)
 

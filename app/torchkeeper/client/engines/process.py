@@ -31,6 +31,7 @@ from torchkeeper.engine.protocol import TABLE, Message, misfit, traits
 from torchkeeper.stores import atomic
 
 if TYPE_CHECKING:
+    from torchkeeper.client.engines.joining import Joining
     from torchkeeper.client.engines.line import Channel
 
 #: Seconds between asking an engine to end and the next step: SIGTERM, then SIGKILL.
@@ -86,6 +87,7 @@ class Engine:
         self.python = python or sys.executable
         self._of = os.getpid()
         self._home, self._kept = "", -1
+        self._joining: Joining | None = None
         #: Another machine that it is on, and what places are called there.
         self._far: far.Names | None = None
         self._channel: Channel | None = None
@@ -105,8 +107,10 @@ class Engine:
         self._lines = protocol.Lines()
         self._next_id, self._asked = 0, dict[int, str]()
         self._ended = False
+        #: Whether it is under our own interpreter, and on this machine.
+        self._own = python is None
         #: Whether it has said hello; another's interpreter may be no Python at all.
-        self._greeted = python is None
+        self._greeted = self._own
         self.log: deque[str] = deque(maxlen=LOG_LINES)
         self._logger = threading.Thread(
             target=self._keep_log, name="engine-log", args=(self._process.stderr,), daemon=True
@@ -200,6 +204,11 @@ class Engine:
                 tr("Ask about fewer files or entries at once."),
                 code="request-too-long",
             ) from e
+        if b'"ssh://' in line and self._own and self._joining is None:
+            from torchkeeper.client.engines.joining import Joining  # few engines need it
+
+            with contextlib.suppress(OSError):  # the engine says that there is no way
+                self._joining = Joining(self._kept)
         with contextlib.suppress(OSError, ValueError):
             self._stdin.write(line)
             self._stdin.flush()
@@ -408,6 +417,8 @@ class Engine:
         self._ended = True
         self._stdout.close()
         self._logger.join(GRACE)
+        if self._joining:
+            self._joining.close()
         if self._home:
             atomic.remove(self._home)
             os.close(self._kept)

@@ -141,6 +141,12 @@ def servers_of(request: Request) -> list[str]:
     return [place for place in places if scheme_of(place).may_want_password]
 
 
+def ways_of(request: Request) -> list[str]:
+    """The machines through which its places are reached. Raises as ``machine_of``."""
+    servers = (scheme_of(one).way(one) for one in servers_of(request))
+    return [one for one in dict.fromkeys([machine_of(request), *servers]) if one]
+
+
 def machine_of(request: Request) -> str:
     """The machine whose engine is asked, by the places that are named; "" is this one. Raises
     UserError where they are on several.

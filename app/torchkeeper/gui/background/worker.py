@@ -28,6 +28,7 @@ from torchkeeper.gui.background.requests import (
     Request,
     machine_of,
     servers_of,
+    ways_of,
 )
 from torchkeeper.gui.background.ways import Ways
 from torchkeeper.stores.atomic import remove
@@ -168,11 +169,11 @@ class Worker(QObject):
                 self.failed.emit(request.ticket, e, [])
                 return
         try:
-            machine = machine_of(request)
+            ways = ways_of(request)
         except UserError as e:
             self.failed.emit(request.ticket, e, [])
             return
-        if machine and not self.ways.has(machine):
+        if [machine for machine in ways if not self.ways.has(machine)]:  # all are sought
             self._locked.append(request)
             return
         servers = [] if request.bare else servers_of(request)
@@ -193,7 +194,7 @@ class Worker(QObject):
         """Go on with what waits for the way to a machine, or say that there is none."""
         if way is None:
             return
-        waiting = [one for one in self._locked if machine_of(one) == machine]
+        waiting = [one for one in self._locked if machine in ways_of(one)]
         self._locked = [one for one in self._locked if one not in waiting]
         for request in waiting:
             if isinstance(way, UserError):

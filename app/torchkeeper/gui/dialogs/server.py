@@ -24,6 +24,7 @@ from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.redis import through
 from torchkeeper.stores.redis.address import Address, parse
 
 if TYPE_CHECKING:
@@ -159,17 +160,18 @@ def _memory(page: ServerResult) -> str:
 
 
 #: What stands before the host: a user and a password, of which the last may hold anything.
-_LOGIN = re.compile(r"((?:(?:rediss?|unix)://)?)(.*)@(.*)", re.IGNORECASE | re.DOTALL)
+_SCHEME = r"(?:ssh://[^\s\"'/]*/)?(?:rediss?|unix)://"
+_LOGIN = re.compile(rf"((?:{_SCHEME})?)(.*)@(.*)", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(r"([?&])password=([^&]*)&?")
 #: An address within what was copied: a line of a shell or of a settings file.
-_WITHIN = re.compile(r".*?\b((?:rediss?|unix)://[^\s\"']*)[\s\"';]*", re.IGNORECASE | re.DOTALL)
+_WITHIN = re.compile(rf".*?\b({_SCHEME}[^\s\"']*)[\s\"';]*", re.IGNORECASE | re.DOTALL)
 #: The fields at fault, by the beginning of the code.
 _AT_FAULT = (
     ("password-unneeded", "password"), ("password", "password"), ("client-certificate", "own"),
     ("certificate-file", "ca"), ("certificate-untrusted", "ca"), ("address", "address"),
     ("server-unknown-host", "address"), ("server-refused", "address"),
     ("server-no-tls", "address"), ("server-wants-tls", "address"), ("socket", "address"),
-    ("database", "address"),
+    ("database", "address"), ("ssh", "address"),
 )  # fmt: skip
 
 
@@ -193,7 +195,7 @@ class FileField(forms.Compound):
 def _alike(old: Address, new: Address) -> bool:
     """Whether the password of one may be sent to the other: to the same, and no less secured."""
     less = old.scheme == "rediss" and (new.scheme != "rediss" or new.cert_reqs != old.cert_reqs)
-    where = [(one.scheme == "unix", one.host, one.port, one.path, one.username)
+    where = [(one.way, one.scheme == "unix", one.host, one.port, one.path, one.username)
              for one in (old, new)]  # fmt: skip
     return where[0] == where[1] and not less
 
@@ -263,9 +265,10 @@ class ServerDialog(Dialog):
     def _lay_out(self) -> None:
         asked = forms.column()
         help_text = self.tr(
-            "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket. Torchkeeper "
-            "shows the keys of PyTorch and Triton, and never touches others. ssh://host/path is a "
-            "folder or a bundle on another machine."
+            "redis://host:port/database, rediss:// for TLS, or unix:///path/to/socket; with "
+            "ssh://host/ in front, as that machine reaches it. Torchkeeper shows the keys of "
+            "PyTorch and Triton, and never touches others. ssh://host/path is a folder or a bundle "
+            "on another machine."
         )
         forms.field(asked, self.tr("&Address"), self.address, help_text)
         self.where = forms.label("", "muted", wrap=True)
@@ -358,7 +361,7 @@ class ServerDialog(Dialog):
             rest = text[: found.start()] + found[1] + text[found.end() :]
             self.address.setText(rest.rstrip("?&"))
             return
-        self.files.setVisible(text.strip().lower().startswith("rediss://"))
+        self.files.setVisible(through(text.strip())[1].lower().startswith("rediss://"))
         for button in (self.test, self.go):
             button.setEnabled(bool(text.strip()))
         self.trial.clear()

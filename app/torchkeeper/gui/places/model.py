@@ -59,7 +59,7 @@ class Place(NamedTuple):
     @property
     def near(self) -> bool:
         """Whether it is within reach of this machine's programs."""
-        return not scheme_of(self.path).elsewhere
+        return not way_of(self.path)
 
     @property
     def group(self) -> int:
@@ -128,6 +128,8 @@ def _address(place: str) -> tuple[str, str]:
     except Problem:
         return place, _tr("Redis")
     user = f"{address.username}@" if address.username else ""
+    if address.way:
+        user = f"{host_of(address.way)} · {user}"
     if address.scheme == "unix":
         folder, _, socket = address.path.rpartition("/")
         return f"{user}{socket}/{address.db}", _tr("Redis in {}").format(folder or "/")
@@ -179,8 +181,17 @@ def _names(settings: QSettings) -> dict[str, str]:
 
 
 @functools.cache
+def way_of(place: str) -> str:
+    """The machine through which a place is reached; "" is this one."""
+    try:
+        return scheme_of(place).way(place)
+    except Problem:
+        return ""
+
+
+@functools.cache
 def machine_of(place: str) -> str:
-    """The machine that a place is on; "" is this one."""
+    """The machine whose engines are asked about a place; "" is this one."""
     try:
         return scheme_of(place).machine(place)
     except Problem:
@@ -335,7 +346,7 @@ class PlacesModel(QAbstractListModel):
     @property
     def near(self) -> tuple[Place, ...]:
         """Those within reach of this machine's programs."""
-        return self.beside(None)
+        return tuple(one for one in self._places if one.near)
 
     def beside(self, place: str | None) -> tuple[Place, ...]:
         """Those on the same machine as this one, which is on the list or not."""
@@ -424,8 +435,7 @@ class PlacesModel(QAbstractListModel):
         self.repaint()
 
     def _way(self, place: Place) -> Way:
-        machine = "" if place.near else machine_of(place.path)
-        return self._ways.get(machine, Way())
+        return self._ways.get(way_of(place.path), Way())
 
     def told_standing(self, known: dict[str, Standing]) -> None:
         """How these places stand; of others nothing is known."""

@@ -1,18 +1,20 @@
 """Where a Redis server is, in redis-py's URL forms, always without the password.
 
 ``redis://[user[:password]@]host[:port][/db]``, ``rediss://…`` for TLS, and
-``unix:///path/to/socket[?db=n]`` (parse_url in redis/connection.py).
+``unix:///path/to/socket[?db=n]`` (parse_url in redis/connection.py). In front of any of them the
+machine through which it is reached, if that is another: ``ssh://gpu1/redis://…``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.stores.redis import SCHEMES
+from torchkeeper.stores import ssh
+from torchkeeper.stores.redis import SCHEMES, through
 
 DEFAULT_PORT = 6379
 #: How a certificate can be treated, in redis-py's words.
@@ -35,7 +37,8 @@ _IGNORED = frozenset({
 class Address:
     """A server and a database in it. Holds no password; its text is the place's name. host and
     port: of TCP and TLS; path: of a unix socket, "" for the others. ca_certs, certfile, keyfile:
-    files, or "" for the system's CAs and no client certificate. cert_reqs: one of CERT_REQS.
+    files, or "" for the system's CAs and no client certificate. cert_reqs: one of CERT_REQS. way:
+    the machine through which it is reached, as ``ssh://gpu1``; "" from here.
     """
 
     scheme: str
@@ -49,12 +52,14 @@ class Address:
     keyfile: str = ""
     cert_reqs: str = "required"
     check_hostname: bool = True
+    way: str = ""
 
     def __str__(self) -> str:
+        way = f"{self.way}/" if self.way else ""
         user = f"{quote(self.username, safe='')}@" if self.username else ""
         if self.scheme == "unix":
             # After the host's place, for which there is none.
-            return f"unix://{user}{quote(self.path)}" + (f"?db={self.db}" if self.db else "")
+            return f"{way}unix://{user}{quote(self.path)}" + (f"?db={self.db}" if self.db else "")
         host = f"[{self.host}]" if ":" in self.host else quote(self.host, safe="")
         options = {
             "ssl_ca_certs": self.ca_certs,
@@ -64,7 +69,8 @@ class Address:
             "ssl_check_hostname": "" if self.check_hostname else "false",
         }
         said = urlencode({name: value for name, value in options.items() if value}, safe="/")
-        return f"{self.scheme}://{user}{host}:{self.port}/{self.db}" + (f"?{said}" if said else "")
+        where = f"{way}{self.scheme}://{user}{host}:{self.port}/{self.db}"
+        return f"{where}?{said}" if said else where
 
 
 class Parsed(NamedTuple):
@@ -75,7 +81,13 @@ class Parsed(NamedTuple):
 
 
 def parse(text: str) -> Parsed:
-    """An address from a URL. Raises Problem("address-wrong"), which never quotes the URL."""
+    """An address from a URL. Raises Problem("address-wrong" | "ssh-address-wrong"), which never
+    quotes it.
+    """
+    machine, there = through(text)
+    if machine:
+        address, password = parse(there)
+        return Parsed(replace(address, way=ssh.parse(machine).machine), password)
     if not text[:10].lower().startswith(SCHEMES):
         raise _wrong("It must start with redis://, rediss:// or unix://")
     scheme = text.partition("://")[0].lower()

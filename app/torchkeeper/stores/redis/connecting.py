@@ -257,7 +257,7 @@ class Connection:
         #: How many answers were read.
         self._read = 0
         self._wrong_words = hiredis.ProtocolError
-        self._socket = _connected(address, self._server)
+        self._socket = _connected(address, self._server, check)
         try:
             self._log_in(password)
             #: Whether looking leaves idle times as they are, which servers before 7.2 cannot.
@@ -281,7 +281,11 @@ class Connection:
 
     @property
     def peer(self) -> str:
-        """The address of the other end; empty for a unix socket, and where there is none."""
+        """The address of the other end, as the machine has it through which it is reached; empty
+        for a unix socket, and where there is none.
+        """
+        if self.address.way:
+            return self.address.host
         try:
             name = self._socket.getpeername() if self._socket else ""
         except OSError:
@@ -407,19 +411,32 @@ class Connection:
             self._bounds.most = MAX_ANSWER
 
 
-def _connected(address: Address, server: str) -> socket.socket:
+def reached(
+    address: Address, seconds: float = CONNECT_TIMEOUT, check: Callable[[], None] = lambda: None
+) -> socket.socket:
+    """A socket without TLS. Raises OSError, and Problem as ``way.joined``."""
+    if address.way:
+        from torchkeeper.stores.redis.way import joined  # few servers need it
+
+        plain = joined(address, check)
+        plain.settimeout(seconds)
+    elif address.scheme == "unix":
+        plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            plain.settimeout(seconds)
+            plain.connect(address.path)
+        except BaseException:
+            plain.close()
+            raise
+    else:
+        plain = socket.create_connection((address.host, address.port), seconds)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return plain
+
+
+def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
     try:
-        if address.scheme == "unix":
-            plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                plain.settimeout(CONNECT_TIMEOUT)
-                plain.connect(address.path)
-            except BaseException:
-                plain.close()
-                raise
-        else:
-            plain = socket.create_connection((address.host, address.port), CONNECT_TIMEOUT)
-            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        plain = reached(address, check=check)
     except (socket.gaierror, UnicodeError) as e:
         raise Problem("server-unknown-host", server=server, host=address.host) from e
     except FileNotFoundError as e:
@@ -494,11 +511,11 @@ def _tls_problem(error: ssl.SSLError, address: Address, server: str) -> Problem:
 def _speaks_plain(address: Address) -> bool:
     """Whether the port answers to Redis's own words without TLS."""
     try:
-        with socket.create_connection((address.host, address.port), CONNECT_TIMEOUT) as probe:
+        with reached(address) as probe:
             probe.settimeout(1)
             probe.sendall(pack("PING"))
             return probe.recv(1) in (b"+", b"-")
-    except OSError:
+    except (OSError, Problem):
         return False
 
 
@@ -508,13 +525,13 @@ def _speaks_tls(address: Address) -> bool:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        plain = socket.create_connection((address.host, address.port), 1)
+        plain = reached(address, 1)
         with plain, context.wrap_socket(plain):
             return True
     except ssl.SSLError as e:
         # It refused us in TLS's own words.
         return "ALERT" in (e.reason or "").upper()
-    except (OSError, ValueError):
+    except (OSError, ValueError, Problem):
         return False
 
 

@@ -55,6 +55,8 @@ def found(store: Database) -> list[Owned]:
         # Who was let in without a password is what everybody is.
         open_ = store.anonymous if wanted is None else not wanted
     if address.scheme == "unix":
+        if address.way:
+            return []  # who may use it there is not known here
         return _socket(address, store.place) if open_ else []
     here = _is_loopback(connection.peer)
     some: list[Owned] = []

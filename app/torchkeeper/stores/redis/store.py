@@ -42,7 +42,7 @@ class Redis(Database, Store):
 
     @property
     def remote_cache(self) -> str | None:
-        return self.place
+        return None if self.address.way else self.place  # programs find none through ssh
 
     def check_asked(self, fields: frozenset[str]) -> None:
         """Also raises Problem("use-unknown") where the server does not know that."""

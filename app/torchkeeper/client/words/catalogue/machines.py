@@ -19,37 +19,43 @@ WORDS: dict[str, Words] = {
     ),
     "ssh-key-unknown": Words(
         "The key of {machine} is not known.",
-        remedy="Compare it with one that you trust: “{command}” shows it, and keeps it on a yes.",
+        "{why}",
+        "Compare it with one that you trust: “{command}” shows it, and keeps it on a yes.",
     ),
     "ssh-key-changed": Words(
         "The key of {machine} is not the one that is known.",
-        remedy="Ask who runs the machine whether the key is new. If not, somebody may listen.",
+        "{why}",
+        "Ask who runs the machine whether the key is new. If not, somebody may listen.",
     ),
-    "ssh-denied": Words("{machine} does not let you in.", remedy=_SAME),
+    "ssh-denied": Words("{machine} does not let you in.", "{why}", _SAME),
     "ssh-host-unknown": Words(
         "There is no machine {machine}.",
-        remedy="Check the name, and the Host lines of ~/.ssh/config.",
+        "{why}",
+        "Check the name, and the Host lines of ~/.ssh/config.",
     ),
     "ssh-refused": Words(
-        "{machine} takes no connection.", remedy="Check the port, and whether sshd runs there."
+        "{machine} takes no connection.", "{why}", "Check the port, and whether sshd runs there."
     ),
     "ssh-silent": Words(
         "{machine} does not answer.",
-        remedy="Check that it runs, and the network or VPN on the way to it.",
+        "{why}",
+        "Check that it runs, and the network or VPN on the way to it.",
     ),
     "ssh-no-python": Words(
         "There is no python3 on {machine}.",
-        remedy="Install Python 3.10 or newer there, where the PATH of a login by ssh finds it.",
+        "{why}",
+        "Install Python 3.10 or newer there, where the PATH of a login by ssh finds it.",
     ),
     "ssh-python-old": Words(
         "The python3 of {machine} is too old.",
         "It is Python {version}.",
         "Install Python 3.10 or newer there, and put it first on the PATH of a login by ssh.",
     ),
-    "ssh-failed": Words("There is no way to {machine}.", remedy=_BY_HAND),
+    "ssh-failed": Words("There is no way to {machine}.", "{why}", _BY_HAND),
     "ssh-lost": Words(
         "The connection to {machine} broke.",
-        remedy="Try again. What had begun to change there is taken back, or complete.",
+        "{why}",
+        "Try again. What had begun to change there is taken back, or complete.",
     ),
     "ssh-misspoken": Words(
         "{machine} does not speak as Torchkeeper does.",
