@@ -142,6 +142,12 @@ _SETTLED: Mapping[str, Any] = {
     "of": str, "torch": str | None, "triton": str | None, "findings": _FINDINGS
 }  # fmt: skip
 _COULD_GO = {"place": str, "reason": str, "why": Fault | None, "command": str}
+_VARIANT: Any = (
+    (VariantFinding,),
+    {"uncached": typing.NotRequired[list[Uncached]], "seconds": typing.NotRequired[float],
+     **_PROOF}, ("rebuilt", "ratios", "good", "why"), "variant",
+)  # fmt: skip
+_WARMED = _list(_object("WarmedVariant", WarmVariant, without=("log",), **_PROOF))
 _JOB = "each job that has ended; with ID that one, with its log"
 
 #: By the command, as it is typed; an error is printed by all.
@@ -200,11 +206,8 @@ PRINTED: dict[str, tuple[Line, ...]] = {
                 recipe=typing.NotRequired[_RECORDED]),
     ),
     "warm": (
-        Line("each variant", (VariantFinding,),
-             {"uncached": typing.NotRequired[list[Uncached]], "seconds": typing.NotRequired[float],
-              **_PROOF}, ("rebuilt", "ratios", "good", "why"), "variant"),
-        _result(compiling.WarmResult, left=_LEFT,
-                variants=_list(_object("WarmedVariant", WarmVariant, without=("log",), **_PROOF)),
+        Line("each variant", *_VARIANT),
+        _result(compiling.WarmResult, left=_LEFT, variants=_WARMED,
                 bundle=_BUNDLED | _FAILED | None,
                 published=_PUBLISHED | _FAILED | None),
         _SECRETS,
@@ -240,6 +243,10 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line(_JOB, (Past,), {"error": dict[str, str] | None}, optional=("log",)),
         _result(jobs=int, running=int, damaged=int),
         _result(what="with --forget", forgotten=int),
+        Line("with --follow: each variant of a warm-up", *_VARIANT),
+        _result(compiling.WarmResult, what="with --follow, of a warm-up", left=_LEFT,
+                variants=_WARMED),
+        _result(compiling.EndJobResult, what="with --end"),
     ),
     "copy": (
         _result(bundles.CopyResult, left=_LEFT, leaks=_LEAKS | None, without=_FORETOLD),

@@ -62,7 +62,7 @@ def _told(stream: io.BytesIO) -> list[int]:
 
 def test_an_engine_tells_each_of_a_few_steps() -> None:
     stream = io.BytesIO()
-    request = serve._Request(serve._Out(stream), 1)
+    request = serve.Request(serve.Out(stream), 1)
     for step in range(7):
         request.progress(step, 7, "checks")
     assert _told(stream) == list(range(7))
@@ -70,7 +70,7 @@ def test_an_engine_tells_each_of_a_few_steps() -> None:
 
 def test_what_came_too_soon_is_told_before_what_takes_long() -> None:
     stream = io.BytesIO()
-    request = serve._Request(serve._Out(stream), 1)
+    request = serve.Request(serve.Out(stream), 1)
     for done in (0, 1, 500):
         request.progress(done, 1000, "bytes")
     while _told(stream)[-1] != 500:

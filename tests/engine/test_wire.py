@@ -112,7 +112,7 @@ def test_an_engine_whose_work_hangs_ends_without_its_app() -> None:
 
 def test_how_far_it_is_is_told_once_in_a_while() -> None:
     stream = io.BytesIO()
-    request = serve._Request(serve._Out(stream), 1)
+    request = serve.Request(serve.Out(stream), 1)
     with patch("time.monotonic", side_effect=itertools.count(100, serve.TELLING / 4)):
         for done in range(10):
             request.progress(100 * done, 900, "entries")

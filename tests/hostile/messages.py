@@ -12,7 +12,7 @@ from torchkeeper.engine import protocol
 #: What runs what the user points it at, asks servers, or tells of this machine.
 _NOT_ASKED = {
     "probe", "warm", "verify", "prepare", "server", "facts", "ttl", "variants", "know", "toolchain",
-    "settings", "processes", "process_settings", "diagnose",
+    "settings", "processes", "process_settings", "diagnose", "detach",
 }  # fmt: skip
 ASKED = sorted(set(protocol.TABLE) - _NOT_ASKED)
 #: What params are called, by what they are.

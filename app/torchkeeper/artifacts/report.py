@@ -16,6 +16,9 @@ class Report:
     and lets ``Cancelled`` pass through after cleaning up.
     """
 
+    #: Nobody is left who could hear; then nobody has cancelled it.
+    alone = False
+
     def progress(self, done: int, total: int | None, unit: str) -> None:
         """``done`` of ``total`` (None where not known); unit: entries, files, bytes, steps."""
 

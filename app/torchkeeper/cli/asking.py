@@ -61,7 +61,7 @@ class Asker:
         #: Whether bundles are taken only from the user's signers, whatever is required.
         self.only_signed = False
 
-    def ask(self, op: str, **params: Any) -> Any:
+    def ask(self, op: str, /, **params: Any) -> Any:
         """The result of one operation, which is of its type. Raises UserError."""
         self.rows.clear()
         return requests.ask(self._call, op, params, self.unlock, self.only_signed)

@@ -201,9 +201,10 @@ COMMANDS = {
     ),
     "jobs": Command(
         REST, "history:jobs",
-        "list the jobs of the window, with their results",
+        "list the jobs of the window, with their results; those of a machine",
         (("torchkeeper jobs", "the jobs that are kept"),
-         ("torchkeeper jobs --json", "for a program")),
+         ("torchkeeper jobs --json", "for a program"),
+         ("torchkeeper jobs ssh://gpu1", "what goes on there without a connection")),
         lists=True,
     ),
     "serve": Command(

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
-from torchkeeper.cli import output, screen
+from torchkeeper.cli import contract, output, screen
+from torchkeeper.cli.asking import Asker, asking, say_finding
+from torchkeeper.client.engines import far
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
-from torchkeeper.client.words import say
+from torchkeeper.client.words import outcomes, say
 from torchkeeper.client.words.problems import printable
+from torchkeeper.engine import protocol
+from torchkeeper.engine.protocol import traits
+
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages.compiling import EndJobResult
 
 #: The headings of the list.
 _HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "RESULT")
@@ -18,12 +26,20 @@ _HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "RESULT")
 def add_jobs(command: argparse.ArgumentParser) -> None:
     output.add_table(command, output.column_names(_HEAD), limit=True)
     command.add_argument("ident", metavar="ID", nargs="?", help="show this job, with its log if it "
-                         "has ended: the beginning of its id, or “last”")  # fmt: skip
+                         "has ended: the beginning of its id, or “last”; or list the jobs of a "
+                         "machine that go on without a connection: ssh://host")  # fmt: skip
     output.flag(command, "--forget", "remove the job from the history; “all” is every job")
+    command.add_argument("--follow", metavar="ID", help="of the jobs of a machine: tell what this "
+                         "one has done, and does; Ctrl-C ends it")  # fmt: skip
+    command.add_argument("--end", metavar="ID", help="the same: end this one")
 
 
 def jobs(args: argparse.Namespace) -> int:
     """torchkeeper jobs."""
+    if machine := far.machine_of(args.ident):
+        return _there(args, machine)
+    if args.follow or args.end:
+        raise output.misuse("Name the machine, too, such as ssh://gpu1.")
     if args.forget:
         every = args.ident == "all"
         return output.forgotten(
@@ -52,6 +68,42 @@ def jobs(args: argparse.Namespace) -> int:
     told = {"jobs": len(kept.jobs), "running": len(now), "damaged": kept.damaged}
     output.result(args, told, said)
     return 0
+
+
+def _there(args: argparse.Namespace, machine: str) -> int:
+    """The jobs that go on on a machine; one of them is followed, or ended."""
+    with asking(args, machine) as asker:
+        asker.ask(protocol.JOBS)
+        found = sorted(far.jobs(machine, asker.rows), key=lambda job: -(job.began or 0.0))
+        if wanted := args.follow or args.end:
+            one = history.chosen(found, wanted)
+            if args.follow:
+                return _follow(args, asker, one)
+            answer: EndJobResult = asker.ask(protocol.END_JOB, job=one.id)
+            output.result(args, answer, f"{one.title}: {printable(answer['state'])}.")
+            return 0
+    if args.json:
+        output.emit_all([job.to_json() for job in found][: screen.now.limit])
+    elif found:
+        output.table(_HEAD, list(map(_row, found)), frozenset({2}))
+    running = sum(job.state == "running" for job in found)
+    told = {"jobs": len(found) - running, "running": running, "damaged": 0}
+    output.result(args, told, f"{say.count(running, 'job runs', 'jobs run')} there; "
+                  f"{say.count(len(found) - running, 'job has', 'jobs have')} ended.")  # fmt: skip
+    return 0
+
+
+def _follow(args: argparse.Namespace, asker: Asker, one: Past) -> int:
+    params = {"job": one.id, "op": one.kind, **({"place": one.place} if one.place else {})}
+    if not traits(one.kind).warms:
+        asker.on_finding = say_finding
+        answer = asker.ask(protocol.FOLLOW, **params)
+        return asker.end(args, one.kind, answer, one.place)
+    from torchkeeper.cli import warming  # only here: it takes long to load
+
+    ended, _ = warming.heard(args, asker, one.place, protocol.FOLLOW, params)
+    output.result(args, {**ended.result, "left": asker.left}, outcomes.line(ended))
+    return contract.number(outcomes.went(ended))
 
 
 def _running_row(one: Running) -> list[str]:

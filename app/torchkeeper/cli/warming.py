@@ -140,36 +140,48 @@ def warm(args: argparse.Namespace) -> int:
         params.pop("settings", None)
         return variants(args, params, args.into)
     with asking(args, python_for(args.env, getattr(args, "into", None))) as asker:
-        live = Live(args.json, asker)
         try:
             # As JSON a single variant that fails is told as of several.
-            answer: WarmResult = asker.ask(WARM, **there(asker, params), each=args.json)
+            asked = {**there(asker, params), "each": args.json}
+            one, rows = heard(args, asker, args.into, WARM, asked)
         except UserError:
-            live.say_tail()
             _say_nothing_went_on(args)
             raise
-    rows = live.rows_of(answer)
-    failed = [row for row in rows if row["state"] != "done"]
     if not args.json:
-        tell(live, rows, failed)
         # What programs need, for keys to be those that were warmed.
         if args.threads is not None:
             output.note(preparing.threads(args.threads))
         output.notes(preparing.portable_lines() if args.portable else ())
-    elif len(rows) == 1:
-        for row in failed:
-            output.complain(error_of(row))
     if not args.only:
         _keep(paths, rows, args.into)
     onward: dict[str, object] = {"bundle": None, "published": None}
-    one = outcomes.Ended(WARM, answer, args.into, variants=len(rows), bad=len(failed))
     code = contract.number(outcomes.went(one))
     if code != contract.DONE:
         _say_nothing_went_on(args)
     else:
         code = _onward(args, onward)
-    output.result(args, {**answer, "left": asker.left, **onward}, outcomes.line(one))
+    output.result(args, {**one.result, "left": asker.left, **onward}, outcomes.line(one))
     return code
+
+
+def heard(
+    args: argparse.Namespace, asker: Asker, into: str, op: str, params: Mapping[str, object]
+) -> tuple[outcomes.Ended, list[VariantFinding]]:
+    """Ask for a warm-up, or follow one, and tell what becomes of its variants."""
+    live = Live(args.json, asker)
+    try:
+        answer: WarmResult = asker.ask(op, **params)
+    except UserError:
+        live.say_tail()
+        raise
+    rows = live.rows_of(answer)
+    failed = [row for row in rows if row["state"] != "done"]
+    if not args.json:
+        tell(live, rows, failed)
+    elif len(rows) == 1:
+        for row in failed:
+            output.complain(error_of(row))
+    return outcomes.Ended(WARM, answer, into, variants=len(rows), bad=len(failed)), rows
 
 
 def there(asker: Asker, params: Compiling) -> Compiling:

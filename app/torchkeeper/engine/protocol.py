@@ -132,6 +132,7 @@ VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE, RUN = "ttl", "warm", "verify", "prepare", "run"
+DETACH, FOLLOW, JOBS, END_JOB = "detach", "follow", "jobs", "end_job"
 
 #: The operations, by the module of engine.messages that has their types.
 _OPERATIONS: dict[str, tuple[Operation, ...]] = {
@@ -213,6 +214,10 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
                   repeats=True, owned=(Owned("place", runs=True),)),
         Operation(PREPARE, "operations.prepare_", Ends.APART, compiles=True, repeats=True,
                   owned=(Owned("into", runs=True),)),
+        Operation(DETACH, "detached.detach", Ends.APART),
+        Operation(FOLLOW, "detached.follow", Ends.APART),
+        Operation(JOBS, "detached.jobs"),
+        Operation(END_JOB, "detached.end_job", Ends.APART),
     ),
 }  # fmt: skip
 TABLE: dict[str, Operation] = {

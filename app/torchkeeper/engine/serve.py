@@ -46,7 +46,7 @@ _WAITING, _PAUSE = 4 << 20, 0.02
 FIRST_ROWS = 100
 
 
-class _Out:
+class Out:
     """The line to the app; whole lines only, from any thread."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -60,8 +60,11 @@ class _Out:
             self._stream.flush()
 
 
-class _Request(Report):
-    def __init__(self, out: _Out, ident: int, size: int = 0) -> None:
+class Request(Report):
+    #: Seconds between two words about how far it is.
+    telling = TELLING
+
+    def __init__(self, out: Out, ident: int, size: int = 0) -> None:
         self._out = out
         self._ident = ident
         self.size = size
@@ -78,7 +81,7 @@ class _Request(Report):
         now = time.monotonic()
         # Of a few steps each may take long, so that none may hide behind the one before.
         few = total is not None and total <= FEW
-        if few or done == total or unit != self._told[0] or now - self._told[1] >= TELLING:
+        if few or done == total or unit != self._told[0] or now - self._told[1] >= self.telling:
             self._told, self._untold = (unit, now), None
             self.send("progress", done=done, total=total, unit=unit)
         else:
@@ -113,7 +116,7 @@ class _Request(Report):
 
 
 #: A request, its operation, and its parameters before they are checked.
-_Asked = tuple[_Request, str, Mapping[str, object]]
+_Asked = tuple[Request, str, Mapping[str, object]]
 
 
 class _Requests(queue.Queue["_Asked | None"]):
@@ -134,7 +137,7 @@ def main(fenced: str = "") -> None:
     sys.setrecursionlimit(5000)
     folder = home.keep()
     stdin, stdout = _take_streams()
-    out = _Out(stdout)
+    out = Out(stdout)
     hello = {
         "type": "hello",
         "protocol": protocol.PROTOCOL,
@@ -150,7 +153,7 @@ def main(fenced: str = "") -> None:
         home.leave(folder)
         os._exit(1)
     requests = _Requests()
-    running: dict[int, _Request] = {}
+    running: dict[int, Request] = {}
     # What a sitecustomize has set in torch's configuration is so in the main thread alone, where
     # programs run (ContextVars, in torch/utils/_config_module.py); here requests are worked off.
     context = contextvars.copy_context()
@@ -163,6 +166,7 @@ def main(fenced: str = "") -> None:
 
     def stop(*_: object) -> None:
         for request in list(running.values()):
+            request.alone |= not request.cancelled.is_set()
             request.cancelled.set()
         requests.put(None)
 
@@ -207,12 +211,12 @@ def _take_streams() -> tuple[BinaryIO, BinaryIO]:
     return stdin, stdout
 
 
-def _refuse(out: _Out) -> None:
+def _refuse(out: Out) -> None:
     error = {"code": "request-malformed", "params": {}}
     out.send({"type": "error", "id": None, "error": error})
 
 
-def _take(line: bytes, out: _Out, requests: _Requests, running: dict[int, _Request]) -> None:
+def _take(line: bytes, out: Out, requests: _Requests, running: dict[int, Request]) -> None:
     try:
         obj = protocol.decode(line)
     except protocol.WireError:
@@ -226,20 +230,20 @@ def _take(line: bytes, out: _Out, requests: _Requests, running: dict[int, _Reque
         return None
     if not isinstance(op, str) or not isinstance(params, dict):
         return _refuse(out)
-    request = running[ident] = _Request(out, ident, len(line))
+    request = running[ident] = Request(out, ident, len(line))
     requests.came += request.size
     requests.put((request, op, params))
     return None
 
 
-def _work(requests: _Requests, running: dict[int, _Request], fence: Fence | None) -> None:
+def _work(requests: _Requests, running: dict[int, Request], fence: Fence | None) -> None:
     session = Session()
     # What a window asks for first: loaded while nobody has asked yet.
     importlib.import_module("torchkeeper.engine.operations")
     while item := requests.get():
         request, op, params = item
         try:
-            _answer(session, request, op, params, fence)
+            answer(session, request, op, params, fence)
         except BrokenPipeError:
             return  # the app is gone
         finally:
@@ -250,9 +254,9 @@ def _work(requests: _Requests, running: dict[int, _Request], fence: Fence | None
     session.close()
 
 
-def _answer(
+def answer(
     session: Session,
-    request: _Request,
+    request: Request,
     op: str,
     params: Mapping[str, object],
     fence: Fence | None = None,

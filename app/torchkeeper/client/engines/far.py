@@ -6,16 +6,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
+import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.client.words.problems import user_error
+from torchkeeper.client.words.problems import printable, user_error
+from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import protocol
 from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.line import Channel, Line
+    from torchkeeper.client.kept.history import Past
+    from torchkeeper.engine.messages.compiling import JobsRow
     from torchkeeper.engine.messages.places import PlacesRow
 
 #: What can be asked of one.
@@ -27,8 +32,10 @@ _OPERATIONS = frozenset({
     protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
-    protocol.PREPARE, protocol.VERIFY,
+    protocol.PREPARE, protocol.VERIFY, protocol.FOLLOW, protocol.JOBS, protocol.END_JOB,
 })  # fmt: skip
+#: What goes on there where the connection breaks (``engine.detached``).
+DETACHED = frozenset({protocol.WARM})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
@@ -39,6 +46,8 @@ _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
 #: In which no place of ours is named, whatever the names in it.
 _WHOLE = "recipes"
+#: What a job there can be; and seconds that none can have run.
+_STATES, _AGES = frozenset({"running", "done", "failed", "cancelled"}), 1e9
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -87,6 +96,42 @@ def name_of(machine: str, path: str) -> str:
     from torchkeeper.stores.ssh import parse
 
     return parse(machine).at(path) if machine and os.path.isabs(path) else path
+
+
+def goes_on(machine: str, job: str) -> str:
+    """That a job of the machine goes on, and how it is found again."""
+    command = f"torchkeeper jobs {shlex.quote(machine)}"
+    return tr("The job goes on there. “{command} --follow {job}” follows it, “--end {job}” ends "
+              "it.", command=command, job=shlex.quote(printable(job, 40)))  # fmt: skip
+
+
+def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
+    """What an engine there says of its jobs, those that have not ended included; what does not fit
+    is left out.
+    """
+    from torchkeeper.client.kept.history import Past
+    from torchkeeper.client.words import outcomes
+    from torchkeeper.engine.messages import compiling
+    from torchkeeper.stores.ssh import parse
+
+    found, now = list[Past](), time.time()
+    for one in rows:
+        if protocol.misfit(compiling.JobsRow, one, "row"):
+            continue
+        row, place = cast("JobsRow", one), ""
+        with contextlib.suppress(Problem):
+            place = str(parse(parse(machine).at(row["place"] or "")))
+        op, fault = printable(row["op"], 40), row["problem"]
+        took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
+        title = outcomes.doing(op, printable(place, 200)) or f"{op} {printable(place, 200)}"
+        words = user_error(fault["code"], fault["params"]).what if fault else ""
+        if row["state"] == "running" and row["total"]:
+            far, of = f"{row['done']:,.0f}", f"{row['total']:,.0f}"
+            words = tr("{n} of {all} {unit}", n=far, all=of, unit=printable(row["unit"], 20))
+        state = row["state"] if row["state"] in _STATES else "failed"
+        times = now - ago - took, now - ago
+        found.append(Past(row["job"], op, title, place, state, state == "done", *times, words))
+    return found
 
 
 def python_of(machine: str, python: str | None) -> str:

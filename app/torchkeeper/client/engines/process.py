@@ -106,6 +106,8 @@ class Engine:
         os.set_blocking(self._stdout.fileno(), False)
         self._lines = protocol.Lines()
         self._next_id, self._asked = 0, dict[int, str]()
+        #: What is called so there goes on without the connection.
+        self.job = ""
         self._ended = False
         #: Whether it is under our own interpreter, and on this machine.
         self._own = python is None
@@ -186,7 +188,10 @@ class Engine:
             )
         sent = self._far.asked(op, params or {}) if self._far else dict(params or {})
         self._next_id += 1
-        self._asked[self._next_id] = op
+        # What is followed, or detached, has the result of what is done.
+        self._asked[self._next_id] = str(sent.get("op")) if op == protocol.FOLLOW else op
+        if self._far and op in far.DETACHED:
+            op, sent = protocol.DETACH, {"op": op, "params": sent}
         self._write({"id": self._next_id, "op": op, "params": sent})
         return self._next_id
 
@@ -249,7 +254,7 @@ class Engine:
             )
         self._greeted = self._greeted or message.type == "hello"
         if message.type in ("result", "error") and message.id is not None:
-            asked = TABLE.get(self._asked.pop(message.id, ""))
+            asked, self.job = TABLE.get(self._asked.pop(message.id, "")), ""
             kind = asked.result if asked and message.type == "result" else object
             if why := misfit(kind, message.body.get("result"), "result"):
                 raise protocol.WireError(why)
@@ -265,6 +270,8 @@ class Engine:
 
         if why := misfit(Finding, finding.body, "finding"):
             self.log.append(tr("Left out: {why}.", why=why))
+        elif "job" in finding.body:
+            self.job = finding.body["job"]
         return not why
 
     def _no_python(self, why: str) -> UserError:
@@ -276,6 +283,13 @@ class Engine:
         )
 
     def _gone(self) -> UserError:
+        error = self._why_gone()
+        if not self.job:
+            return error
+        goes_on = far.goes_on(self.machine, self.job)
+        return UserError(error.what, error.why, goes_on, code=error.code, params=error.params)
+
+    def _why_gone(self) -> UserError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)
         self._logger.join(GRACE)

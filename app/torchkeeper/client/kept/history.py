@@ -132,8 +132,12 @@ def forget(idents: Sequence[str] | None) -> int:
 
 def one(ident: str) -> Past:
     """The job whose id begins so, or "last". Raises UserError("job-unknown" | "job-ambiguous")."""
-    jobs = kept().jobs
-    found = jobs[:1] if ident == "last" else [job for job in jobs if job.id.startswith(ident)]
+    return chosen(kept().jobs, ident)
+
+
+def chosen(jobs: Sequence[Past], ident: str) -> Past:
+    """The same among these, the latest of which is the first."""
+    found = [*jobs[:1]] if ident == "last" else [job for job in jobs if job.id.startswith(ident)]
     if not found:
         raise user_error("job-unknown", {"job": ident})
     if len(found) > 1:

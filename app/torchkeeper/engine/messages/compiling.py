@@ -1,9 +1,10 @@
 """Operations about compile jobs."""
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from torchkeeper.artifacts.shapes import Fault
+from torchkeeper.engine.messages import Nothing
 from torchkeeper.warm import shapes
 
 
@@ -46,3 +47,71 @@ VerifyParams = shapes.Verifying
 VerifyResult = shapes.Verified
 PrepareParams = shapes.Preparing
 PrepareResult = shapes.Prepared
+
+
+class DetachParams(TypedDict):
+    """An operation that goes on without the connection, and its parameters."""
+
+    op: str
+    params: Mapping[str, Any]
+
+
+DetachResult = Nothing  # that of the operation, as of the next
+
+
+class _Follow(TypedDict):
+    job: str
+
+
+class FollowParams(_Follow, total=False):
+    """op, place: what the job does, and where, for whoever hears of it."""
+
+    op: str
+    place: str
+
+
+FollowResult = Nothing
+JobsParams = Nothing
+
+
+class JobsResult(TypedDict):
+    jobs: int
+
+
+class JobsRow(TypedDict):
+    """A job: running, done, failed or cancelled. seconds: that it has run; ago: since it ended.
+    done, total, unit: how far it is.
+    """
+
+    job: str
+    op: str
+    place: str | None
+    state: str
+    seconds: float
+    ago: float
+    done: float
+    total: float | None
+    unit: str
+    problem: Fault | None
+
+
+class EndJobParams(TypedDict):
+    job: str
+
+
+class EndJobResult(TypedDict):
+    """state: what it came to."""
+
+    state: str
+
+
+class Began(TypedDict):
+    """The first line of a job: what it does, since when, and its process (``locks.here``)."""
+
+    op: str
+    place: str | None
+    at: float
+    boot: str
+    space: str
+    pid: int
+    since: str | None

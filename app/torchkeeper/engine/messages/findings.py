@@ -133,7 +133,8 @@ class JudgedFinding(TypedDict):
 
 class Finding(TypedDict, total=False):
     """A finding: each has one of these fields, or one and what it belongs to: ``found`` the check
-    that found it, ``log`` the index of the variant that it is of.
+    that found it, ``log`` the index of the variant that it is of. job: what is done goes on without
+    the connection, and is called so (``engine.detached``).
     """
 
     aot: AotTold
@@ -147,6 +148,7 @@ class Finding(TypedDict, total=False):
     found: FindingTold
     graph: GraphTold
     header: Header
+    job: str
     jobs: JobsFinding
     judged: JudgedFinding
     leaks: Leaks

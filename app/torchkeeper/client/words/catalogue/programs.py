@@ -130,6 +130,21 @@ WORDS: dict[str, Words] = {
         "No job has an id that starts with “{job}”.",
         remedy="“torchkeeper jobs” lists them; “last” is the latest.",
     ),
+    "job-gone": Words(
+        "The job ended without a word.",
+        "Its process is gone: it was killed, or the machine started anew.",
+        "Start it again: what it had made by then is in its place.",
+    ),
+    "job-unreadable": Words("What the job has told cannot be read.", "{why}."),
+    "job-elsewhere": Words(
+        "The job runs on another machine.",
+        "Several machines share the home of this account.",
+        "End it from the machine that it runs on.",
+    ),
+    "jobs-too-many": Words(
+        "{most} jobs run there already.",
+        remedy="Wait until one has ended, or end one (torchkeeper jobs ssh://… --end ID).",
+    ),
     "job-ambiguous": Words(
         "{count} jobs have an id that starts with “{job}”.",
         remedy="Give more of the id; “torchkeeper jobs” lists them.",

@@ -1,0 +1,128 @@
+"""Jobs on another machine: they go on where the connection ends, and are found again."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.cli.test_warm import processes_under
+from tests.ssh.conftest import Machine
+from tests.ssh.test_warming import ssh_of
+from torchkeeper.client.engines import line
+from torchkeeper.client.engines.process import Engine
+from torchkeeper.engine import protocol
+from torchkeeper.engine.protocol import Message
+
+#: A kernel that is compiled at once, and one that waits for a file.
+KERNELS = """import triton
+import triton.language as tl
+
+@triton.jit
+def add(x, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(x + at, tl.load(x + at, at < n) + 1, at < n)
+"""
+WAITS = """import os, time
+from kernels import add
+
+while not os.path.exists({!r}):
+    time.sleep(0.02)
+"""
+ITEM = """[[triton]]
+kernel = "{}.py:add"
+signature = {{ x = "*fp32", n = "i32" }}
+constants = {{ B = 64 }}
+targets = ["{}"]
+"""
+#: Begins to warm there, and cuts the connection in the middle; the job.
+Cut = Callable[[], str]
+
+
+@pytest.fixture
+def cut(there: Machine, tmp_path: Path, torch_python: str) -> Cut:
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    (recipes / "kernels.py").write_text(KERNELS)
+    (recipes / "waits.py").write_text(WAITS.format(str(there.home / "go")))
+    (recipes / "both.toml").write_text(
+        ITEM.format("kernels", "cuda:90") + ITEM.format("waits", "cuda:80")
+    )
+    command = [sys.executable, "-m", "torchkeeper", "warm", str(recipes / "both.toml"), "--into",
+               there.place("cache"), "--env", f"ssh://there{torch_python}"]  # fmt: skip
+
+    def run() -> str:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr
+            before = []
+            for said in process.stderr:
+                before.append(said)
+                if "done" in said:
+                    break
+            assert process.poll() is None, before
+            os.kill(ssh_of(process.pid), signal.SIGKILL)
+            rest = process.stderr.read()
+            assert process.wait() == 3, rest
+        found = re.search(r"“torchkeeper jobs ssh://there --follow ([0-9a-f]{16})” follows", rest)
+        assert "connection to ssh://there broke" in rest and found, rest
+        while list((there.folder / "tmp").glob("torchkeeper-far-*")):
+            time.sleep(0.02)  # nothing of the connection is left there
+        return found[1]
+
+    return run
+
+
+def result_of(engine: Engine, job: str) -> Message:
+    """What following it comes to."""
+    engine.send(protocol.FOLLOW, {"job": job, "op": "warm"})
+    while True:
+        select.select([engine], [], [])
+        for message in engine.receive():
+            if message.type in ("result", "error"):
+                return message
+
+
+@pytest.mark.torch
+def test_a_job_goes_on_without_the_connection(tk: Tk, there: Machine, cut: Cut) -> None:
+    first = cut()
+    folder = there.home / ".cache/torchkeeper/jobs" / first
+    assert (folder.stat().st_mode & 0o777, folder.parent.stat().st_mode & 0o777) == (0o700, 0o700)
+    listed = tk("jobs", "ssh://there", "--json")
+    (row,) = [one for one in listed.objects if "id" in one]
+    assert (row["id"], row["kind"], row["state"]) == (first, "warm", "running")
+    assert row["place"] == there.place(there.home / "cache")
+    # Two see the same of it, and one ends it.
+    with Engine("ssh://there") as other, ThreadPoolExecutor() as beside:
+        seen = beside.submit(result_of, other, first)
+        ended = tk("jobs", "ssh://there", "--end", first[:8], "--json")
+        assert (ended.code, ended.result) == (0, {"state": "cancelled"})
+        assert seen.result().body["error"]["code"] == "cancelled"
+    line.close_all()
+    assert not processes_under(there.home)
+    # Another one ends well while nobody is there, and what came of it is told afterwards.
+    second = cut()
+    (there.home / "go").touch()
+    while tk("jobs", "ssh://there", "--json").result["running"]:
+        time.sleep(0.1)
+    assert f"{second}  " in tk("jobs", "ssh://there").out
+    ran = tk("jobs", "ssh://there", "--follow", second, "--json")
+    assert ran.code == 0 and ran.result["done"] == 2, ran
+    assert [x["variant"]["state"] for x in ran.objects if "variant" in x] == ["done", "done"]
+    with Engine("ssh://there") as other:
+        assert result_of(other, second).body["result"]["hits"] == ran.result["hits"] == 1
+    line.close_all()
+    assert tk("jobs", "ssh://there", "--json").result["jobs"] == 0, "it was read to its end"
+    assert len(tk("ls", there.place("cache"), "--json").objects) == 2
+    assert not (folder.parent / second / "source.zip").exists()
+    assert tk("jobs", "ssh://there", "--follow", second).code == 1
+    assert tk("jobs", "--follow", second).code == 2
