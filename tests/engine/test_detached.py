@@ -108,9 +108,7 @@ def test_a_folder_that_others_can_open_has_no_jobs(root: Path, engine: Engine) -
         ({"type": "finding", "log": 7}, "job-gone"),
     ],
 )
-def test_what_a_job_tells_is_checked(
-    root: Path, engine: Engine, line: object, code: str
-) -> None:
+def test_what_a_job_tells_is_checked(root: Path, engine: Engine, line: object, code: str) -> None:
     told(root, line)
     assert why(engine, protocol.FOLLOW) == code
     (root / JOB / "told").write_bytes(b"x" * (protocol.MAX_LINE + 9))

@@ -66,6 +66,7 @@ def test_words_in_any_order_rank_beginnings_before_middles() -> None:
     assert rank(["fx_graph"], "TORCHINDUCTOR_FX_GRAPH_CACHE", "Setting") == 10
     assert rank(["theme", "dark"], "Dark", "View › Theme") == 100
     assert rank(["purge", "bundle"], "Purge selected…", "Cache") is None
+    assert rank(["bundle"], "Export…", "File", "Write the entries to a bundle file") == 1000
 
 
 def test_it_has_everything_and_shows_keys(qtbot: QtBot, window: Window) -> None:
@@ -173,6 +174,13 @@ def test_what_is_off_says_why_and_is_not_done(qtbot: QtBot, window: Window) -> N
     assert shown.list.current is pick
     key(qtbot, shown.field, Qt.Key.Key_Return)
     assert shown.isVisible(), "nothing happens"
+    # What can be done comes first, and is found by what is said of it, too.
+    for typed, first in (
+        ("server", "Add server…"), ("record", "Run a program…"), ("disk space", "Clean up…"),
+    ):  # fmt: skip
+        shown.field.clear()
+        type_in(qtbot, shown.field, typed)
+        assert names(shown)[0] == first
     shown.field.clear()
     type_in(qtbot, shown.field, "xyzzy")
     assert names(shown) == [] and "Nothing" in shown.none.text()

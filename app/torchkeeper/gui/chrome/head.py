@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenuBar, QWidget
 from shiboken6 import isValid
 
@@ -47,6 +47,18 @@ class FilterBox(QLineEdit):
         mark = theme.pixmap("find", _MARK, theme.shades().muted, self.devicePixelRatioF())
         with QPainter(self) as painter:
             painter.drawPixmap(_MARK // 2 + 2, (self.height() - _MARK) // 2, mark)
+
+    def event(self, event: QEvent) -> bool:
+        # Where nothing was typed, Undo is the window's: the box has the keyboard in a new place.
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.matches(QKeySequence.StandardKey.Undo)
+            and not self.isUndoAvailable()
+        ):
+            event.ignore()
+            return False
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Down:

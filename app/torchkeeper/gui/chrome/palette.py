@@ -86,15 +86,17 @@ def why_off(spec: Spec, now: Situation) -> str:
     return ""
 
 
-def rank(words: Sequence[str], name: str, about: str) -> int | None:
+def rank(words: Sequence[str], name: str, about: str, told: str = "") -> int | None:
     """How well words, in any order, say a name: the less, the better; None where one is in neither
-    the name nor what is said beside it. A word begins the name, or a word of it, or is inside one.
+    the name nor what is said beside it or elsewhere. A word begins the name, or a word of it, or is
+    inside one.
     """
-    name, about = name.casefold(), about.casefold()
+    name, about, told = name.casefold(), about.casefold(), told.casefold()
     apart = re.sub(r"[\W_]+", " ", f" {name}")
     marks = [
-        0 if name.startswith(x) else 1 if f" {x}" in apart else 10 if x in name else 100
-        for x in words if x in name or x in about
+        0 if name.startswith(x) else 1 if f" {x}" in apart else 10 if x in name
+        else 100 if x in about else 1000
+        for x in words if x in name or x in about or x in told
     ]  # fmt: skip
     return sum(marks) if len(marks) == len(words) else None
 
@@ -174,10 +176,11 @@ class Palette(QWidget):
     def _find(self, *_: object, keep: bool = False) -> None:
         words = self.field.text().casefold().split()
         every = chain(self._every, *self._kept.values())
-        found = [(rank(words, pick.name, pick.about), pick) for pick in every]
-        fit = [(at, len(pick.name) if words else 0, pick) for at, pick in found if at is not None]
-        fit.sort(key=lambda one: one[:2])
-        self.list.offer([pick for *_, pick in fit], keep=keep)
+        found = [(rank(words, pick.name, pick.about, pick.told), pick) for pick in every]
+        fit = [(at, pick) for at, pick in found if at is not None]
+        if words:  # the first is what Enter does
+            fit.sort(key=lambda one: (one[1].off, one[0], one[0] < 1000 and len(one[1].name)))
+        self.list.offer([pick for _, pick in fit], keep=keep)
         self.list.setVisible(bool(fit))
         forms.tell(self.none, "" if fit else _tr("Nothing has a name with these words."))
 
@@ -208,7 +211,8 @@ class Palette(QWidget):
                 why = why_off(actions.BY_ID[ident], now) if off and ident in actions.BY_ID else ""
                 on = _tr("on") if action.isCheckable() and action.isChecked() else ""
                 about, keys = " · ".join(filter(None, (where, on, why))), action.shortcut()
-                yield Pick(name, action.trigger, about, keys.toString(native), action.icon(), off)
+                right, told = keys.toString(native), action.statusTip()
+                yield Pick(name, action.trigger, about, right, action.icon(), off, told)
 
     def _others(self) -> Iterator[Pick]:
         places, here = self._context.places.places, self._context.machines.shown

@@ -32,7 +32,7 @@ _TABS = {Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 
 class Pick(NamedTuple):
     """A line: a name, what it stands for, what stands beside it and, as a key or a number, at its
-    end. off: it cannot be taken now.
+    end. off: it cannot be taken now. told: what is said of it elsewhere, in which it is found, too.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Pick(NamedTuple):
     right: str = ""
     icon: QIcon | None = None
     off: bool = False
+    told: str = ""
 
     @property
     def spoken(self) -> str:
