@@ -305,7 +305,8 @@ class Drawer(QFrame):
             self._fit()
             self.raise_()
             self.show()
-            self._keys.listen()
+            if (handle := self._window.windowHandle()) is not None:
+                handle.installEventFilter(self._keys)
             self.turned.emit()
             if (at := self.window().focusWidget()) is not None and under(at, self):
                 self.go_in()
