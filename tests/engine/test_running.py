@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,23 @@ def test_entries_of_autograd_that_hold_their_graphs(session: Session, tmp_path: 
     assert bypassed[4] == "a hook"
     assert (result["hits"], result["misses"], result["bypasses"]) == (1, 2, 1)
     assert [causes.autograd(one, graphs) for one in aot] == ["", *[causes.as_graphs()] * 3]
+
+
+@pytest.mark.parametrize(("sizes", "called"), [("16, 32", "self.up.x"), ("9, 32", "inputs[0]")])
+def test_an_input_is_called_as_the_program_calls_it(
+    session: Session, recorded: Path, tmp_path: Path, sizes: str, called: str
+) -> None:
+    held(session, {"place": str(recorded / "cache")}, Report())
+    (log,) = (recorded / "shape").glob("*.log")
+    data = log.read_bytes()
+    pid = re.match(rb"\S+ \S+ +(\d+)", data)
+    assert pid
+    ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0}
+    graph = f'def forward(self, L_self_modules_up_buffers_x_: "f32[{sizes}][32, 1]cpu"):'
+    traced = record({"dynamo_output_graph": {"sizes": {}}, **ids}, graph, int(pid[1]))
+    folder = written(tmp_path / "trace", traced, data, name=log.name)
+    _, [found], _ = explained(session, folder, known=True)
+    assert causes.cause(found) == f"Same graph; {called} has batch 16 instead of 8"
 
 
 def test_what_cannot_be_told(session: Session, recorded: Path, tmp_path: Path) -> None:

@@ -77,7 +77,6 @@ class Driver(QObject):
         def go() -> None:
             dialog.jobs_at_once.setValue(jobs)
             _press(dialog.go)
-            dialog.reject()  # the job goes on, and the window can be closed
             _say(begun=bool(self.window.jobs.active))
 
         _when(dialog.go.isEnabled, go)

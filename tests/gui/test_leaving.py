@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, type_in
 from torchkeeper.gui.dialogs.base import ConfirmDialog, LeaveDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor
+from torchkeeper.gui.dialogs.warming import WarmDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.window import Window
 
@@ -40,7 +41,6 @@ def busy(
     click(qtbot, dialog.go)
     [job] = window.jobs.jobs
     qtbot.waitUntil(torch_that_waits.exists, timeout=PATIENCE)
-    dialog.reject()
     return window, job
 
 
@@ -68,6 +68,8 @@ def test_jobs_go_on_in_the_background_and_the_program_ends_with_them(
     assert not window.isVisible()
     assert not recipes.isVisible()
     assert job.active
+    qtbot.wait(50)
+    assert window.findChildren(WarmDialog), "it may ask once more, and is closed when all went well"
     assert started()
     with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
         window.operations.cancel(job)

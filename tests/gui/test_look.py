@@ -228,7 +228,8 @@ STATES = {
     "window-verdicts-no-torch window-verdicts-failed window-verdicts-narrow",
     "environments": "menu-environments environments environments-failed environments-without "
     "environments-old environments-asking",
-    "runs": "runs runs-program runs-live runs-reading runs-empty runs-forget runs-failed",
+    "runs": "runs menu-of-choice runs-program runs-live runs-reading runs-empty runs-forget "
+    "runs-failed",
     "beside": "window-verified window-not-good window-verified-changed",
     "verify": "verify verify-starting verify-working verify-good verify-bad verify-failed",
     "prepare": "prepare prepare-no-folder prepare-working prepare-done prepare-there",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from PySide6.QtWidgets import QApplication, QMenu
+
 from tests.shots import sample_runs, samples
 from tests.shots.sample_engines import SampleEngines
 from tests.shots.stage import Stage, turn
@@ -55,7 +57,12 @@ def _runs(stage: Stage) -> None:
 
 def _program(stage: Stage, window: Window, page: RunsPage) -> None:
     """What asks for a program, and one that runs."""
-    window.flows.run_program("python train.py --model gpt2-medium --batch 16")
+    dialog = window.flows.run_program("python train.py --model gpt2-medium --batch 16")
+    turn(0.1)
+    dialog.environment.change.click()
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    stage.menu("menu-of-choice", menu)
     stage.opened("runs-program", window)
     job = window.jobs.add("Run python train.py", RUN, samples.PLACE)
     job.asked["command"] = ["python", "train.py", "--model", "gpt2-medium", "--batch", "16"]

@@ -57,6 +57,11 @@ _TENSOR = regex(r"dtype=torch\.(\w{1,20}), shape=torch\.Size\(\[([\w ,+*/()-]{0,
 #: What people leave out of a dtype.
 _LONG = regex(r"(?<=f)loat|(?<=u)int|(?<=i)nt|(?<=c)omplex")
 _ARGUMENTS = regex(r"def forward\(self, ([\w, ]{1,20000})\)")
+#: An argument of a graph that is compiled, by its number in the graph as it was traced; and one of
+#: that, with its sizes where it is a tensor: ``L_self_modules_up_parameters_weight_: "f32[8, 4]…``.
+_NUMBERED = regex(r"(?:primals_|arg)(\d{1,5})(_1)?")
+_GIVEN = regex(r'\b(\w{1,300}): "(?:\w{1,20}\[([^\]"]{0,80})\])?')
+_OF, _HEAD = regex(r"_(?:modules|parameters|buffers)_"), 1_000_000
 #: Different inputs that a name tells, inputs that are looked at, and characters of a name.
 _SHOWN, _MOST, _LONGEST = 3, 100, 300
 _ORIGINAL = re.compile(r"Original ATen: \[([^\]\n]{0,4000})\]")
@@ -314,6 +319,28 @@ def function(*texts: str) -> tuple[str, str] | None:
             return found
         spare = spare or found
     return spare
+
+
+def given(text: str) -> list[tuple[str, str]]:
+    """The arguments of a graph as it was traced: what the program calls each, and its sizes."""
+    begin = text.find("def forward(self, ")
+    found = _GIVEN.findall(text[begin : text.find("):", begin)][:_HEAD] if begin >= 0 else "")
+    return [(_OF.sub(".", name.removeprefix("L_").strip("_")), sizes) for name, sizes in found]
+
+
+def called_inputs(
+    factors: Sequence[tuple[str, str, str]], arguments: Sequence[tuple[str, str]]
+) -> dict[int, str]:
+    """The names that are known of the inputs of a graph that was compiled, by their numbers."""
+    values = [value for _, name, value in factors if name.startswith("example_inputs[")]
+    code = _ARGUMENTS.search(next((value for _, name, value in factors if name == "gm"), ""))
+    names, found = code[1].split(", ") if code else [], {}
+    for at, (name, value) in enumerate(zip(names, values, strict=False)):
+        number, sizes = _NUMBERED.fullmatch(name), _TENSOR.search(value[:400])
+        of = int(number[1]) - (not number[2]) if number and sizes else -1
+        if sizes and 0 <= of < len(arguments) and arguments[of][1] == sizes[2]:
+            found[at] = arguments[of][0]
+    return found
 
 
 def file_of(path: str) -> str:

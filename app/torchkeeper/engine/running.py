@@ -265,9 +265,13 @@ class Near:
         found = explaining.nearest_graph(self._session, graph.factors, there, self._report)
         if found is None:
             return {"code": "unread" if there or before else "nothing-now"}
+        names = {f"example_inputs[{number}]": name for number, name in graph.inputs.items()}
         side = Side(graph.factors, self._torch, graphs=(graph.text,))
         told = comparing.compare(side, explaining.side_of(found.full))
         rows = [explaining.cut(one.to_json()) for one in told.differences[:_MAX_ROWS]]
+        for row in rows:
+            if name := names.get(row["factor"]):
+                row["called"] = name
         return {
             "code": "differs",
             "nearest": found.entry.key,

@@ -68,7 +68,8 @@ class Closing(QObject):
         if self._kept_open(self.leave_jobs):
             return
         self._keep()
-        for dialog in context.window.findChildren(QDialog):
+        # One that is kept, unseen, until its job is done, is closed then.
+        for dialog in filter(QDialog.isVisible, context.window.findChildren(QDialog)):
             dialog.close()
         context.window.hide()
         self.in_background = True

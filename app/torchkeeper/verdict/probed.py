@@ -161,9 +161,10 @@ class _FactorTold(TypedDict):
 
 
 class FactorTold(_FactorTold, total=False):
-    """A factor that differs between two entries (``comparing.Difference``)."""
+    """A factor that differs between two entries (``comparing.Difference``); an input is called."""
 
     half: str
+    called: str
     fields: list[FieldTold]
 
 

@@ -293,7 +293,8 @@ def _input_phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[st
         if row["group"] != "inputs" or not match:
             continue
         fields = _fields(row)
-        ways.setdefault(fields[0] if fields else None, []).append(match[1])
+        name = printable(row.get("called") or f"inputs[{match[1]}]", _SHORT)
+        ways.setdefault(fields[0] if fields else None, []).append(name)
     counts, said = found.get("inputs"), list[str]()
     if None in ways and counts and counts[0] != counts[1]:
         del ways[None]
@@ -301,8 +302,8 @@ def _input_phrases(rows: Sequence[FactorTold], found: ComparisonTold) -> list[st
         said.append(tr("{inputs} instead of {n}", inputs=inputs, n=counts[1]))
     every = counts[0] if counts and counts[0] == counts[1] else None
     # What most inputs have in common says most.
-    for way, numbers in sorted(ways.items(), key=lambda item: -len(item[1])):
-        said.append(_input_phrase(list(dict.fromkeys(numbers)), every, way))
+    for way, names in sorted(ways.items(), key=lambda item: -len(item[1])):
+        said.append(_input_phrase(list(dict.fromkeys(names)), every, way))
     return said
 
 
@@ -315,7 +316,7 @@ _HAVE: Nouns = (
 
 def _input_phrase(which: Sequence[str], every: int | None, way: tuple[str, str, str] | None) -> str:
     """How inputs differ: in a field, or in something that is not known."""
-    many, subject = len(which), say.together([f"inputs[{x}]" for x in which], _INPUTS)
+    many, subject = len(which), say.together(which, _INPUTS)
     if 1 < many == every:
         subject = tr("all {n} inputs", n=many)
     if way is None:

@@ -49,14 +49,14 @@ from torchkeeper.gui.pages.page import go_to_field
 from torchkeeper.gui.sidebar import drawing
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.emptystate import EmptyState
-from torchkeeper.gui.widgets.lists import RIGHT, Index
+from torchkeeper.gui.widgets.lists import Index
 from torchkeeper.gui.widgets.notice import Notice
 from torchkeeper.gui.widgets.plain import tip
 from torchkeeper.stores.names import scheme_of
 
 #: Pixels between the edge of the list, the icon and the words.
 _LEFT, _ICON, _WORDS = 12, 20, 42
-_AT_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_CUT = Qt.TextElideMode.ElideRight
 
 
 class JobDelegate(QStyledItemDelegate):
@@ -76,8 +76,8 @@ class JobDelegate(QStyledItemDelegate):
             font = QFont(option.font)
             font.setWeight(QFont.Weight.DemiBold)
             painter.setFont(font)
-            painter.setPen(QColor(theme.shades().muted))
-            painter.drawText(option.rect.adjusted(_LEFT, 6, -_LEFT, 0), _AT_LEFT, str(index.data()))
+            line = option.rect.adjusted(_LEFT, 6, -_LEFT, 0)
+            drawing.words(painter, line, str(index.data()), theme.shades().muted, _CUT)
         painter.restore()
 
     def _job(self, painter: QPainter, option: QStyleOptionViewItem, one: shown.Shown) -> None:
@@ -92,24 +92,15 @@ class JobDelegate(QStyledItemDelegate):
         scale = option.widget.devicePixelRatioF()
         picture = theme.pixmap(name, _ICON, getattr(shades, colour), scale)
         painter.drawPixmap(box.left() + _LEFT, box.top() + 9, picture)
-        metrics = option.fontMetrics
-        line = metrics.height()
+        line = option.fontMetrics.height()
         inner = box.adjusted(_WORDS, 7, -_LEFT, -8)
-        clock = shown.clock(one)
+        quiet = shades.text if chosen else shades.muted
         above = QRect(inner.left(), inner.top(), inner.width(), line)
-        top = above.adjusted(0, 0, -metrics.horizontalAdvance(clock) - (12 if clock else 0), 0)
-        painter.setPen(QColor(shades.text))
-        elide = Qt.TextElideMode.ElideRight
-        painter.drawText(top, _AT_LEFT, metrics.elidedText(one.title, elide, top.width()))
-        quiet = QColor(shades.text if chosen else shades.muted)
-        painter.setPen(quiet)
-        painter.drawText(above, RIGHT, clock)
-        took, below = shown.took(one), above.translated(0, line + 2)
-        painter.drawText(below, RIGHT, took)
-        words = below.adjusted(0, 0, -metrics.horizontalAdvance(took) - (12 if took else 0), 0)
-        painter.setPen(QColor(shades.warning) if one.state == State.FAILED else quiet)
-        said = metrics.elidedText(shown.words(one), elide, words.width())
-        painter.drawText(words, _AT_LEFT, said)
+        top = drawing.at_right(painter, above, shown.clock(one), quiet)
+        drawing.words(painter, top, one.title, shades.text, _CUT)
+        words = drawing.at_right(painter, above.translated(0, line + 2), shown.took(one), quiet)
+        colour = shades.warning if one.state == State.FAILED else quiet
+        drawing.words(painter, words, shown.words(one), colour, _CUT)
         if isinstance(one, Job) and one.active:
             done = 0.0 if one.state is State.QUEUED else one.fraction()
             bar = QRect(inner.left(), words.bottom() + 4, inner.width(), 4)
@@ -305,7 +296,8 @@ class Drawer(QFrame):
             self._fit()
             self.raise_()
             self.show()
-            self._keys.listen()
+            if (handle := self._window.windowHandle()) is not None:
+                handle.installEventFilter(self._keys)
             self.turned.emit()
             if (at := self.window().focusWidget()) is not None and under(at, self):
                 self.go_in()

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QApplication,
-    QLabel,
-    QTabBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QWidget
 
 
 def under(widget: QWidget, cover: QWidget) -> bool:
@@ -27,35 +21,28 @@ def under(widget: QWidget, cover: QWidget) -> bool:
     return cover.rect().contains(cover.mapFromGlobal(widget.mapToGlobal(seen.center())))
 
 
-#: Something that Alt goes to by a letter of its text, and what goes there.
-_Lettered = tuple[QWidget, str, Callable[[], object]]
-
-
-def _lettered(window: QWidget) -> Iterator[_Lettered]:
-    for one in window.findChildren(QAbstractButton):
+def _lettered(window: QWidget) -> Iterator[tuple[QWidget, str, Callable[[], object]]]:
+    """What Alt goes to by a letter of its text, that text, and what goes there."""
+    for one in window.findChildren(QtWidgets.QAbstractButton):
         yield one, one.text(), one.animateClick
-    for label in window.findChildren(QLabel):
+    for label in window.findChildren(QtWidgets.QLabel):
         if (buddy := label.buddy()) is not None:
             yield label, label.text(), partial(buddy.setFocus, Qt.FocusReason.ShortcutFocusReason)
-    for bar in window.findChildren(QTabBar):
+    for bar in window.findChildren(QtWidgets.QTabBar):
         for number in range(bar.count()):
             yield bar, bar.tabText(number), partial(bar.setCurrentIndex, number)
 
 
 class Keys(QObject):
     """Of controls with one letter, that is meant which is seen and is where the keyboard is: Qt
-    alone goes from one to the next, hidden or not. Who goes under the drawer closes it.
+    alone goes from one to the next, hidden or not. Who goes under the drawer closes it. The
+    window gives it its keys before what has the keyboard has them.
     """
 
     def __init__(self, window: QWidget, drawer: QWidget, leave: Callable[[], object]) -> None:
         """leave: closes the drawer."""
         super().__init__(drawer)
         self._window, self._drawer, self._leave = window, drawer, leave
-
-    def listen(self) -> None:
-        """Hear the keys of the window, which is shown, before what has the keyboard does."""
-        if (handle := self._window.windowHandle()) is not None:
-            handle.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and self._drawer.isVisible():
@@ -78,15 +65,15 @@ class Keys(QObject):
 
     def _meant(self, event: QKeyEvent) -> Callable[[], object] | None:
         """What goes to one of several with a letter."""
-        if event.modifiers() != Qt.KeyboardModifier.AltModifier or QApplication.activePopupWidget():
+        alone = QtWidgets.QApplication.activePopupWidget() is None
+        if event.modifiers() != Qt.KeyboardModifier.AltModifier or not alone:
             return None
         window, drawer, keys = self._window, self._drawer, QKeySequence(event.keyCombination())
-        at = window.focusWidget()
-        within = at is not None and (at is drawer or drawer.isAncestorOf(at))
+        within = (at := window.focusWidget()) is not None and drawer.isAncestorOf(at)
         same = [
             (under(one, drawer), drawer.isAncestorOf(one) != within, go)
             for one, text, go in _lettered(window)
-            if QKeySequence.mnemonic(text) == keys
-            and (one.isVisible() and one.isEnabled() and one.window() is window)
+            if QKeySequence.mnemonic(text) == keys and one.window() is window
+            if one.isVisible() and one.isEnabled()
         ]
         return min(same, key=lambda one: one[:2])[2] if len(same) > 1 else None

@@ -104,8 +104,9 @@ class EnvironmentChoice(Compound):
         menu.setToolTipsVisible(True)
         chosen = self._environments.chosen
         window = caption(state_text(chosen)) if chosen is not None else self.tr("none")
-        rows = [(self.tr("As in the &window: {}").format(window), "", None, self._own is None)]
-        last = [(self._none, "", "", self._own == "")] if self._none else []
+        follows, none = self.tr("The window's environment"), self.tr("None of these environments")
+        rows = [(self.tr("As in the &window: {}").format(window), follows, None, self._own is None)]
+        last = [(self._none, none, "", self._own == "")] if self._none else []
         at = self.one if self._own else None
         fill(menu, rows, self._environments, at, last, self._take)
         menu.popup(self.change.mapToGlobal(QPoint(0, self.change.height())))

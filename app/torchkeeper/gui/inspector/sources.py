@@ -77,7 +77,7 @@ class SearchBox(QLineEdit):
         self.setAccessibleName(name)
         forms.clearable(self)
         self.setAcceptDrops(False)
-        self.setMinimumWidth(80)
+        self.setMinimumWidth(112)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

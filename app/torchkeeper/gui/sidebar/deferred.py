@@ -240,11 +240,8 @@ class Gauge(QObject):
                 self.told_room(one.place, one.free_bytes, one.total_bytes)
 
     def fail(self, place: str, error: UserError) -> None:
-        if error.code == "place-missing":
-            self._held.pop(place, None)
-        else:
-            # What it held when it could be read is still of interest.
-            self._held.setdefault(place, None)
+        # What it held when it could be read is still of interest.
+        self._held.setdefault(place, None)
         if error.code in ("place-missing", "password-needed"):
             self._trouble.pop(place, None)
         else:
@@ -288,7 +285,6 @@ class Gauge(QObject):
                 self._tell_soon()
             if found.what:
                 self._context.places.looked(path, found.what)
-            if found.what == "missing" and self._held.pop(path, None) is not None:
                 self._tell_soon()
             if found.free is not None and found.total is not None:
                 self.told_room(path, found.free, found.total)
@@ -342,7 +338,7 @@ class Gauge(QObject):
         known = {}
         for place in places.places:
             path = place.path
-            entries, size = self._held.get(path) or (None, None)
+            entries, size = (self._held.get(path) if place.exists else None) or (None, None)
             free, total = self._room.get(path) or (None, None)
             trouble, silent = self._trouble.get(path, ""), path in self._silent
             standing = Standing(entries, size, free, total, trouble, silent)

@@ -299,9 +299,6 @@ class Header(QHeaderView):
             left = rect.left() + used - _MARK - _SPARE
         # Where a title fills its section, the mark takes the last of its room.
         left = max(rect.left() + 2, min(left, rect.right() - _MARK - 2))
-        if rect.width() < used:
-            ground = QRect(left - 2, rect.top() + _INSET, _MARK + 4, rect.height() - 2 * _INSET)
-            painter.fillRect(ground, QColor(theme.shades().raised))
         middle = rect.center().y() + 0.5
         down = 2 if self.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder else -2
         with_pen = QPen(QColor(theme.shades().text), 1.6)

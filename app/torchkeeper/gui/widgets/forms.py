@@ -22,7 +22,7 @@ _JOINER = "\u2060"
 _BEGINS, _JOINED = "://", f"://{_JOINER}"
 #: Where a word may be broken that has no other place for it, and no end.
 _BREAK = "\u200b"
-_LONG = re.compile(r"[^\s/\\:.,;=_-]{40}(?=[^\s/\\:.,;=_-])")
+_LONG = re.compile(r"[^\s/\\:.,;=_-]{20}(?=[^\s/\\:.,;=_-])")
 _LAID = re.compile(f"[{_JOINER}{_BREAK}]")
 Box = TypeVar("Box", bound=QBoxLayout)
 _COPIED, _SELECTED = QClipboard.Mode.Clipboard, QClipboard.Mode.Selection

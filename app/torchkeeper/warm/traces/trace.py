@@ -141,7 +141,8 @@ class Graph:
     there, and its guards did not hold. cut: its record is not whole. at: seconds since the epoch.
     text: the graph as it was compiled, with the lines of the model in comments. phases: where the
     time went, from when PyTorch began with it, if the trace tells. failed: why its compile failed,
-    so that nothing of it was kept; empty where it did not.
+    so that nothing of it was kept; empty where it did not. inputs: the names that the program has
+    for inputs, by their numbers, as far as they are known.
     """
 
     process: str
@@ -161,6 +162,7 @@ class Graph:
     text: str = field(default="", repr=False)
     phases: tuple[Phase, ...] = ()
     failed: str = ""
+    inputs: dict[int, str] = field(default_factory=dict, repr=False)
 
     @property
     def id(self) -> str:
@@ -276,6 +278,7 @@ class _File:
         self._graphs: dict[tuple[str, str], dict[str, Graph]] = {}
         self._aot: dict[tuple[str, str], Aot] = {}
         self._texts: dict[tuple[str, str], str] = {}
+        self._given: dict[tuple[str, str], list[tuple[str, str]]] = {}
         #: Why whole compiles failed.
         self._failed: dict[tuple[str, str], str] = {}
         #: What whole compiles took.
@@ -341,10 +344,13 @@ class _File:
             if self._fits(where, self._functions):
                 self._functions[where] = str(frame["name"])[:200], line[:200]
         name = self._functions.get(where, ("",))[0]
-        if "dynamo_output_graph" in metadata and name in fxgraph.WRAPPERS:
-            # The graph as it was traced has the lines of the user's program.
-            told = fxgraph.function(record.payload()[0])
-            self._functions[where] = told or self._functions[where]
+        if "dynamo_output_graph" in metadata:
+            # The graph as it was traced has the lines of the user's program, and its names.
+            text = record.payload()[0]
+            if name in fxgraph.WRAPPERS:
+                self._functions[where] = fxgraph.function(text) or self._functions[where]
+            if self._fits(where, self._given) and self._kept.has_room(len(text) // 4):
+                self._given[where] = fxgraph.given(text)
         if isinstance(metrics := metadata.get("compilation_metrics"), dict):
             self._measure(where, metrics.get("inductor_compile_time_s"))
             if (kind := metrics.get("fail_type")) and self._fits(where, self._failed):
@@ -422,6 +428,7 @@ class _File:
         # It stands before the record of the lookup, which is written when all is compiled.
         graph.text = self._texts.pop(where, "") or graph.text
         graph.name, graph.where = self._named(where, graph.factors)
+        graph.inputs = fxgraph.called_inputs(graph.factors, self._given.get(where, []))
         spent = said.get("time_taken_ns" if outcome == "miss" else "time_saved_ns")
         graph.seconds = _seconds(spent)
         graph.at = _seconds(said.get("cache_event_time"), 1e19)
