@@ -69,7 +69,7 @@ def verify(args: argparse.Namespace) -> int:
     if missing:
         code = "file-missing" if place.endswith((".torchcache", ".bin")) else "place-missing"
         raise user_error(code, {"place": place, "file": place})
-    settings = applying.for_verify(args)
+    settings = applying.for_verify(args, python)
     if not args.recipe:
         output.note(_BUILT_IN)
     signed = os.path.isfile(place) and not args.trust and signing.trusted(place)
