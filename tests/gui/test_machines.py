@@ -27,6 +27,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.operations import Selection
@@ -119,7 +120,7 @@ def test_what_cannot_be_done_there_says_why(
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    for name in ("verify", "prepare", "run-program", "copy-to"):
+    for name in ("run-program", "copy-to"):
         action = window.actions_[name]
         assert not action.isEnabled(), name
         assert "another machine" in action.toolTip(), name
@@ -549,6 +550,26 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert judged(qtbot, window)["usable"] >= 1
+    window.update_now()
+    assert window.actions_["verify"].isEnabled()
+    verify = window.flows.verify([str(recipes["double"])])
+    assert verify is not None
+    qtbot.waitUntil(verify.go.isEnabled)
+    for name in ("cold", "prepared"):
+        verify.runs[name].setChecked(False)
+    click(qtbot, verify.go)
+    job = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.result["good"] and job.result["misses"] == 0, job.error
+    window.actions_["prepare"].trigger()
+    [prepare] = window.findChildren(PrepareDialog)
+    qtbot.waitUntil(prepare.go.isEnabled)
+    assert prepare.environment.python == f"ssh://there{torch_python}"
+    click(qtbot, prepare.go)
+    job = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.result["folder"].startswith(str(header_folder)), job.error
+    idle(qtbot, window)
     job = warm("slow")
     qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
     window.operations.cancel(job)

@@ -299,7 +299,7 @@ class Flows(QObject):
         context = self._context
         beside = context.verifications.of(place)
         dialog = VerifyDialog(
-            context.window, context.engines, context.environments, place,
+            context.window, context.engines, context.machines.of(place), place,
             lambda env, runs, options: context.operations.verify(
                 place, env, runs, options, bundle=bundle
             ),
@@ -339,7 +339,7 @@ class Flows(QObject):
 
         context = self._context
         window, do = context.window, context.operations.prepare
-        return self._open(PrepareDialog(window, context.environments, do, python))
+        return self._open(PrepareDialog(window, context.machines.shown, do, python))
 
     def _open(self, dialog: _Dialog) -> _Dialog:
         self.results.attend(dialog)

@@ -59,6 +59,16 @@ class Crossing(QObject):
 
         return both
 
+    def scratch(self, machine: str) -> First:
+        """What names the folder to work in there, which goes with the connection."""
+
+        def first(job: Job, then: GoOn) -> None:
+            from torchkeeper.client.engines import ferry
+
+            self._look(job, lambda folder: then({"scratch": folder}), ferry.folder, machine)
+
+        return first
+
     def back(self, machine: str, output: str, replace: bool) -> tuple[First, Follow]:
         """What has an export written there, and brings it here afterwards."""
         made: dict[Job, str] = {}

@@ -208,7 +208,7 @@ class Operations(QObject):
             first = self._crossing.recipes(machine, first)
         if profile := asked.get("profile", ""):
             title = self.tr("{} with {}").format(title, printable(profile, 64))
-            first = self._with_profile(first, profile)
+            first = self._with_profile(first, profile, machine)
         start = _Start(protocol.WARM, {"into": into, **params}, python=python, first=first)
         asked["python"], asked["recipes"] = python, list(recipes)
         asked["then"], asked["warm"] = then, warm
@@ -226,14 +226,14 @@ class Operations(QObject):
 
         return first
 
-    def _with_profile(self, first: First, profile: str) -> First:
+    def _with_profile(self, first: First, profile: str, machine: str) -> First:
         """What reads the profile, too: who reads what a job was asked for finds no password."""
 
         def both(job: Job, then: GoOn) -> None:
             def read(settings: Mapping[str, str]) -> None:
                 first(job, lambda more: then({**more, "settings": settings}))
 
-            self._look(job, read, known_profiles.settings, profile)
+            self._look(job, read, known_profiles.settings, profile, machine)
 
         return both
 
@@ -281,9 +281,12 @@ class Operations(QObject):
         """Run recipes on a copy of a place; of a ``bundle``, what an import would place."""
         params = {"place": place, "runs": list(runs), **options}
         read = self._read(options.get("recipes") or [])
+        if machine := far.machine_of(place):
+            read = self._crossing.recipes(machine, read)
 
         def first(job: Job, then: GoOn) -> None:
-            read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
+            work = self._crossing.scratch(machine) if machine else go_on
+            read(job, lambda more: work(job, lambda also: then({**more, **also})))
 
         def go_on(job: Job, then: GoOn) -> None:
             def marked(mark: str | None) -> None:
