@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, listing, looking, output, screen
-from torchkeeper.cli.asking import Asker, asking, python_of
+from torchkeeper.cli.asking import Asker, asking, machine_of
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.several import at_each
 from torchkeeper.client.engines import far, interpreters, probes
@@ -88,7 +88,7 @@ def explain(args: argparse.Namespace) -> int:
 
 
 def _verdict(args: argparse.Namespace) -> int:
-    python = python_of(args, args.env)
+    python = interpreters.chosen(args.env, machine_of(args))
     with output.waiting("asking torch", args.json):
         env = probes.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""

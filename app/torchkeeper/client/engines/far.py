@@ -66,12 +66,8 @@ def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
     """What an engine there says of its places, by their names here: a server that its machine
     reaches is another one from here, or none.
     """
-    from torchkeeper.stores.ssh import parse
-
-    if not machine:
-        return list(rows)
-    there = parse(machine)
-    return [{**row, "path": there.at(row["path"])} for row in rows if scheme_of(row["path"]).local]
+    seen = (row for row in rows if not machine or scheme_of(row["path"]).local)
+    return [{**row, "path": name_of(machine, row["path"])} for row in seen]
 
 
 def name_of(machine: str, path: str) -> str:
