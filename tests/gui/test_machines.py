@@ -32,6 +32,7 @@ from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.pages.comparing.page import ComparePage
+from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.start import started
 from torchkeeper.gui.table.rows import VERDICT, Row
@@ -584,3 +585,33 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     assert job.state is State.FAILED
     assert job.error is not None and job.error.code == "ssh-lost"
     qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
+
+
+def test_the_doctor_is_about_the_machine_that_is_shown(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    left = fixture_cache / "cache" / ".999999999.140234567890.tmp"
+    left.parent.mkdir(exist_ok=True)
+    left.touch()
+    os.utime(left, (time.time() - 9999,) * 2)
+    window = open_window()
+    place = opened(qtbot, window, there, fixture_cache)
+    page = window.context.pages.go("doctor")
+    assert isinstance(page, DoctorPage)
+    qtbot.waitUntil(lambda: page.diagnosis.result is not None)
+    settle(qtbot)
+    assert page.diagnosis.asked is not None and page.diagnosis.asked.at == "ssh://there"
+    by_code = {one.finding.code: one for one in page.diagnosis.found}
+    assert by_code["left-over"].finding.place == place
+    page.mender.plan([by_code["left-over"]])
+    qtbot.waitUntil(lambda: page.preview is not None)
+    assert page.preview is not None
+    click(qtbot, page.preview.go)
+    qtbot.waitUntil(lambda: bool(page.mender.mended) and not page.mender.busy)
+    assert page.mender.mended[0].gone and not left.exists()
+    # Of this machine, where one of its places is shown.
+    window.open_paths([str(fixture_cache)])
+    shown(qtbot, window, str(fixture_cache))
+    window.context.pages.go("doctor")
+    qtbot.waitUntil(lambda: page.diagnosis.asked is not None and not page.diagnosis.asked.at)
+    idle(qtbot, window)

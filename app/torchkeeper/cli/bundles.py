@@ -15,7 +15,6 @@ from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import crossing, leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
-from torchkeeper.client.crossing import crosses
 from torchkeeper.client.engines import far
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
@@ -414,7 +413,7 @@ def copy(args: argparse.Namespace) -> int:
     here = partial(leaving.here_of, args, [args.source])
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
-    if crosses(args.source, args.target):
+    if far.machine_of(args.source) != far.machine_of(args.target):
         return crossing.copy(args)
     with asking(args, far.machine_of(args.source)) as asker:
         asker.only_signed = signed

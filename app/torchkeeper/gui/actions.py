@@ -275,7 +275,7 @@ ACTIONS = (
          _n("Work without an environment: verdicts are off"), "environments"),
     Spec("environment-doctor", _n("Check &health"), "doctor", "", "environment", 1,
          _n("Use it, and check its caches and settings"),
-         "environments", when=lambda s: s.environment_has_torch and not s.scheme.elsewhere),
+         "environments", when=lambda s: s.environment_has_torch),
     Spec("environment-prepare", _n("&Prepare…"), "prepare", "", "environment", 1,
          _n("Build the C++ header ahead of its first compile"), "environments",
          when=lambda s: s.environment_has_torch),

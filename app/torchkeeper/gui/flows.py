@@ -274,7 +274,7 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         context = self._context
-        place = into or (context.place if context.pages.current == ENTRIES else context.near)
+        place = into or context.place
         dialog = WarmDialog(
             context.window, context.engines, context.machines.of(place),
             context.places.beside(place), place,
@@ -450,7 +450,7 @@ class Flows(QObject):
         place, chosen, selection = carried
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
-        others = [one for one in context.places.near if not one.bundle and one.path != place]
+        others = [one for one in context.places.beside() if not one.bundle and one.path != place]
         takers = (other.path for other in others if other.takes and other.exists)
         return self._open(CopyDialog(
             context.window, context.engines,

@@ -88,13 +88,9 @@ def python_of(machine: str, python: str | None) -> str:
     name = python if is_far(python) else parse(machine).at(python)
     if not is_far(python) and not python.startswith(("/", "~/")):
         raise user_error("path-not-absolute", {"path": python})
-    try:
-        address = parse(name)
-    except Problem as problem:
-        raise user_error(problem.code, problem.params) from None
-    if address.machine != machine:
+    if machine_of(name) != machine:
         raise user_error("places-apart", {"place": name, "other": machine})
-    return str(address)
+    return str(parse(name))
 
 
 def _line(machine: str) -> Line:

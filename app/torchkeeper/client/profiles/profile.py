@@ -122,10 +122,10 @@ _OVERRULED: Text = "{recipe} sets {names} itself: that counts there."
 
 def check_goes(profile: Profile, machine: str) -> None:
     """Raises UserError where its settings are not for another machine: no password goes there."""
-    if machine and (names := with_password(profile)):
-        about = {"profile": profile.name, "machine": machine, "names": say.together(names)}
-        raise user_error("profile-password", about)
     for name, text in profile.values.items() if machine else ():
+        if has_password(name, text):
+            about = {"profile": profile.name, "machine": machine, "name": name}
+            raise user_error("profile-password", about)
         if text and BY_NAME[name].type == "folder" and not os.path.isabs(text):
             raise user_error("path-not-absolute", {"path": text})
 

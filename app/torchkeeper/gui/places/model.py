@@ -332,13 +332,10 @@ class PlacesModel(QAbstractListModel):
     def places(self) -> tuple[Place, ...]:
         return tuple(self._places)
 
-    @property
-    def near(self) -> tuple[Place, ...]:
-        """Those within reach of this machine's programs."""
-        return self.beside(None)
-
-    def beside(self, place: str | None) -> tuple[Place, ...]:
-        """Those on the same machine as this one, which is on the list or not."""
+    def beside(self, place: str | None = None) -> tuple[Place, ...]:
+        """Those on the same machine as this one, which is on the list or not; without one those
+        within reach of this machine's programs.
+        """
         machine = machine_of(place or "")
         return tuple(one for one in self._places if machine_of(one.path) == machine)
 

@@ -96,7 +96,7 @@ WORDS: dict[str, Words] = {
     ),
     "profile-password": Words(
         "The profile “{profile}” is not sent to {machine}.",
-        "{names} has a password, and no password goes to another machine.",
+        "{name} has a password, and no password goes to another machine.",
         "Take it out of the profile, and set it in your account there.",
     ),
     # Runs
