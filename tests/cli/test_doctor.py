@@ -86,7 +86,12 @@ def test_json_and_exit_codes(tk: Tk, machine: dict[str, str], torch_python: str)
     assert wrong["what"].startswith(f"PyTorch cannot log in to {server.url}: ")
     assert by_code["entries-broken"]["fix"] == "trash-broken"
     assert last["result"]["worst"] == "error"
-    assert {one["check"] for one in last["result"]["left"]} == {"writes", "memory", "expiry"}
+    assert {one["check"] for one in last["result"]["left"]} == {
+        "exposed",
+        "writes",
+        "memory",
+        "expiry",
+    }
 
 
 @pytest.mark.slow

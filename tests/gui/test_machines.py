@@ -27,10 +27,12 @@ from torchkeeper.engine import protocol
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
+from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
 from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.jobs.operations import Selection
 from torchkeeper.gui.pages.comparing.page import ComparePage
+from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.start import started
 from torchkeeper.gui.table.rows import VERDICT, Row
@@ -119,7 +121,7 @@ def test_what_cannot_be_done_there_says_why(
     window = open_window()
     opened(qtbot, window, there, fixture_cache)
     window.update_now()
-    for name in ("verify", "prepare", "run-program", "copy-to"):
+    for name in ("run-program", "copy-to"):
         action = window.actions_[name]
         assert not action.isEnabled(), name
         assert "another machine" in action.toolTip(), name
@@ -549,6 +551,26 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total > 0)
     assert judged(qtbot, window)["usable"] >= 1
+    window.update_now()
+    assert window.actions_["verify"].isEnabled()
+    verify = window.flows.verify([str(recipes["double"])])
+    assert verify is not None
+    qtbot.waitUntil(verify.go.isEnabled)
+    for name in ("cold", "prepared"):
+        verify.runs[name].setChecked(False)
+    click(qtbot, verify.go)
+    job = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.result["good"] and job.result["misses"] == 0, job.error
+    window.actions_["prepare"].trigger()
+    [prepare] = window.findChildren(PrepareDialog)
+    qtbot.waitUntil(prepare.go.isEnabled)
+    assert prepare.environment.python == f"ssh://there{torch_python}"
+    click(qtbot, prepare.go)
+    job = window.jobs.jobs[0]
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is None and job.result["folder"].startswith(str(header_folder)), job.error
+    idle(qtbot, window)
     job = warm("slow")
     qtbot.waitUntil(lambda: any("slow" in one for one in job.log))
     window.operations.cancel(job)
@@ -563,3 +585,33 @@ def test_a_recipe_is_warmed_there_and_a_warm_up_is_cancelled_or_cut_off(
     assert job.state is State.FAILED
     assert job.error is not None and job.error.code == "ssh-lost"
     qtbot.waitUntil(lambda: not processes_under(there.home / "cache"))
+
+
+def test_the_doctor_is_about_the_machine_that_is_shown(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    left = fixture_cache / "cache" / ".999999999.140234567890.tmp"
+    left.parent.mkdir(exist_ok=True)
+    left.touch()
+    os.utime(left, (time.time() - 9999,) * 2)
+    window = open_window()
+    place = opened(qtbot, window, there, fixture_cache)
+    page = window.context.pages.go("doctor")
+    assert isinstance(page, DoctorPage)
+    qtbot.waitUntil(lambda: page.diagnosis.result is not None)
+    settle(qtbot)
+    assert page.diagnosis.asked is not None and page.diagnosis.asked.at == "ssh://there"
+    by_code = {one.finding.code: one for one in page.diagnosis.found}
+    assert by_code["left-over"].finding.place == place
+    page.mender.plan([by_code["left-over"]])
+    qtbot.waitUntil(lambda: page.preview is not None)
+    assert page.preview is not None
+    click(qtbot, page.preview.go)
+    qtbot.waitUntil(lambda: bool(page.mender.mended) and not page.mender.busy)
+    assert page.mender.mended[0].gone and not left.exists()
+    # Of this machine, where one of its places is shown.
+    window.open_paths([str(fixture_cache)])
+    shown(qtbot, window, str(fixture_cache))
+    window.context.pages.go("doctor")
+    qtbot.waitUntil(lambda: page.diagnosis.asked is not None and not page.diagnosis.asked.at)
+    idle(qtbot, window)

@@ -77,7 +77,7 @@ def test_what_could_go_on_machines(tk: Tk, there: Machine, fixture_cache: Path) 
     ran = tk("purge", "--suggest", "--broken", "--json", "ssh://there", "ssh://gone.invalid")
     assert ran.code == 4, ran
     assert ran.result["entries"] == 1
-    commands = [row["command"] for row in ran.objects if "command" in row]
+    commands = [row["command"] for row in ran.objects if row.get("command")]
     assert commands == [f"torchkeeper purge ssh://there{mine} --broken"]
     assert tk("purge", "--json", f"ssh://there{mine}", "--stale").objects[-1]["error"]["code"] == (
         "environments-none"

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.cli.test_warm import processes_under
+from tests.redis_server import serving
 from tests.ssh.conftest import Machine
 from torchkeeper.client.engines import line
 from torchkeeper.client.recipes import files, sending
@@ -99,9 +100,11 @@ def test_what_cannot_be_done_there_says_so(
 ) -> None:
     recipe, place = folder / "double.toml", there.place("cache")
     into = "--into", place, "--json"
+    (folder / "secret.env").write_text("TORCHINDUCTOR_REDIS_URL=redis://:hunter2@host:6379/0\n")
+    (folder / "relative.env").write_text("TRITON_CACHE_DIR=kernels\n")
     for more, code in {
-        ("--bundle", str(folder / "b.torchcache")): "place-elsewhere",
-        ("--publish", "redis://localhost"): "place-elsewhere",
+        ("--profile", str(folder / "secret.env")): "profile-password",
+        ("--profile", str(folder / "relative.env")): "path-not-absolute",
         ("--env", "ssh://other/usr/bin/python3"): "places-apart",
         ("--env", "bin/python"): "path-not-absolute",
     }.items():
@@ -151,9 +154,16 @@ def env(there: Machine, header_folder: Path, torch_python: str) -> str:
 @pytest.mark.torch
 def test_a_recipe_is_warmed_there(tk: Tk, there: Machine, folder: Path, env: str) -> None:
     place = there.place("cache")
-    ran = tk("warm", folder / "double.toml", "--into", place, "--env", env, "--json")
+    bundle = folder / "double.torchcache"
+    (folder / "p.env").write_text("TORCHINDUCTOR_COMPILE_THREADS=1\n")
+    with serving(folder / "server") as server:
+        onward = "--bundle", bundle, "--publish", server.url, "--allow-secrets", "--profile"
+        ran = tk("warm", folder / "double.toml", "--into", place, "--env", env, "--json", *onward,
+                 folder / "p.env")  # fmt: skip
     assert ran.code == 0, ran
     assert ran.result["done"] == 1 and ran.result["added"] > 1
+    assert ran.result["published"]["entries"] > 0 and ran.result["bundle"]["size"] > 0
+    assert ran.result["bundle"]["output"] == str(bundle)
     listed = tk("ls", "--json", place).objects
     assert {row["kind"] for row in listed} >= {"fxgraph", "aotautograd"}
     again = tk(
@@ -169,10 +179,13 @@ def test_a_recipe_is_warmed_there(tk: Tk, there: Machine, folder: Path, env: str
     verified = tk("verify", place, "--env", env, *recipe)
     assert verified.code == 0 and verified.result["good"], verified
     assert (verified.result["place"], verified.result["python"]) == (place, env)
-    bundle = folder / "double.torchcache"
-    assert tk("export", place, "-o", bundle, "--allow-secrets").code == 0
     sent = tk("verify", bundle, "--env", env, "--trust", *recipe)
     assert sent.code == 0 and sent.result["hits"] == verified.result["hits"] > 0, sent
+    program = "import torch; from models import double; torch.compile(double)(torch.ones(4, 8))"
+    project = f"ssh://there{folder}"  # the same folder, as that machine has it
+    into = "--into", place, "--env", env, "--folder", project, "--json"
+    run = tk("run", *into, "--", "-c", program, DEBUG_OF="here")
+    assert run.code == 0 and run.result["hits"] == 1, run
     prepared = tk("prepare", "--env", env, "--json")
     assert prepared.code == 0 and prepared.result["there"] >= 1, prepared
     assert not list((there.folder / "tmp").glob("torchkeeper-*"))

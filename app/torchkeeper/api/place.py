@@ -349,11 +349,9 @@ class Place:
         portable: without precompiled headers: programs that use the cache build nothing.
         limit: how long a variant may take.
         """
-        from torchkeeper.client.recipes import files
+        from torchkeeper.client.recipes import files, sending
 
         self._check_folder()
-        if self._machine:
-            raise user_error("place-elsewhere", {"place": self.name})
         names = [os.path.expanduser(os.fspath(one)) for one in _several(recipes)]
         if not names:
             raise misuse("There is no recipe.", "", "Name a recipe, or a folder of them.")
@@ -362,7 +360,9 @@ class Place:
             "device": device, "threads": threads, "portable": portable, "each": True,
             "limit_s": _seconds(limit),
         }  # fmt: skip
-        with contextlib.closing(Asker(self._progress, _python(python))) as asker:
+        if self._machine:
+            params = {**params, **sending.send(self._machine, params["recipes"] or ())}
+        with contextlib.closing(Asker(self._progress, self._python(python))) as asker:
             answer = asker.ask(protocol.WARM, **params)
         return Warmed(tuple(_variants_of(answer)), answer.result["added"])
 
@@ -507,11 +507,6 @@ def _several(names: Name | Iterable[Name]) -> list[Name]:
 
 def _seconds(time: timedelta | None) -> float | None:
     return None if time is None else time.total_seconds()
-
-
-def _python(python: Name | None) -> str:
-    """The interpreter that is meant. Raises Error("interpreter-unusable")."""
-    return interpreters.chosen(_given(python))
 
 
 def _file(path: Name) -> str:

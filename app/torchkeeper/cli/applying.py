@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import findings, output
-from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.cli.asking import python_for
+from torchkeeper.client.engines import far, probes
 from torchkeeper.client.profiles import profile
 from torchkeeper.client.profiles.formats import found
 from torchkeeper.client.profiles.profile import Profile
@@ -28,26 +29,27 @@ def add_profile(command: argparse.ArgumentParser, for_whom: str) -> None:
 
 def for_warm(args: argparse.Namespace, params: WarmParams) -> None:
     """Put the profile of the arguments into a request. Raises UserError where it cannot be used."""
-    if one := _compiling(args):
+    if one := _compiling(args, python_for(args.env, args.into)):
         overruled = profile.overruled(one, params.get("recipes") or ())
         output.remark(args, [*profile.moved(one, args.into), *overruled])
         params["settings"] = profile.sent(one)
 
 
-def for_verify(args: argparse.Namespace) -> Mapping[str, str] | None:
+def for_verify(args: argparse.Namespace, python: str) -> Mapping[str, str] | None:
     """The settings of the profile of the arguments. Raises UserError as ``for_warm``."""
-    one = _compiling(args)
+    one = _compiling(args, python)
     return None if one is None else profile.sent(one)
 
 
-def _compiling(args: argparse.Namespace) -> Profile | None:
+def _compiling(args: argparse.Namespace, python: str) -> Profile | None:
     """The profile that a compile is to have. Raises UserError where it cannot be used."""
     if args.profile is None:
         return None
     one = _given(args)
+    profile.check_goes(one, far.machine_of(python))
     profile.check_caches(one)
     profile.allowed(one, None, args.insist)  # what needs no look at torch, first
-    about = about_of(probes.environment(interpreters.chosen(args.env)))
+    about = about_of(probes.environment(python))
     profile.check_caches(one, about.torch)
     findings.note(args, profile.allowed(one, about, args.insist))
     return one
@@ -63,10 +65,21 @@ def _given(args: argparse.Namespace) -> Profile:
 
 def for_run(args: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     """An environment with the settings of the profile of the arguments. Raises as ``for_warm``."""
+    one = _running(args, About(variables=frozenset(env)))
+    return dict(env) if one is None else applied(one.values, env)
+
+
+def for_run_there(args: argparse.Namespace, machine: str) -> Mapping[str, str] | None:
+    """The settings of the profile of the arguments for another machine. Raises the same."""
+    one = _running(args, About(), machine)
+    return None if one is None else profile.sent(one)
+
+
+def _running(args: argparse.Namespace, about: About, machine: str = "") -> Profile | None:
     if args.profile is None:
-        return dict(env)
+        return None
     one = _given(args)
-    about = About(variables=frozenset(env))
+    profile.check_goes(one, machine)
     findings.note(args, profile.allowed(one, about, args.insist))
     output.remark(args, profile.moved(one, args.into) if args.into else ())
-    return applied(one.values, env)
+    return one

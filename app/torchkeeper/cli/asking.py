@@ -170,11 +170,6 @@ def machine_of(args: argparse.Namespace) -> str:
     return far.machine_of(getattr(args, "place", None), *getattr(args, "places", ()))
 
 
-def python_of(args: argparse.Namespace, env: str | None) -> str:
-    """The interpreter whose verdicts are wanted: one of the machine that the places are on."""
-    return interpreters.chosen(env, machine_of(args))
-
-
 def python_for(env: str | None, place: str | None) -> str:
     """The interpreter that compiles for a place, which is where that is. Raises UserError."""
     return interpreters.chosen(env, far.machine_of(place, env if far.is_far(env) else place))

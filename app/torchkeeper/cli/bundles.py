@@ -15,8 +15,7 @@ from torchkeeper.artifacts.sshsig import signed_by
 from torchkeeper.cli import crossing, leaving, listing, looking, output, screen, signing, streams
 from torchkeeper.cli.asking import Asker, asking
 from torchkeeper.client import carrying
-from torchkeeper.client.crossing import crosses
-from torchkeeper.client.engines import far, ferry
+from torchkeeper.client.engines import far
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected
@@ -98,15 +97,10 @@ def _export(args: argparse.Namespace, file: str, maker: Env | None) -> int:
             return _plan_export(args, asker, select, maker, file)
         with leaving.telling_secrets(args, asker):
             replace = not args.no_clobber
-            made = ferry.name(machine) if (machine := asker.engine.machine) else file
-            answer: bundles.ExportResult = asker.ask(
-                EXPORT, place=args.place, output=made, select=select,
-                needs=args.with_needed, replace=replace, secrets=args.secrets,
-                builders=carrying.builders(maker), sign=bool(args.key),
+            answer = crossing.exported(
+                asker, file, replace, place=args.place, select=select, needs=args.with_needed,
+                secrets=args.secrets, builders=carrying.builders(maker), sign=bool(args.key),
             )  # fmt: skip
-            if machine:
-                ferry.fetch(made, file, answer["size"], replace, asker.carried)
-                answer["output"] = file
             told = {**answer, "leaks": leaving.secrets_found(asker)}
             if told.pop("held", False):
                 told["signature"] = signing.signed(asker, "", args.key, file, replace)
@@ -419,7 +413,7 @@ def copy(args: argparse.Namespace) -> int:
     here = partial(leaving.here_of, args, [args.source])
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
-    if crosses(args.source, args.target):
+    if far.machine_of(args.source) != far.machine_of(args.target):
         return crossing.copy(args)
     with asking(args, far.machine_of(args.source)) as asker:
         asker.only_signed = signed

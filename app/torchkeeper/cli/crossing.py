@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import leaving, signing
 from torchkeeper.cli.asking import Asker
@@ -15,7 +15,7 @@ from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.signers import check_policy
-from torchkeeper.engine.protocol import COPY, IMPORT, TARGET
+from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, TARGET
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
@@ -34,8 +34,25 @@ def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]
     return asker.end(args, IMPORT, {**answer, "env": None}, args.into)
 
 
+def exported(asker: Asker, file: str, replace: bool = True, **asked: Any) -> bundles.ExportResult:
+    """Write a bundle here of what is on the machine that is asked. Raises UserError."""
+    made = ferry.name(machine) if (machine := asker.engine.machine) else file
+    answer: bundles.ExportResult = asker.ask(EXPORT, output=made, replace=replace, **asked)
+    if machine and answer["entries"]:
+        ferry.fetch(made, file, answer["size"], replace, asker.carried)
+    answer["output"] = file
+    return answer
+
+
 def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy, where the places are on two machines."""
+    done, asker = copied(args)
+    found = leaving.secrets_found(asker) if done["leaks"] else None
+    return asker.end(args, COPY, {**done, "leaks": found}, args.target, dry=args.dry_run)
+
+
+def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
+    """What came of it, and who has heard what was left. Raises UserError."""
     first: bundles.CopyResult | None = None
     from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
     with from_, to:
@@ -75,5 +92,4 @@ def copy(args: argparse.Namespace) -> int:
         if first:
             done["stays"] = first["stays"]
             done["leaks"] = done["leaks"] or first["leaks"]
-    found = leaving.secrets_found(asker) if done["leaks"] else None
-    return asker.end(args, COPY, {**done, "leaks": found}, args.target, dry=args.dry_run)
+    return done, asker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import contract, findings, hosts, looking, output
@@ -29,87 +29,6 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import doctor as msg
-
-
-#: Asks for the findings of some checks again.
-Again = Callable[[Told], list[Told]]
-
-
-class Fixer:
-    """Mends findings one after the other. failed: whether one could not be mended."""
-
-    def __init__(self, args: argparse.Namespace, python: str, asker: Asker, again: Again) -> None:
-        self.failed = False
-        self._args, self._python, self._asker, self._again = args, python, asker, again
-
-    def all(self, found: list[Told]) -> list[Told]:
-        wrong = []
-        for one in found:
-            if not diagnosing.mends(one.finding):
-                wrong.append(one)
-                continue
-            try:
-                wrong += self._one(one)
-            except UserError as error:
-                if error.code == "wrong-usage":
-                    raise
-                output.complain(error)
-                self.failed = True
-                wrong.append(one)
-        return wrong
-
-    def _one(self, one: Told) -> list[Told]:
-        prepares = one.finding.fix == diagnosing.PREPARE
-        plan: msg.MendResult = {} if prepares else self._plan(one)
-        said = printable(diagnosing.will(one.finding, plan), 600)
-        nothing = not prepares and diagnosing.nothing(plan)
-        stays = nothing or self._args.dry_run
-        if not stays and not self._args.yes:
-            output.check_can_ask("The fix")
-            stays = not output.confirm(said)
-        if stays:
-            self._say(one, said, done=False)
-            if nothing:
-                output.note("  Nothing can be fixed: it is in use, or gone.")
-            return [one]
-        answer: msg.MendResult = {}
-        if prepares:
-            with asking(self._args, self._python) as asker:
-                asker.ask(PREPARE)
-        else:
-            asked = diagnosing.mending(one.finding, plan=plan["plan"])
-            answer = self._asker.ask(MEND, **asked)
-        left = [other for other in self._again(one) if diagnosing.same(one, other)]
-        self._say(one, said, done=True, gone=not left, undo=diagnosing.undone(one.finding, answer))
-        self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
-        return left
-
-    def _plan(self, one: Told) -> msg.MendResult:
-        envs: list[str] = []
-        if one.finding.fix == "trash-stale":
-            # What another environment needs stays.
-            envs = [python for python, _ in known_everywhere(self._asker.engine, []).envs]
-        elif one.finding.fix == "trash-broken":
-            # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
-            with contextlib.suppress(UserError):
-                envs = know(self._asker.engine, [self._python])
-        plan: msg.MendResult = self._asker.ask(
-            MEND, **diagnosing.mending(one.finding, envs, dry=True)
-        )
-        return plan
-
-    def _say(
-        self, one: Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
-    ) -> None:
-        if self._args.json:
-            output.emit({"fix": one.finding.fix, "code": one.finding.code, "done": done,
-                         "place": one.finding.place, "will": said, "gone": gone})  # fmt: skip
-        elif not done:
-            output.line(f"would: {said}" if self._args.dry_run else f"left: {said}")
-        else:
-            output.line(f"done: {said}")
-            end = "It is gone." if gone else diagnosing.rest(one.finding)
-            output.line(f"  {end} “{undo}” takes it back." if undo else f"  {end}")
 
 
 def add_doctor(command: argparse.ArgumentParser) -> None:
@@ -208,20 +127,80 @@ class _Machine:
             yield asker
 
     def fix(self) -> list[Told]:
-        """Mend what can be mended; what is wrong then."""
+        """Mend what can be mended, one after the other; what is wrong then."""
+        wrong = []
         with self._asking() as asker:
-
-            def again(one: Told) -> list[Told]:
-                once_more = diagnosing.again(self._asked, one)
-                if one.finding.fix == diagnosing.PREPARE:
-                    once_more["toolchain"] = self._toolchain()
-                return self._diagnose(asker, once_more)[0]
-
-            fixer = Fixer(self._args, self._python, asker, again)
-            wrong = fixer.all(self.found)
+            for one in self.found:
+                if not diagnosing.mends(one.finding):
+                    wrong.append(one)
+                    continue
+                try:
+                    wrong += self._mend(asker, one)
+                except UserError as error:
+                    if error.code == "wrong-usage":
+                        raise
+                    output.complain(error)
+                    self.failed = True
+                    wrong.append(one)
             output.remark(self._args, output.left_lines(asker.left))
-        self.failed = fixer.failed
         return wrong
+
+    def _look_again(self, asker: Asker, one: Told) -> list[Told]:
+        asked = diagnosing.again(self._asked, one)
+        if one.finding.fix == diagnosing.PREPARE:
+            asked["toolchain"] = self._toolchain()
+        return self._diagnose(asker, asked)[0]
+
+    def _mend(self, asker: Asker, one: Told) -> list[Told]:
+        prepares = one.finding.fix == diagnosing.PREPARE
+        plan: msg.MendResult = {} if prepares else self._plan(asker, one)
+        said = printable(diagnosing.will(one.finding, plan), 600)
+        nothing = not prepares and diagnosing.nothing(plan)
+        stays = nothing or self._args.dry_run
+        if not stays and not self._args.yes:
+            output.check_can_ask("The fix")
+            stays = not output.confirm(said)
+        if stays:
+            self._say(one, said, done=False)
+            if nothing:
+                output.note("  Nothing can be fixed: it is in use, or gone.")
+            return [one]
+        answer: msg.MendResult = {}
+        if prepares:
+            with asking(self._args, self._python) as other:
+                other.ask(PREPARE)
+        else:
+            asked = diagnosing.mending(one.finding, plan=plan["plan"])
+            answer = asker.ask(MEND, **asked)
+        left = [other for other in self._look_again(asker, one) if diagnosing.same(one, other)]
+        self._say(one, said, done=True, gone=not left, undo=diagnosing.undone(one.finding, answer))
+        self.failed = self.failed or bool(left and not diagnosing.leaves(one.finding))
+        return left
+
+    def _plan(self, asker: Asker, one: Told) -> msg.MendResult:
+        envs: list[str] = []
+        if one.finding.fix == "trash-stale":
+            # What another environment needs stays.
+            envs = [python for python, _ in known_everywhere(asker.engine, []).envs]
+        elif one.finding.fix == "trash-broken":
+            # Only verdicts tell what lacks what it needs; what cannot be read tells itself.
+            with contextlib.suppress(UserError):
+                envs = know(asker.engine, [self._python])
+        plan: msg.MendResult = asker.ask(MEND, **diagnosing.mending(one.finding, envs, dry=True))
+        return plan
+
+    def _say(
+        self, one: Told, said: str, done: bool, gone: bool | None = None, undo: str = ""
+    ) -> None:
+        if self._args.json:
+            output.emit({"fix": one.finding.fix, "code": one.finding.code, "done": done,
+                         "place": one.finding.place, "will": said, "gone": gone})  # fmt: skip
+        elif not done:
+            output.line(f"would: {said}" if self._args.dry_run else f"left: {said}")
+        else:
+            output.line(f"done: {said}")
+            end = "It is gone." if gone else diagnosing.rest(one.finding)
+            output.line(f"  {end} “{undo}” takes it back." if undo else f"  {end}")
 
     def _toolchain(self) -> msg.ToolchainResult:
         with Engine(self._python) as engine:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from torchkeeper.artifacts.entry import COUNTED_APART, UNREAD, VERDICTS, Entry, entry_from_json
 from torchkeeper.artifacts.shapes import JOINING
 from torchkeeper.cli import contract, listing, looking, output, screen
-from torchkeeper.cli.asking import Asker, asking, python_of
+from torchkeeper.cli.asking import Asker, asking, machine_of
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.several import at_each
-from torchkeeper.client.engines import interpreters, probes
+from torchkeeper.client.engines import far, interpreters, probes
 from torchkeeper.client.engines.interpreters import Interpreter
 from torchkeeper.client.words import environments, explaining, owned, say, verdicts
 from torchkeeper.client.words.explaining import WORDED, WORDED_OF_ALL, told
@@ -88,7 +88,7 @@ def explain(args: argparse.Namespace) -> int:
 
 
 def _verdict(args: argparse.Namespace) -> int:
-    python = python_of(args, args.env)
+    python = interpreters.chosen(args.env, machine_of(args))
     with output.waiting("asking torch", args.json):
         env = probes.environment(python)
     asked = f'"{args.key}"' if _PLAIN.fullmatch(args.key) else ""
@@ -427,7 +427,8 @@ def add_env(command: argparse.ArgumentParser) -> None:
     change = command.add_mutually_exclusive_group()
     change.add_argument("--add", metavar="PYTHON", action="append", default=[],
                         help="add an interpreter to the list that the commands and the window "
-                             "start; may be given several times")  # fmt: skip
+                             "start, also one of another machine, as ssh://HOST/PATH; may be given "
+                             "several times")  # fmt: skip
     change.add_argument("--remove", metavar="PYTHON",
                         help="remove an added interpreter from the list")  # fmt: skip
 
@@ -439,7 +440,8 @@ def env(args: argparse.Namespace) -> int:
         output.result(args, {"removed": gone}, printable(f"{gone} is off the list."))
         return 0
     # What those that are added are is told, too: whoever adds one wants to know of what use it is.
-    named = [*map(interpreters.chosen, args.env), *map(interpreters.add, args.add)]
+    named = [interpreters.chosen(one, far.machine_of(one)) for one in args.env]
+    named += [interpreters.add(one, far.machine_of(one)) for one in args.add]
     every = [Interpreter(python, "", starts=True) for python in dict.fromkeys(named)]
     code, found = 0, list[str]()
     for one in every or interpreters.with_torch():

@@ -115,6 +115,13 @@ def folder(text: str) -> str:
     return place(text) if far.is_far(text) else path(text)
 
 
+def far_folder(text: str) -> str:
+    """A folder on another machine."""
+    if not far.is_far(text):
+        raise argparse.ArgumentTypeError("it is none, as ssh://HOST/PATH is; here use “cd”")
+    return place(text)
+
+
 def add_into(command: argparse.ArgumentParser, kind: Callable[[str], str] = path) -> None:
     there = "; ssh://HOST/PATH is one on another machine" if kind is folder else ""
     command.add_argument("--into", metavar="PLACE", type=kind, required=True,

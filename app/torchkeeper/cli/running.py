@@ -10,24 +10,27 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.cli import applying, looking, output, recording, screen
 from torchkeeper.cli.asking import Asker
-from torchkeeper.client import paths, programs, temporary
-from torchkeeper.client.engines import interpreters
+from torchkeeper.client import paths, temporary
+from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.kept import protected, runs, whole
 from torchkeeper.client.recipes import recording as program
 from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
+from torchkeeper.settings.servers import has_graphs
 from torchkeeper.stores.folders import owners
+from torchkeeper.stores.places import used_by
 from torchkeeper.warm import supervise
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedAot, ExplainedGraph
-    from torchkeeper.engine.messages.verdicts import ExplainTraceResult
+    from torchkeeper.engine.messages.findings import Finding
+    from torchkeeper.engine.messages.verdicts import ExplainTraceResult, RunResult
 
 _TRACE = "TORCH_TRACE"
 
@@ -36,8 +39,11 @@ def add_run(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--env", metavar="PYTHON", help="the interpreter that runs COMMAND, which is then “python "
         "…”, “FILE.py …” or “-m MODULE …”; by default COMMAND runs as it is")  # fmt: skip
-    add("--into", metavar="PLACE", type=looking.path, help="the cache folder the program uses; by "
-        "default its own")  # fmt: skip
+    add("--into", metavar="PLACE", type=looking.folder, help="the cache folder the program uses; "
+        "by default its own; with ssh://HOST/PATH it runs on that machine, and so it does with "
+        "such a name after --env or --folder")  # fmt: skip
+    add("--folder", metavar="PLACE", type=looking.far_folder, help="the folder of another machine "
+        "that the program starts in; by default the home there")  # fmt: skip
     applying.add_profile(command, "the program")
     add("--report", metavar="FILE", type=looking.path, help="also write it as JSON")  # fmt: skip
     recording.add(command)
@@ -53,6 +59,8 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         remedy = "Give it after “--”: torchkeeper run -- python train.py."
         raise output.misuse("There is no command to run.", "", remedy)
+    if machine := far.machine_of(args.into, args.folder, args.env if far.is_far(args.env) else ""):
+        return _there(args, machine, command)
     argv = list(command)
     if args.env:
         argv = program.under(interpreters.chosen(args.env), command)
@@ -61,11 +69,9 @@ def run(args: argparse.Namespace) -> int:
     if args.into:
         protected.check(args.into)
         env = supervise.filling(env, args.into)
-    if args.report and not os.access(os.path.dirname(args.report), os.W_OK):
-        why = "Its folder cannot be written"
-        raise user_error("output-unwritable", {"file": args.report, "why": why})
+    _check_report(args)
     recording.check(args, command)
-    place = programs.place_of(env)
+    place = used_by(env)
     own = dict(env)
     output.warn_of_owners(owners.of_program(place))
     # While the program runs: where it notes what it compiles, if somebody asked.
@@ -78,8 +84,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             code = program.run(argv, env)
         except UserError as error:
-            output.report(args, error)
-            return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
+            return _not_run(args, error)
         seconds = time.monotonic() - clock
         try:
             found = _explained(asker, folder, env)
@@ -106,6 +111,67 @@ def run(args: argparse.Namespace) -> int:
                 output.complain(UserError("The output cannot be written.", f"{e.strerror}."))
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return code
+
+
+def _check_report(args: argparse.Namespace) -> None:
+    """Raises UserError where the report could not be written."""
+    if args.report and not os.access(os.path.dirname(args.report), os.W_OK):
+        why = "Its folder cannot be written"
+        raise user_error("output-unwritable", {"file": args.report, "why": why})
+
+
+def _not_run(args: argparse.Namespace, error: UserError) -> int:
+    output.report(args, error)
+    return program.NOT_FOUND if error.code == "command-missing" else program.CANNOT_RUN
+
+
+def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
+    """Run a program on another machine: what it prints comes here, what it read stays there."""
+    if args.recipe:
+        raise output.misuse(
+            "--recipe records no program of another machine.",
+            "A recipe names the Python files beside it, and those are there.",
+            "Run this in a login there, with a Torchkeeper of that machine.",
+        )
+    argv = command
+    if args.env:
+        python = interpreters.chosen(args.env, machine)
+        argv = program.under(far.Names(machine).path(python), command)
+    settings = applying.for_run_there(args, machine)
+    if args.into:
+        protected.check(args.into)
+    _check_report(args)
+    folder = args.folder if args.folder not in (None, machine) else ""  # its home
+    graphs: dict[object, ExplainedGraph] = {}
+
+    def heard(what: Finding) -> None:
+        if "log" in what:
+            output.line(what["log"])
+            sys.stdout.flush()
+        elif "graph" in what:
+            told = what["graph"]
+            graphs[told["process"], told["id"], told["key"]] = {**told, "why": causes.cause(told)}
+        elif "run" in what:
+            graphs.clear()  # each is told anew
+
+    with Engine(machine) as engine:
+        asker = Asker(engine, args.json)
+        asker.on_finding = heard
+        try:
+            result: RunResult = asker.ask(
+                protocol.RUN, command=argv, folder=folder, env=None, trace="",
+                place=args.into or "", remote=False, settings=settings, whole=True,
+            )  # fmt: skip
+        except UserError as error:
+            return _not_run(args, error)
+    place, of_run = far.name_of(machine, result["place"]), ("code", "began", "seconds", "alive")
+    told = cast("ExplainTraceResult", {
+        name: one for name, one in result.items() if name not in (*of_run, "place")
+    })  # fmt: skip
+    found = Found(told, list(graphs.values()), [])
+    _keep(command, place, result["code"], result["began"], result["seconds"], found)
+    _tell(args, found, {}, place)
+    return result["code"]
 
 
 @dataclass
@@ -151,7 +217,7 @@ def explained(asker: Asker, **params: Any) -> Found:
 
 def _explained(asker: Asker, folder: str, env: Mapping[str, str]) -> Found:
     if os.path.isdir(folder):
-        return explained(asker, trace=folder, known=True, remote=programs.remote(env))
+        return explained(asker, trace=folder, known=True, remote=has_graphs(env))
     # PyTorch makes the user's own when it first writes there; we do not.
     with tempfile.TemporaryDirectory(prefix="torchkeeper-trace-") as nothing:
         return explained(asker, trace=nothing, known=True)

@@ -18,7 +18,7 @@ from torchkeeper.client.kept import verified
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words import outcomes, preparing, say, verifying
 from torchkeeper.client.words.problems import UserError, printable, user_error
-from torchkeeper.engine.protocol import IMPORT, TARGET, VERIFY
+from torchkeeper.engine.protocol import IMPORT, VERIFY
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.warm.options import JUDGED, RUNS
 
@@ -61,15 +61,10 @@ def verify(args: argparse.Namespace) -> int:
     # A bundle of this machine can be verified by another.
     python = python_for(args.env, place if far.is_far(place) or not bundle else None)
     machine = far.machine_of(python)
-    if far.is_far(place):
-        with asking(args, machine) as asker:
-            missing = asker.ask(TARGET, path=place)["what"] == "missing"
-    else:
-        missing = not os.path.lexists(place)
-    if missing:
+    if not far.is_far(place) and not os.path.lexists(place):
         code = "file-missing" if place.endswith((".torchcache", ".bin")) else "place-missing"
         raise user_error(code, {"place": place, "file": place})
-    settings = applying.for_verify(args)
+    settings = applying.for_verify(args, python)
     if not args.recipe:
         output.note(_BUILT_IN)
     signed = os.path.isfile(place) and not args.trust and signing.trusted(place)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchkeeper.cli import applying, contract, leaving, looking, output
+from torchkeeper.cli import applying, contract, crossing, leaving, looking, output
 from torchkeeper.cli.asking import Asker, asking, python_for
 from torchkeeper.cli.commands import DEFAULT_ENV
 from torchkeeper.cli.telling import Live, error_of, tell
@@ -26,13 +26,13 @@ from torchkeeper.client.words import outcomes, preparing, say
 from torchkeeper.client.words.outcomes import failures, held
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.engine import protocol
-from torchkeeper.engine.protocol import COPY, EXPORT, WARM
+from torchkeeper.engine.protocol import COPY, WARM
 from torchkeeper.stores.preconditions import space
 from torchkeeper.warm.options import MOST_JOBS
 from torchkeeper.warm.recipes.recipe import BUILTIN, MOST_SECONDS
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import CopyResult, ExportResult, TargetResult
+    from torchkeeper.engine.messages.bundles import TargetResult
     from torchkeeper.engine.messages.compiling import (
         VariantsResult,
         VariantsRow,
@@ -271,8 +271,6 @@ def _check_room(into: str) -> None:
 def _look_ahead(args: argparse.Namespace) -> None:
     """Raises UserError, before hours of compiling, for what would keep the cache from going on."""
     protected.check(args.into)
-    if far.is_far(args.into) and (args.bundle or args.publish or args.profile):
-        raise user_error("place-elsewhere", {"place": args.into})
     if not args.bundle and not args.publish:
         return
     with Engine() as engine:
@@ -313,11 +311,13 @@ def _onward(args: argparse.Namespace, told: dict[str, object]) -> int:
 
 
 def _export(args: argparse.Namespace) -> Went:
-    maker = leaving.maker_of(args)
-    with asking(args) as asker, leaving.telling_secrets(args, asker):
-        answer: ExportResult = asker.ask(EXPORT, place=args.into, output=args.bundle,
-                                         builders=carrying.builders(maker),
-                                         secrets=args.secrets)  # fmt: skip
+    machine = far.machine_of(args.into)
+    maker = leaving.maker_of(args, args.into if machine else None)
+    with asking(args, machine) as asker, leaving.telling_secrets(args, asker):
+        answer = crossing.exported(
+            asker, args.bundle, place=args.into, builders=carrying.builders(maker),
+            secrets=args.secrets,
+        )  # fmt: skip
     output.remark(args, [carrying.undescribed(answer)])
     said = f"{held(answer)} written to {printable(args.bundle)}"
     if not answer["entries"]:
@@ -328,10 +328,13 @@ def _export(args: argparse.Namespace) -> Went:
 
 
 def _publish(args: argparse.Namespace) -> Went:
-    with asking(args) as asker, leaving.telling_secrets(args, asker):
-        answer: CopyResult = asker.ask(
-            COPY, place=args.into, into=args.publish, secrets=args.secrets
-        )
+    if far.is_far(args.into):
+        about = {"source": args.into, "target": args.publish, "filter": "", "alone": False}
+        across = argparse.Namespace(**{**vars(args), **about, "replace": False})
+        answer, asker = crossing.copied(across)
+    else:
+        with asking(args) as asker, leaving.telling_secrets(args, asker):
+            answer = asker.ask(COPY, place=args.into, into=args.publish, secrets=args.secrets)
     said = f"{held(answer)} copied to {printable(args.publish)}"
     if answer["exists"]:
         said += f"; {say.count(answer['exists'], 'entry was', 'entries were')} there already"

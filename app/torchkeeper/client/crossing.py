@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 
 
-def crosses(source: str, target: str) -> bool:
-    """Whether places are on two machines."""
-    return far.machine_of(source) != far.machine_of(target)
-
-
 def copy(
     source: str, target: str, filter: str | None, secrets: Secrets | None,
     make: Callable[[str, Secrets | None], int], give: Callable[[str, str, bool], Given],

@@ -119,9 +119,9 @@ def request(
     machine: bool = False,
     variables: Iterable[str] | None = None,
 ) -> doctor.DiagnoseParams:
-    """The parameters of ``diagnose``. values: None for another machine, which knows its own, and
-    without places looks at those. reads: folders of other known environments. machine: whether
-    other caches of this user are looked at. variables: names of all that are set there.
+    """The parameters of ``diagnose``. values: None for another machine, which knows its own. reads:
+    folders of other known environments. machine: whether other caches of this user are looked at.
+    variables: names of all that are set there.
     """
     found = [] if values is None else places_of(facts, values)
     own = [place for place in found if os.path.isabs(place)]

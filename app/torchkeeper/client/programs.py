@@ -18,7 +18,8 @@ from torchkeeper.client.words import causes
 from torchkeeper.client.words.problems import failing_as, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.settings.masks import applied
-from torchkeeper.stores import places
+from torchkeeper.settings.servers import has_graphs
+from torchkeeper.stores.places import used_by
 
 if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph, Run
@@ -58,17 +59,6 @@ def parsed(text: str) -> Line:
     return Line(env, [os.path.expanduser(word) for word in words])
 
 
-def place_of(env: Mapping[str, str], folder: str = "") -> str:
-    """The cache folder of a program that starts in a folder."""
-    named = env.get("TORCHINDUCTOR_CACHE_DIR") or places.default_folder()
-    return os.path.abspath(os.path.join(folder, named))
-
-
-def remote(env: Mapping[str, str]) -> bool:
-    """Whether a program looks for graphs on a server, too."""
-    return env.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
-
-
 def prepared(text: str, folder: str, python: str, profile: str, scratch: str) -> RunParams:
     """What a program is started with. python: the interpreter that runs it, if that is not as its
     line says. profile: the name of one, or "". scratch: a folder for the trace and what is noted of
@@ -84,7 +74,7 @@ def prepared(text: str, folder: str, python: str, profile: str, scratch: str) ->
     if not env.get(_TRACE):
         env[_TRACE] = os.path.join(scratch, "trace")
     trace = os.path.join(folder, env[_TRACE])
-    place, told = place_of(env, folder), remote(env)
+    place, told = used_by(env, folder), has_graphs(env)
     with failing_as("command-unusable", command=line.words[0]):
         os.makedirs(trace, exist_ok=True)
         recording.hear(env, scratch)
@@ -114,18 +104,19 @@ def ended(
     params: RunParams, words: Sequence[str], result: RunResult, graphs: Sequence[ExplainedGraph]
 ) -> Ended:
     """Keep a run. Raises UserError("runs-unwritable")."""
+    env = params["env"] or {}
     if not graphs:
-        return Ended(None, causes.nothing(result, params["env"]), params, words, ())
+        return Ended(None, causes.nothing(result, env), params, words, ())
     took = result["code"], result["began"], result["seconds"]
     run = runs.keep(words, params["place"], *took, result, graphs)
-    notes = recording.notes_in(params["env"][recording.FOLDER])
+    notes = recording.notes_in(env[recording.FOLDER])
     return Ended(run, "", params, words, notes)
 
 
 def save_recipe(file: str, one: Ended) -> str:
     """Write the recipe that warms again what a program compiled; its file. Raises UserError."""
     proof = recording.Proof(unproved=tr("it was saved in the window; Verify runs it"))
-    env, folder = one.params["env"], one.params["folder"]
+    env, folder = one.params["env"] or {}, one.params["folder"]
     made = recorded.recipe_of(one.notes, one.words, file, env, proof.said, folder=folder)
     try:
         whole.write_text(file, toml.text_of(made.data, made.comment))

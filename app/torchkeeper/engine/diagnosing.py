@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def diagnose(session: Session, params: msg.DiagnoseParams, report: Report) -> msg.DiagnoseResult:
     """Findings ``found``, a settings.finding.Finding as JSON, with the ``check`` that found it.
 
-    values: the variables that a program would have, None for those of this engine, and without
-    places also for what these lead to; variables: the names of others that are set.
+    values: the variables that a program would have, None for those of this engine, and with
+    ``machine`` also for what these lead to; variables: the names of others that are set.
     facts, toolchain: as a probe and ``toolchain`` tell, or empty. machine: whether to look at the
     other caches of this user. reads: folders that other environments use. only: names of checks,
     for these alone. The result has ``checks``, the names of those that were made, and ``left``,
@@ -62,7 +62,9 @@ class _Doctor:
         if values is None:
             values, names = taken(os.environ), list(os.environ)
             own = places_of(self._facts, values)
-            self._places, reads = self._places or own, [*reads, *filter(os.path.isabs, own)]
+            reads += filter(os.path.isabs, own)
+            if params.get("machine"):
+                self._places = list(dict.fromkeys([*self._places, *own]))
         self._values = values
         self._toolchain = params.get("toolchain", {})
         self._variables = None if names is None else frozenset(names)

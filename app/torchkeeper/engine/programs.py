@@ -6,12 +6,12 @@ import contextlib
 import os
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import running
-from torchkeeper.engine.session import Session
+from torchkeeper.engine.session import Session, path_of
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import State
 
@@ -89,6 +89,7 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
     more is known is told again, and after ``run`` each is. Cancelled, it ends the program with all
     that it started. Raises Problem("command-missing" | "command-unusable").
     """
+    params = _of_account(params) if params["env"] is None else params
     running.held(session, {"place": params["place"], "trace": params["trace"]}, report)
     trace, state, printed = _Trace(session, params, report), State[None](), bytearray()
 
@@ -97,7 +98,11 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
 
     def line(data: bytes) -> None:
         # What a progress bar has written over itself is gone.
-        following.log(data.rstrip(b"\r").rpartition(b"\r")[2], state, say)
+        shown = data.rstrip(b"\r").rpartition(b"\r")[2]
+        if params.get("whole"):
+            say(shown.decode(errors="backslashreplace"))
+        else:
+            following.log(shown, state, say)
 
     began, clock = time.time(), time.monotonic()
     process = _started(params)
@@ -125,14 +130,40 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
     result = trace.end()
     alive = processes.numbered(processes.family(process.pid, process.mark))
     code = 128 - code if code < 0 else code
-    return {**result, "code": code, "began": began, "seconds": seconds, "alive": alive}
+    ended = {"code": code, "began": began, "seconds": seconds, "place": params["place"]}
+    return cast("msg.RunResult", {**result, **ended, "alive": alive})
+
+
+def _of_account(params: msg.RunParams) -> msg.RunParams:
+    """What is asked from another machine, as the account of this engine has it."""
+    from torchkeeper.settings.masks import applied
+    from torchkeeper.settings.servers import has_graphs
+    from torchkeeper.stores.places import used_by
+    from torchkeeper.warm.supervise import filling
+
+    env = {name: text for name, text in os.environ.items() if not name.startswith("TORCHKEEPER_")}
+    if (settings := params.get("settings")) is not None:
+        env = applied(settings, env)
+    if params["place"]:
+        env = filling(env, path_of(params["place"]))
+    env.setdefault("PYTHONUNBUFFERED", "1")
+    folder = params["folder"] or os.path.expanduser("~")
+    # In the engine's own folder, which goes with it.
+    named = env.setdefault("TORCH_TRACE", os.path.join(os.getcwd(), "trace"))
+    trace, place = os.path.join(folder, named), used_by(env, folder)
+    try:
+        os.makedirs(trace, exist_ok=True)
+    except OSError as e:
+        raise Problem("command-unusable", command=trace, why=e.strerror or str(e)) from e
+    about = {"env": env, "folder": folder, "trace": trace, "place": place}
+    return cast("msg.RunParams", {**params, **about, "remote": has_graphs(env)})
 
 
 def _started(params: msg.RunParams) -> processes.Job:
     command, folder = params["command"], params["folder"]
     try:
         return processes.Job(
-            command, env=dict(params["env"]), cwd=folder, stdin=subprocess.DEVNULL,
+            command, env=dict(params["env"] or {}), cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, bufsize=0,
         )  # fmt: skip
     except OSError as e:

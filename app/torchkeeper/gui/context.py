@@ -110,11 +110,6 @@ class Context(NamedTuple):
         return say.held_of(trash["last"]) if trash and trash["last"] else ""
 
     @property
-    def near(self) -> str | None:
-        """The place that is shown, where this machine's programs reach it."""
-        return None if self.listing.scheme.elsewhere else self.place
-
-    @property
     def operations(self) -> Operations:
         """What starts jobs."""
         return self.make_operations()

@@ -274,7 +274,7 @@ class Flows(QObject):
         from torchkeeper.gui.dialogs.warming import WarmDialog
 
         context = self._context
-        place = into or (context.place if context.pages.current == ENTRIES else context.near)
+        place = into or context.place
         dialog = WarmDialog(
             context.window, context.engines, context.machines.of(place),
             context.places.beside(place), place,
@@ -299,7 +299,7 @@ class Flows(QObject):
         context = self._context
         beside = context.verifications.of(place)
         dialog = VerifyDialog(
-            context.window, context.engines, context.environments, place,
+            context.window, context.engines, context.machines.of(place), place,
             lambda env, runs, options: context.operations.verify(
                 place, env, runs, options, bundle=bundle
             ),
@@ -339,7 +339,7 @@ class Flows(QObject):
 
         context = self._context
         window, do = context.window, context.operations.prepare
-        return self._open(PrepareDialog(window, context.environments, do, python))
+        return self._open(PrepareDialog(window, context.machines.shown, do, python))
 
     def _open(self, dialog: _Dialog) -> _Dialog:
         self.results.attend(dialog)
@@ -450,7 +450,7 @@ class Flows(QObject):
         place, chosen, selection = carried
         size, result = sum(entry.size for entry in chosen), context.listing.result
         is_bundle = context.listing.what == "file"
-        others = [one for one in context.places.near if not one.bundle and one.path != place]
+        others = [one for one in context.places.beside() if not one.bundle and one.path != place]
         takers = (other.path for other in others if other.takes and other.exists)
         return self._open(CopyDialog(
             context.window, context.engines,

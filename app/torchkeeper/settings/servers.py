@@ -25,6 +25,11 @@ def remote(values: Mapping[str, str], version: str | None = None) -> list[str]:
     return [] if on(values, MASTER, version) else remotes(values, version)
 
 
+def has_graphs(values: Mapping[str, str]) -> bool:
+    """Whether a program looks for graphs on a server, too."""
+    return values.get("TORCHINDUCTOR_FX_GRAPH_REMOTE_CACHE") == "1"
+
+
 def triton_asks(values: Mapping[str, str]) -> bool:
     """Whether Triton uses a server."""
     manager, backend = (values.get(name, "") for name in _TRITON)

@@ -6,7 +6,7 @@ import getpass
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -30,6 +30,12 @@ def default_folder() -> str:
         user = f"uid_{os.getuid()}"
     safe = re.sub(r'[\\/:*?"<>|]', "_", user)
     return os.path.join(tempfile.gettempdir(), "torchinductor_" + safe)
+
+
+def used_by(env: Mapping[str, str], folder: str = "") -> str:
+    """The cache folder of a program that starts in a folder."""
+    named = env.get("TORCHINDUCTOR_CACHE_DIR") or default_folder()
+    return os.path.abspath(os.path.join(folder, named))
 
 
 def find() -> list[Place]:

@@ -192,7 +192,7 @@ def pump(handle: int, buffer: bytearray, take: Callable[[bytes], None]) -> bool:
         return True
     buffer += data
     *lines, rest = buffer.split(b"\n")
-    if len(rest) > _LINE or not data:
+    if rest and (len(rest) > _LINE or not data):
         lines, rest = [*lines, rest], bytearray()
     buffer[:] = rest
     for line in lines:

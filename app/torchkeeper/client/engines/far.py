@@ -32,14 +32,15 @@ _OPERATIONS = frozenset({
     protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
-    protocol.PREPARE, protocol.VERIFY, protocol.FOLLOW, protocol.JOBS, protocol.END_JOB,
+    protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
+    protocol.END_JOB,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM})
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({
     "place", "places", "into", "output", "files", "nearest", "beside", "manifests", "sent",
-    "scratch",
+    "scratch", "folder",
 })  # fmt: skip
 #: A place for one operation, and for others the path of an entry.
 _PATH = "path"
@@ -57,7 +58,10 @@ def machine_of(*places: str | None) -> str:
     are on several.
     """
     named = [place for place in places if place]
-    machines = {scheme_of(place).machine(place): place for place in reversed(named)}
+    try:
+        machines = {scheme_of(place).machine(place): place for place in reversed(named)}
+    except Problem as problem:
+        raise user_error(problem.code, problem.params) from None
     if len(machines) > 1:
         place, other = list(machines.values())[:2]
         raise user_error("places-apart", {"place": place, "other": other})
@@ -145,13 +149,9 @@ def python_of(machine: str, python: str | None) -> str:
     name = python if is_far(python) else parse(machine).at(python)
     if not is_far(python) and not python.startswith(("/", "~/")):
         raise user_error("path-not-absolute", {"path": python})
-    try:
-        address = parse(name)
-    except Problem as problem:
-        raise user_error(problem.code, problem.params) from None
-    if address.machine != machine:
+    if machine_of(name) != machine:
         raise user_error("places-apart", {"place": name, "other": machine})
-    return str(address)
+    return str(parse(name))
 
 
 def _line(machine: str) -> Line:
@@ -197,7 +197,7 @@ class Names:
             return {key: self._sent(key, one) for key, one in value.items()}
         if isinstance(value, list):
             return [self._sent(name, one) for one in value]
-        if not isinstance(value, str) or name not in _PLACED:
+        if not isinstance(value, str) or not value or name not in _PLACED:
             return self.path(value) if name == _PATH and is_far(value) else value
         if scheme_of(value).machine(value) != self.machine:
             raise user_error("places-apart", {"place": value, "other": self.machine})

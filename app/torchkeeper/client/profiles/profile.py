@@ -18,6 +18,8 @@ from torchkeeper.settings.known import BY_NAME, SETTINGS, on
 from torchkeeper.settings.masks import SHARED, has_password, shown
 from torchkeeper.settings.rules import check
 from torchkeeper.settings.texts import meant_by
+from torchkeeper.stores.names import scheme_of
+from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
     from torchkeeper.warm.shapes import SentRecipe
@@ -118,6 +120,16 @@ _MOVED: Text = "The folder is {place}, as you said, and not {name} of the profil
 _OVERRULED: Text = "{recipe} sets {names} itself: that counts there."
 
 
+def check_goes(profile: Profile, machine: str) -> None:
+    """Raises UserError where its settings are not for another machine: no password goes there."""
+    for name, text in profile.values.items() if machine else ():
+        if has_password(name, text):
+            about = {"profile": profile.name, "machine": machine, "name": name}
+            raise user_error("profile-password", about)
+        if text and BY_NAME[name].type == "folder" and not os.path.isabs(text):
+            raise user_error("path-not-absolute", {"path": text})
+
+
 def sent(profile: Profile) -> dict[str, str]:
     """Its settings for an engine (``warm``, ``verify``), elsewhere: folders are absolute."""
     return {
@@ -151,7 +163,7 @@ def check_caches(profile: Profile, version: str | None = None) -> None:
 
 def moved(profile: Profile, into: str) -> list[str]:
     """Sentences on the folders of a profile that a place which was asked for takes the place of."""
-    place = os.path.abspath(into)
+    place = parse(into).path if scheme_of(into).elsewhere else os.path.abspath(into)
     sentences = []
     for name in _FOLDERS:
         text = profile.values.get(name)

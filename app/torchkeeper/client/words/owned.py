@@ -135,10 +135,9 @@ def _text(one: types.Owned, name: str) -> str:
 def _quoted(path: object) -> str:
     """A path for a shell of its machine."""
     name = str(path)
-    begin, rest = "", parse(name).path if scheme_of(name).elsewhere else name
-    if rest != name and rest.startswith("~/"):
-        begin, rest = "~/", rest[2:]
-    return printable(begin + shlex.quote(rest), 4096)
+    there = parse(name).path if scheme_of(name).elsewhere else name
+    home = "~/" if there != name and there.startswith("~/") else ""
+    return printable(home + shlex.quote(there.removeprefix(home)), 4096)
 
 
 def _sentences(*said: str) -> str:

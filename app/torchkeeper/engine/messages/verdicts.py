@@ -132,23 +132,32 @@ class ExplainTraceResult(TypedDict):
     there: int | None
 
 
-class RunParams(OfPlace):
-    """A program, the folder it starts in and its whole environment; trace: the folder that this
-    has for PyTorch's trace. place: its cache folder. remote: as of ``explain_trace``.
-    """
-
+class _RunParams(OfPlace):
     command: list[str]
     folder: str
-    env: Mapping[str, str]
+    env: Mapping[str, str] | None
     trace: str
     remote: bool
+
+
+class RunParams(_RunParams, total=False):
+    """A program, the folder it starts in and its whole environment; trace: the folder that this
+    has for PyTorch's trace. place: its cache folder. remote: as of ``explain_trace``. Asked from
+    another machine, env is None: it is that of the account, with ``settings`` alone if there are
+    some, and what is "" is as usual there. whole: all that it prints is told.
+    """
+
+    settings: Mapping[str, str] | None
+    whole: bool
 
 
 class RunResult(ExplainTraceResult):
     """code: its exit status, or 128 + the signal. began: seconds since the epoch. alive: processes
     that it started, and that go on, each by its id and its start (``warm.processes.start_of``).
+    place: its cache folder.
     """
 
+    place: str
     alive: Sequence[Sequence[int]]
     code: int
     began: float

@@ -433,7 +433,7 @@ class Drawer(QFrame):
             (self.cancel_button, job is not None and job.active),
             (self.open, bool(fruit) or (job is not None and job.kind == RUN)),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
-            (self.verify, warmed and some and not scheme_of(str(job and job.place)).elsewhere),
+            (self.verify, warmed and some),
             (self.undo, job is not None and self._can_undo(job)),
             (self.bad, job is not None and job.can_go_on),
             (self.change, job is not None and not job.active and self._may_ask(job)),

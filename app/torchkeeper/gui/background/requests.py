@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QSocketNotifier
 
-from torchkeeper.artifacts.entry import Problem
 from torchkeeper.client.engines import far
 from torchkeeper.client.engines.process import GRACE, Ahead, Engine
-from torchkeeper.client.words.problems import user_error
 from torchkeeper.engine.protocol import KNOW, TARGET, Ends, ends
 from torchkeeper.stores.names import scheme_of
 
@@ -152,7 +150,4 @@ def machine_of(request: Request) -> str:
     UserError where they are on several.
     """
     also = _ALSO.get(request.op, ())
-    try:
-        return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *also))
-    except Problem as problem:
-        raise user_error(problem.code, problem.params) from None
+    return far.machine_of(request.python, *_named(request, *_PLACES, *_SEVERAL, *_FILES, *also))

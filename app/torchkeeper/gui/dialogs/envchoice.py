@@ -10,6 +10,7 @@ from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.verdicts.environments import (
     Environment,
     Environments,
+    Machines,
     State,
     fill,
     state_text,
@@ -28,12 +29,16 @@ class EnvironmentChoice(Compound):
     #: It is another, or more is known of it.
     changed = Signal()
 
-    def __init__(self, environments: Environments, dialog: str = "", none: str = "") -> None:
-        """dialog: under what its own choice is kept; empty on a page, which has none. none: what
-        is said where it is none at all, if it can be.
+    def __init__(
+        self, environments: Environments | Machines, dialog: str = "", none: str = ""
+    ) -> None:
+        """environments: those of all machines for a page that is about the one which is shown.
+        dialog: under what its own choice is kept; empty on a page, which has none. none: what is
+        said where it is none at all, if it can be.
         """
         super().__init__()
-        self._environments, self._dialog, self._none = environments, dialog, none
+        self._known, self._dialog, self._none = environments, dialog, none
+        environments = self._environments
         #: Its own: None to follow the window, empty for none.
         self._own = environments.own(dialog) if dialog else None
         self.which, self.about = Elided(), forms.label("", "muted", wrap=True)
@@ -48,9 +53,13 @@ class EnvironmentChoice(Compound):
         self.setLayout(forms.row((said, 1), (self.change, forms.TOP), gap=16))
         if dialog:
             self.setFocusProxy(self.change)
-        environments.changed.connect(self._follow)
+        self._known.changed.connect(self._follow)
         self._follow()
         environments.find()
+
+    @property
+    def _environments(self) -> Environments:
+        return self._known.shown if isinstance(self._known, Machines) else self._known
 
     @property
     def one(self) -> Environment | None:

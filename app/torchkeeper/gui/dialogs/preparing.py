@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QListWidget, QWidget
 
+from torchkeeper.client.engines import far
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui.background.engines import Engines, Listener
@@ -43,12 +44,13 @@ class PrepareDialog(WorkDialog):
         """first: the interpreter to begin with."""
         super().__init__(parent, 640, "header")
         self.setWindowTitle(self.tr("Prepare an environment"))
-        self._start = start
+        self._start, self._machine = start, environments.machine
         self.environment = EnvironmentChoice(environments, "prepare")
         self.environment.choose(first)
         self.folder = forms.line_edit(self.tr("The usual one: TMPDIR, else /tmp"))
         self.folder.textChanged.connect(lambda *_: self._say())
         self.browse = forms.button(self.tr("&Browse…"), self._browse, enter=False)
+        self.browse.setVisible(not self._machine)
         self.wrong = forms.label("", "error", wrap=True)
         self.go = forms.button(self.tr("&Prepare"), self._go, primary=True)
         self.environment.changed.connect(self._say)
@@ -74,7 +76,8 @@ class PrepareDialog(WorkDialog):
     @property
     def into(self) -> str | None:
         """The temporary folder that was given; None for the usual one."""
-        typed = os.path.expanduser(self.folder.text().strip())
+        typed = self.folder.text().strip()
+        typed = typed if self._machine else os.path.expanduser(typed)
         return os.path.normpath(typed) if typed else None
 
     def _say(self) -> None:
@@ -88,7 +91,8 @@ class PrepareDialog(WorkDialog):
 
     def _go(self) -> None:
         if self.environment.facts is not None:
-            self.follow(self._start(self.environment.python, self.into))
+            into = self.into and far.name_of(self._machine, self.into)
+            self.follow(self._start(self.environment.python, into))
 
 
 class CompileOptions(QWidget):

@@ -348,7 +348,7 @@ class WarmDialog(WorkDialog):
         self.environment = self.choice_of.about
         self.recipe = RecipeChoice(engines, recipes)
         self.target = PlaceChoice(places, current)
-        self.profile = ProfileChoice(engines, "" if self._machine else profile)
+        self.profile = ProfileChoice(engines, profile)
         self.target.combo.setMinimumContentsLength(20)
         self.options = CompileOptions(
             self.tr("Only programs with the same number (OMP_NUM_THREADS) find the entries. Choose "
@@ -363,9 +363,9 @@ class WarmDialog(WorkDialog):
         self.limit.setSuffix(self.tr(" min"))
         self.foreseen = Foreseen(engines)
         self.then = ThenChoice(engines, places, bundle)
-        for later in (self.profile, self.then) if self._machine else ():
-            later.setDisabled(True)
-            later.setToolTip(self.tr("Not yet where the place is on another machine"))
+        if self._machine:
+            self.then.setDisabled(True)
+            self.then.setToolTip(self.tr("Not yet where the place is on another machine"))
         self.go = forms.button(self.tr("&Start"), self._go, primary=True)
         self.wrong = forms.label("", "error", wrap=True)
         self._lay_out()

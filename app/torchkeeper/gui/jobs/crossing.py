@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from torchkeeper.client.engines import ferry
+from torchkeeper.client.recipes import sending
 from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.jobs.bundles import First, Follow, GoOn, Values
 from torchkeeper.gui.jobs.model import Job, JobsModel
@@ -59,13 +61,19 @@ class Crossing(QObject):
 
         return both
 
+    def scratch(self, machine: str) -> First:
+        """What names the folder to work in there, which goes with the connection."""
+
+        def first(job: Job, then: GoOn) -> None:
+            self._look(job, lambda folder: then({"scratch": folder}), ferry.folder, machine)
+
+        return first
+
     def back(self, machine: str, output: str, replace: bool) -> tuple[First, Follow]:
         """What has an export written there, and brings it here afterwards."""
         made: dict[Job, str] = {}
 
         def first(job: Job, then: GoOn) -> None:
-            from torchkeeper.client.engines import ferry
-
             def named(name: str) -> None:
                 made[job] = name
                 then({"output": name, "replace": False})
@@ -80,21 +88,15 @@ class Crossing(QObject):
         return first, follow
 
     def _send(self, job: Job, machine: str, files: Sequence[str]) -> dict[str, str]:
-        from torchkeeper.client.engines import ferry
-
         told = self._told(job, sum(os.stat(file).st_size for file in files if os.path.exists(file)))
         return {file: ferry.send(machine, file, told) for file in files}
 
     def _send_recipes(
         self, job: Job, machine: str, recipes: Sequence[str | SentRecipe]
     ) -> Compiling:
-        from torchkeeper.client.recipes import sending
-
         return sending.send(machine, recipes, self._told(job, None))
 
     def _fetch(self, job: Job, made: str, output: str, size: int, replace: bool) -> None:
-        from torchkeeper.client.engines import ferry
-
         ferry.fetch(made, output, size, replace, self._told(job, size))
 
     def _told(self, job: Job, total: int | None) -> Callable[[int], None]:

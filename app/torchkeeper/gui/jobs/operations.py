@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -25,7 +25,6 @@ from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
-from torchkeeper.gui.jobs.crossing import Crossing
 from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
 from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
     from torchkeeper.engine.messages.verdicts import RunParams
+    from torchkeeper.gui.jobs.crossing import Crossing
 
 _tr = partial(QCoreApplication.translate, "Operations")
 
@@ -184,7 +184,6 @@ class Operations(QObject):
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         steps = self._step, self._listener, self._kept.get, self.asked.emit
         self._signing = Signing(engines, jobs, *steps)
-        self._crossing = Crossing(jobs, self._look, self)
 
     def warm(
         self,
@@ -208,7 +207,7 @@ class Operations(QObject):
             first = self._crossing.recipes(machine, first)
         if profile := asked.get("profile", ""):
             title = self.tr("{} with {}").format(title, printable(profile, 64))
-            first = self._with_profile(first, profile)
+            first = self._with_profile(first, profile, machine)
         start = _Start(protocol.WARM, {"into": into, **params}, python=python, first=first)
         asked["python"], asked["recipes"] = python, list(recipes)
         asked["then"], asked["warm"] = then, warm
@@ -226,14 +225,20 @@ class Operations(QObject):
 
         return first
 
-    def _with_profile(self, first: First, profile: str) -> First:
+    @cached_property
+    def _crossing(self) -> Crossing:
+        from torchkeeper.gui.jobs.crossing import Crossing  # only here: it takes long to load
+
+        return Crossing(self._jobs, self._look, self)
+
+    def _with_profile(self, first: First, profile: str, machine: str) -> First:
         """What reads the profile, too: who reads what a job was asked for finds no password."""
 
         def both(job: Job, then: GoOn) -> None:
             def read(settings: Mapping[str, str]) -> None:
                 first(job, lambda more: then({**more, "settings": settings}))
 
-            self._look(job, read, known_profiles.settings, profile)
+            self._look(job, read, known_profiles.settings, profile, machine)
 
         return both
 
@@ -281,9 +286,12 @@ class Operations(QObject):
         """Run recipes on a copy of a place; of a ``bundle``, what an import would place."""
         params = {"place": place, "runs": list(runs), **options}
         read = self._read(options.get("recipes") or [])
+        if machine := far.machine_of(place):
+            read = self._crossing.recipes(machine, read)
 
         def first(job: Job, then: GoOn) -> None:
-            read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
+            work = self._crossing.scratch(machine) if machine else go_on
+            read(job, lambda more: work(job, lambda also: then({**more, **also})))
 
         def go_on(job: Job, then: GoOn) -> None:
             def marked(mark: str | None) -> None:

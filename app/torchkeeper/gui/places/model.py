@@ -343,14 +343,13 @@ class PlacesModel(QAbstractListModel):
     def places(self) -> tuple[Place, ...]:
         return tuple(self._places)
 
-    @property
-    def near(self) -> tuple[Place, ...]:
-        """Those within reach of this machine's programs."""
-        return tuple(one for one in self._places if one.near)
-
-    def beside(self, place: str | None) -> tuple[Place, ...]:
-        """Those on the same machine as this one, which is on the list or not."""
-        machine = machine_of(place or "")
+    def beside(self, place: str | None = None) -> tuple[Place, ...]:
+        """Those on the same machine as this one, which is on the list or not; without one those
+        within reach of this machine's programs.
+        """
+        if place is None:
+            return tuple(one for one in self._places if one.near)
+        machine = machine_of(place)
         return tuple(one for one in self._places if machine_of(one.path) == machine)
 
     def row_of(self, path: str) -> int:

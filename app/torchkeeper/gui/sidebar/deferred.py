@@ -257,7 +257,7 @@ class Gauge(QObject):
         """Ask how much room there is, one disk after the other."""
         if not self._seen():
             return
-        places = self._context.places.near
+        places = self._context.places.beside()
         known = [place.path for place in places if not place.server]
         self._to_ask.extend(path for path in known if path not in self._to_ask)
         if not self._late.isActive():
@@ -298,7 +298,7 @@ class Gauge(QObject):
         context = self._context
         passed = {*self._held, *self._silent, context.place}
         # Nobody's password is asked for to know how large something is.
-        wanted = (one for one in context.places.near if one.exists and not one.server)
+        wanted = (one for one in context.places.beside() if one.exists and not one.server)
         place = next((one for one in wanted if one.path not in passed), None)
         if place is None or self._ticket is not None:
             if place is None and self._engine is not None:

@@ -94,6 +94,11 @@ WORDS: dict[str, Words] = {
         "{name} turns the caches off.",
         "Change that in the profile, or use another one.",
     ),
+    "profile-password": Words(
+        "The profile “{profile}” is not sent to {machine}.",
+        "{name} has a password, and no password goes to another machine.",
+        "Take it out of the profile, and set it in your account there.",
+    ),
     # Runs
     "command-not-python": Words(
         "{command} is not a command for Python.",

@@ -34,16 +34,17 @@ if TYPE_CHECKING:
 class Asked(NamedTuple):
     """What is to be looked at. facts: as a probe tells, empty where there is no torch. machine:
     whether the user's other caches are looked at, too. reads: folders that other environments use.
-    variables: the names of all that are set there.
+    variables: the names of all that are set there. at: another machine, which knows both itself.
     """
 
     python: str
     facts: Env
-    values: Mapping[str, str]
+    values: Mapping[str, str] | None
     places: tuple[str, ...]
     machine: bool
     reads: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    at: str = ""
 
 
 class Diagnosis(QObject):
@@ -55,6 +56,7 @@ class Diagnosis(QObject):
         super().__init__(parent)
         self._engines = engines
         self.asked: Asked | None = None
+        self._at = ""
         self.found: list[Told] = []
         #: What it came to, as ``diagnose`` answers; None until it has come to its end.
         self.result: DiagnoseResult | None = None
@@ -98,18 +100,15 @@ class Diagnosis(QObject):
         began = time.time()
 
         def over(result: DiagnoseResult) -> None:
-            self._again, self.result, self.at = None, result, time.time()
-            self.took = self.at - began
+            self._began = began
             self._note(heard)
             self.found = diagnosing.in_order(heard)
-            self.changed.emit()
+            self._over(result)
 
-        def failed(error: UserError) -> None:
-            self._again, self.error = None, error
-            self.changed.emit()
-
-        listener = Listener(findings=lambda some: _take(some, heard), result=over, failed=failed)
-        self._again = self._engines.ask(protocol.DIAGNOSE, self._request, listener)
+        listener = Listener(
+            findings=lambda some: self._take(some, heard), result=over, failed=self._failed
+        )
+        self._again = self._ask(self._request, listener)
 
     def _note(self, some: Sequence[Told]) -> None:
         now = time.time()
@@ -119,6 +118,7 @@ class Diagnosis(QObject):
         """Look, whatever was found before."""
         self.close()
         self.asked, self.found, self.result, self.progress = asked, [], None, None
+        self._at = asked.at
         self.error = self.untried = None
         self.cancelled = False
 
@@ -178,12 +178,13 @@ class Diagnosis(QObject):
             then(not any(diagnosing.same(one, other) for other in heard))
 
         def failed(error: UserError) -> None:
-            self._again, self.error = None, error
-            self.changed.emit()
+            self._failed(error)
             then(False)
 
-        listener = Listener(findings=lambda some: _take(some, heard), result=over, failed=failed)
-        self._again = self._engines.ask(protocol.DIAGNOSE, params, listener)
+        listener = Listener(
+            findings=lambda some: self._take(some, heard), result=over, failed=failed
+        )
+        self._again = self._ask(params, listener)
 
     def _try(
         self, python: str, then: Callable[[Toolchain], None], failed: Callable[[UserError], None]
@@ -202,11 +203,17 @@ class Diagnosis(QObject):
         listener = Listener(findings=self._heard, progress=self._progress, result=self._over,
                             failed=self._failed, log=partial(setattr, self, "log"))  # fmt: skip
         self._began = time.time()
-        self._ticket = self._engines.ask(protocol.DIAGNOSE, self._request, listener)
+        self._ticket = self._ask(self._request, listener)
+
+    def _ask(self, params: DiagnoseParams, listener: Listener) -> int:
+        return self._engines.ask(protocol.DIAGNOSE, params, listener, python=self._at or None)
+
+    def _take(self, some: Sequence[Finding], into: list[Told]) -> None:
+        into += [one for what in some if (one := diagnosing.told(what, self._at)) is not None]
 
     def _heard(self, some: Sequence[Finding]) -> None:
         heard: list[Told] = []
-        _take(some, heard)
+        self._take(some, heard)
         self._note(heard)
         self.found = diagnosing.in_order([*self.found, *heard])
         self.changed.emit()
@@ -217,17 +224,15 @@ class Diagnosis(QObject):
             self.changed.emit()
 
     def _over(self, result: DiagnoseResult) -> None:
-        self._ticket, self.result, self.at = None, result, time.time()
+        self._ticket = self._again = None
+        self.result, self.at = result, time.time()
         self.took = self.at - self._began
         self.changed.emit()
 
     def _failed(self, error: UserError) -> None:
-        self._ticket, self.error = None, error
+        self._ticket = self._again = None
+        self.error = error
         self.changed.emit()
-
-
-def _take(some: Sequence[Finding], into: list[Told]) -> None:
-    into += [one for what in some if (one := diagnosing.told(what)) is not None]
 
 
 def report(diagnosis: Diagnosis) -> str:
@@ -315,7 +320,7 @@ class Mender(QObject):
 
     def __init__(self, context: Context, diagnosis: Diagnosis, parent: QObject) -> None:
         super().__init__(parent)
-        self._engines, self._environments = context.engines, context.environments
+        self._engines, self._machines = context.engines, context.machines
         self._operations, self._diagnosis = context.operations, diagnosis
         self.mended: list[Mended] = []
         self.error: UserError | None = None
@@ -327,7 +332,7 @@ class Mender(QObject):
         #: Whether what came back is being looked at.
         self._looking = False
         context.jobs.finished.connect(self._ended)
-        context.environments.changed.connect(self._known)
+        context.machines.changed.connect(self._known)
 
     @property
     def busy(self) -> bool:
@@ -377,17 +382,18 @@ class Mender(QObject):
         """Once all environments have said what they are, go on with what needs that."""
         if self._envs is None:
             return
-        self._environments.find()
-        self._environments.ask_all()  # which may have come here again
+        known = self._machines.shown
+        known.find()
+        known.ask_all()  # which may have come here again
         waits = (State.UNASKED, State.ASKING)
-        waiting = any(one.state in waits for one in self._environments.every)
-        if self._environments.found and not waiting and (then := self._envs) is not None:
+        waiting = any(one.state in waits for one in known.every)
+        if known.found and not waiting and (then := self._envs) is not None:
             self._envs = None
             then()
 
     def _everywhere(self, plan: Plan, then: Callable[[], None]) -> None:
         """What another environment needs stays."""
-        found = self._environments.everywhere()
+        found = self._machines.shown.everywhere()
         plan.error = found.refusal()
         if plan.error is not None:
             then()

@@ -43,7 +43,6 @@ class DoctorPage(Page):
     def __init__(self, context: Context) -> None:
         super().__init__(QCoreApplication.translate("DoctorPage", "Health"))
         self._context = context
-        self._environments = context.environments
         #: The place that the window shows, as far as the choice has it.
         self._place: str | None = None
         self._offered: list[str] = []
@@ -59,7 +58,7 @@ class DoctorPage(Page):
         self.preview: MendDialog | None = None
         #: What is being mended, or put back: its card has the keyboard again after that.
         self._mends: Told | None = None
-        self.choice_of = EnvironmentChoice(context.environments, none=self.tr("No environment"))
+        self.choice_of = EnvironmentChoice(context.machines, none=self.tr("No environment"))
         self.scope = Choice(characters=40)
         lists.keep_up(self, self._grow_old)
         self._soon = once(self, self._look_anew, _SOON_MS)
@@ -112,9 +111,10 @@ class DoctorPage(Page):
     def entered(self) -> None:
         context = self._context
         self._here = True
-        shown = None if context.listing.what == "file" else context.near
-        self._turn_to(context.places.near, shown)
-        if self.diagnosis.asked is None:
+        shown = None if context.listing.what == "file" else context.place
+        self._turn_to(context.places.beside(context.place), shown)
+        asked = self.diagnosis.asked
+        if asked is None or asked.at != self._context.machines.shown.machine:
             self._use()
         self._say()
         if self._touched:
@@ -202,17 +202,18 @@ class DoctorPage(Page):
             self.scope.offer([(all_of_it, None), *named], self.scope.currentData())
 
     def _asked(self) -> Asked:
-        facts = self.choice_of.facts or {}
-        env = clean_environment()
-        values = taken(env)
+        facts, known = self.choice_of.facts or {}, self._context.machines.shown
+        env = {} if known.machine else clean_environment()
+        values = None if known.machine else taken(env)
         chosen = self.scope.currentData()
         places = [str(chosen)]
         if chosen is None:
-            places = [*places_of(facts, values), *filter(None, [self._place])]
-        reads = (one.facts.get("cache_dir") for one in self._environments.every if one.facts)
+            places = [] if values is None else places_of(facts, values)
+            places += filter(None, [self._place])
+        reads = (one.facts.get("cache_dir") for one in known.every if one.facts)
         return Asked(
             self.choice_of.python, facts, values, tuple(dict.fromkeys(places)), chosen is None,
-            tuple(x for x in reads if isinstance(x, str)), tuple(env),
+            tuple(x for x in reads if isinstance(x, str)), tuple(env), known.machine,
         )  # fmt: skip
 
     @property
@@ -232,7 +233,8 @@ class DoctorPage(Page):
             self.run()
 
     def _choice(self) -> tuple[object, ...]:
-        return self.choice_of.python, self.choice_of.facts, self.scope.currentData()
+        machine = self._context.machines.shown.machine
+        return machine, self.choice_of.python, self.choice_of.facts, self.scope.currentData()
 
     def run(self) -> None:
         """Look at all of it, whatever was found before."""
@@ -349,7 +351,8 @@ class DoctorPage(Page):
                 return self.tr("Trying the compiler, Triton and the GPU of the environment…")
             return self.tr("Reading…")
         done, total = found.progress
-        steps = diagnosing.steps(found.asked.places)
+        # Of another machine it is not known which places there are.
+        steps = [] if found.asked.at else diagnosing.steps(found.asked.places)
         check, place = steps[done] if done < len(steps) else ("", "")
         name = diagnosing.check_name(check)
         of = self.tr("{} of {}").format(name, printable(place, 200)) if place else name

@@ -169,7 +169,7 @@ class OverviewPage(Page):
         self.looking.cancel()
 
     def _places(self) -> list[str]:
-        return [place.path for place in self._context.places.near if place.exists]
+        return [place.path for place in self._context.places.beside() if place.exists]
 
     def _happened(self, _: str) -> None:
         self._outdated = True

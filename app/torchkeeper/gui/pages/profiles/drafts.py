@@ -237,14 +237,16 @@ def listed() -> list[Kept]:
     return found
 
 
-def settings(name: str) -> dict[str, str]:
+def settings(name: str, machine: str = "") -> dict[str, str]:
     """What a compile is told of a profile: texts by variable, which may hold a password. Raises
-    UserError, "profile-without-caches" where nothing that is compiled would be kept.
+    UserError, "profile-without-caches" where nothing that is compiled would be kept. machine:
+    another one, which is told no password.
     """
     from torchkeeper.client.profiles import keeping
     from torchkeeper.client.profiles import profile as applying
 
     profile = keeping.load(name)
+    applying.check_goes(profile, machine)
     applying.check_caches(profile)
     return applying.sent(profile)
 

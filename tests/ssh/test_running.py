@@ -1,0 +1,86 @@
+"""Programs that run on another machine: what they print and look up is told here."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.ssh.conftest import Machine
+
+PROGRAM = (
+    "import os, sys\n"
+    "print(os.getcwd(), os.environ['OF_THERE'], 'OF_HERE' in os.environ)\n"
+    "print()\n"
+    "print('\\x1b[31m', os.environ['TORCHINDUCTOR_CACHE_DIR'], sys.argv[1:], file=sys.stderr)\n"
+    "sys.exit(3)\n"
+)
+
+
+def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path) -> None:
+    (there.home / "project").mkdir()
+    (there.home / "project/serve.py").write_text(PROGRAM)
+    there.rc.write_text("export OF_THERE=yes\n")
+    into, folder = there.place("cache"), there.place("project")
+    asked = "--into", into, "--folder", folder, "--env", "/usr/bin/python3"
+    report = tmp_path / "report.json"
+    ran = tk("run", *asked, "--report", report, "--", "serve.py", "-v", OF_HERE="1")
+    assert ran.code == 3, ran
+    first, second, third, *rest = ran.out.splitlines()
+    assert first == f"{there.home}/project yes False" and second == ""
+    assert third == f"\\x1b[31m {there.home}/cache ['-v']"
+    assert "PyTorch left no trace" in "".join(rest) and report.is_file()
+
+    program = "--", "python3", "-c", "import os; print(os.getcwd())"
+    plain = tk("run", "--folder", "ssh://there", *program)
+    assert (plain.code, plain.out.splitlines()[0]) == (0, str(there.home))
+    (tmp_path / "p.env").write_text("TORCHINDUCTOR_CACHE_DIR=/of/profile\n")
+    shown = "--", "python3", "-c", "import os; print(os.environ['TORCHINDUCTOR_CACHE_DIR'])"
+    given = tk("run", "--folder", folder, "--profile", tmp_path / "p.env", *shown)
+    assert given.out.splitlines()[0] == "/of/profile"
+
+    assert tk("run", "--folder", folder, "--", "no-such-command").code == 127
+    assert tk("run", "--folder", there.place("none"), *program).code == 126
+    for more, code in {
+        ("--recipe", str(tmp_path / "r.toml"), "--folder", folder): "wrong-usage",
+        ("--folder", folder, "--into", "ssh://other/cache"): "places-apart",
+        ("--folder", folder, "--into", str(tmp_path)): "places-apart",
+        ("--env", "ssh://-oProxyCommand=x/y"): "ssh-address-wrong",
+    }.items():
+        wrong = tk("run", *more, "--json", *program)
+        assert wrong.objects[-1]["error"]["code"] == code, wrong
+    assert tk("run", "--folder", str(tmp_path), *program).code == 2
+    assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
+
+
+def test_a_program_there_ends_with_the_command(there: Machine, tmp_path: Path) -> None:
+    written = tmp_path / "pid"
+    program = (
+        f"import os, time; open({str(written)!r}, 'w').write(str(os.getpid())); time.sleep(99)"
+    )
+    command = [sys.executable, "-m", "torchkeeper", "run", "--folder", "ssh://there", "--"]
+    command = ["env", "--default-signal=INT", *command, "python3", "-c", program]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not (written.exists() and written.read_text()):
+            assert process.poll() is None, process.stderr and process.stderr.read()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr and "Cancelled" in process.stderr.read()
+        assert process.wait() == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(written.read_text()), 0)
+
+
+def test_an_environment_there_is_added(tk: Tk, there: Machine) -> None:
+    name = "ssh://there" + os.path.realpath(sys.executable)
+    added = tk("env", "--json", "--add", name)
+    assert [one["interpreter"] for one in added.objects] == [name]
+    assert tk("env", "--remove", name).code == 0
+    wrong = tk("env", "--json", "--add", "ssh://a b/python")
+    assert wrong.objects[-1]["error"]["code"] == "ssh-address-wrong"
