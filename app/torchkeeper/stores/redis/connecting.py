@@ -19,6 +19,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.installed import installed
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.redis.address import Address
+from torchkeeper.stores.redis.way import CONNECT_TIMEOUT, reached
 from torchkeeper.stores.store import Lost
 
 # A server is a stranger. hiredis keeps a line without an end until memory is full, and makes a list
@@ -159,9 +160,8 @@ def _texts(data: bytes, at: int, left: int) -> tuple[int, int]:
     return at, left
 
 
-#: Seconds to wait for a connection, and for all that was asked for at once; and bytes a second that
-#: buy more time: a large value may come over a slow line, a byte now and then is no answer.
-CONNECT_TIMEOUT = 5.0
+#: Seconds to wait for all that was asked for at once; and bytes a second that buy more time: a large
+#: value may come over a slow line, a byte now and then is no answer.
 ANSWER_TIMEOUT = 30.0
 SLOWEST = 16 << 10
 #: Seconds after which somebody who waits is asked whether to go on.
@@ -334,7 +334,7 @@ class Connection:
         """Let go of it; a problem, unless it is that the server wants TLS."""
         self.close()
         plain = self._welcome and self.address.scheme == "redis"
-        code = "server-wants-tls" if plain and _speaks_tls(self.address) else code
+        code = "server-wants-tls" if plain and _speaks_tls(self.address, self._check) else code
         return Problem(code, server=self._server)
 
     def _fill(self, deadline: float) -> int:
@@ -411,32 +411,9 @@ class Connection:
             self._bounds.most = MAX_ANSWER
 
 
-def reached(
-    address: Address, seconds: float = CONNECT_TIMEOUT, check: Callable[[], None] = lambda: None
-) -> socket.socket:
-    """A socket without TLS. Raises OSError, and Problem as ``way.joined``."""
-    if address.way:
-        from torchkeeper.stores.redis.way import joined  # few servers need it
-
-        plain = joined(address, check)
-        plain.settimeout(seconds)
-    elif address.scheme == "unix":
-        plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            plain.settimeout(seconds)
-            plain.connect(address.path)
-        except BaseException:
-            plain.close()
-            raise
-    else:
-        plain = socket.create_connection((address.host, address.port), seconds)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return plain
-
-
 def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
     try:
-        plain = reached(address, check=check)
+        plain = reached(address, check)
     except (socket.gaierror, UnicodeError) as e:
         raise Problem("server-unknown-host", server=server, host=address.host) from e
     except FileNotFoundError as e:
@@ -450,16 +427,18 @@ def _connected(address: Address, server: str, check: Callable[[], None]) -> sock
         raise Problem("server-timeout", server=server) from e
     except OSError as e:
         raise Problem("server-unreachable", server=server, why=e.strerror or str(e)) from e
-    return _secured(plain, address, server) if address.scheme == "rediss" else plain
+    return _secured(plain, address, server, check) if address.scheme == "rediss" else plain
 
 
-def _secured(plain: socket.socket, address: Address, server: str) -> socket.socket:
+def _secured(
+    plain: socket.socket, address: Address, server: str, check: Callable[[], None]
+) -> socket.socket:
     try:
         return _context(address, server).wrap_socket(plain, server_hostname=address.host)
     except OSError as e:
         plain.close()
         # A plain Redis waits for the rest of what it takes for a command.
-        if not isinstance(e, ssl.SSLCertVerificationError) and _speaks_plain(address):
+        if not isinstance(e, ssl.SSLCertVerificationError) and _speaks_plain(address, check):
             raise Problem("server-no-tls", server=server) from e
         if isinstance(e, ssl.SSLError):
             raise _tls_problem(e, address, server) from e
@@ -508,10 +487,10 @@ def _tls_problem(error: ssl.SSLError, address: Address, server: str) -> Problem:
     return Problem("tls-failed", server=server, why=why)
 
 
-def _speaks_plain(address: Address) -> bool:
+def _speaks_plain(address: Address, check: Callable[[], None]) -> bool:
     """Whether the port answers to Redis's own words without TLS."""
     try:
-        with reached(address) as probe:
+        with reached(address, check) as probe:
             probe.settimeout(1)
             probe.sendall(pack("PING"))
             return probe.recv(1) in (b"+", b"-")
@@ -519,13 +498,13 @@ def _speaks_plain(address: Address) -> bool:
         return False
 
 
-def _speaks_tls(address: Address) -> bool:
+def _speaks_tls(address: Address, check: Callable[[], None]) -> bool:
     """Whether the port answers to a TLS handshake; nothing is sent over it."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        plain = reached(address, 1)
+        plain = reached(address, check, 1)
         with plain, context.wrap_socket(plain):
             return True
     except ssl.SSLError as e:

@@ -1,4 +1,4 @@
-"""The way to a server that another machine reaches: over the app's one connection to that machine.
+"""The way to a server: from here, or over the app's one connection to the machine that reaches it.
 The app listens in the private folder that the engine runs in, which nobody else can open. What it
 hears is the machine and the server; it answers with a line, and after that the server does.
 """
@@ -15,10 +15,13 @@ from collections.abc import Callable, Sequence
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import WAY
 from torchkeeper.stores.redis.address import Address, parse
-from torchkeeper.stores.redis.connecting import reached
 
+#: Seconds to wait for a connection.
+CONNECT_TIMEOUT = 5.0
 #: Seconds after which somebody who waits is asked whether to go on; and bytes of the answer.
 _TICK, _LONGEST = 0.1, 1 << 14
+#: What an answer may tell of a problem.
+_PARAMS = ("machine", "command", "why", "version", "what")
 
 
 def bare(address: Address) -> str:
@@ -27,11 +30,31 @@ def bare(address: Address) -> str:
     return str(Address(scheme, address.host, address.port, address.path))
 
 
-def joined(address: Address, check: Callable[[], None]) -> socket.socket:
-    """A socket at whose other end the server is; check: as of Connection. ssh may have to ask its
-    user first, however long that takes. Raises OSError as if it were reached from there, and
-    Problem where there is no way.
+def reached(
+    address: Address, check: Callable[[], None], seconds: float = CONNECT_TIMEOUT
+) -> socket.socket:
+    """A socket at whose other end the server is, without TLS; check: as of Connection. Raises
+    OSError, and Problem where there is no way to its machine.
     """
+    if address.way:
+        made = _joined(address, check)
+        made.settimeout(seconds)
+    elif address.scheme == "unix":
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            made.settimeout(seconds)
+            made.connect(address.path)
+        except BaseException:
+            made.close()
+            raise
+    else:
+        made = socket.create_connection((address.host, address.port), seconds)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def _joined(address: Address, check: Callable[[], None]) -> socket.socket:
+    """ssh may have to ask its user first, however long that takes. Raises as ``reached``."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         try:
@@ -48,7 +71,7 @@ def joined(address: Address, check: Callable[[], None]) -> socket.socket:
             case {"number": int(number)}:
                 raise OSError(number, os.strerror(min(number, 1 << 16)))
             case {"code": str(code), "params": dict(params)}:
-                raise Problem(code, **{str(name): str(one) for name, one in params.items()})
+                raise Problem(code, **{name: str(params.get(name, "")) for name in _PARAMS})
         raise OSError(errno.EPROTO, os.strerror(errno.EPROTO))
     except BaseException:
         made.close()
@@ -79,7 +102,7 @@ def found(server: str, served: Sequence[str] | None) -> tuple[socket.socket | No
         address = parse(server).address
         if address.way or (served is not None and server not in served):
             raise Problem("not-served", what=server)
-        made, told = reached(address), {"number": 0}
+        made, told = reached(address, lambda: None), {"number": 0}
     except Problem as problem:
         told = {"code": problem.code, "params": problem.params}
     except (OSError, UnicodeError) as e:  # a host may have a name that none can have
