@@ -19,7 +19,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.installed import installed
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.redis.address import Address
-from torchkeeper.stores.redis.way import CONNECT_TIMEOUT, reached
+from torchkeeper.stores.redis.way import reached
 from torchkeeper.stores.store import Lost
 
 # A server is a stranger. hiredis keeps a line without an end until memory is full, and makes a list
@@ -160,8 +160,9 @@ def _texts(data: bytes, at: int, left: int) -> tuple[int, int]:
     return at, left
 
 
-#: Seconds to wait for all that was asked for at once; and bytes a second that buy more time: a large
-#: value may come over a slow line, a byte now and then is no answer.
+#: Seconds to wait for a connection, and for all that was asked for at once; and bytes a second that
+#: buy more time: a large value may come over a slow line, a byte now and then is no answer.
+CONNECT_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 30.0
 SLOWEST = 16 << 10
 #: Seconds after which somebody who waits is asked whether to go on.
@@ -413,7 +414,7 @@ class Connection:
 
 def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
     try:
-        plain = reached(address, check)
+        plain = reached(address, CONNECT_TIMEOUT, check)
     except (socket.gaierror, UnicodeError) as e:
         raise Problem("server-unknown-host", server=server, host=address.host) from e
     except FileNotFoundError as e:
@@ -490,7 +491,7 @@ def _tls_problem(error: ssl.SSLError, address: Address, server: str) -> Problem:
 def _speaks_plain(address: Address, check: Callable[[], None]) -> bool:
     """Whether the port answers to Redis's own words without TLS."""
     try:
-        with reached(address, check) as probe:
+        with reached(address, CONNECT_TIMEOUT, check) as probe:
             probe.settimeout(1)
             probe.sendall(pack("PING"))
             return probe.recv(1) in (b"+", b"-")
@@ -504,7 +505,7 @@ def _speaks_tls(address: Address, check: Callable[[], None]) -> bool:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        plain = reached(address, check, 1)
+        plain = reached(address, 1, check)
         with plain, context.wrap_socket(plain):
             return True
     except ssl.SSLError as e:

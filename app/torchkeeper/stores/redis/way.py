@@ -16,10 +16,9 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.redis import WAY
 from torchkeeper.stores.redis.address import Address, parse
 
-#: Seconds to wait for a connection.
-CONNECT_TIMEOUT = 5.0
-#: Seconds after which somebody who waits is asked whether to go on; and bytes of the answer.
-_TICK, _LONGEST = 0.1, 1 << 14
+#: Seconds in which a server takes a connection; after which somebody who waits is asked whether to
+#: go on; and bytes of the answer.
+_SECONDS, _TICK, _LONGEST = 5.0, 0.1, 1 << 14
 #: What an answer may tell of a problem.
 _PARAMS = ("machine", "command", "why", "version", "what")
 
@@ -30,9 +29,7 @@ def bare(address: Address) -> str:
     return str(Address(scheme, address.host, address.port, address.path))
 
 
-def reached(
-    address: Address, check: Callable[[], None], seconds: float = CONNECT_TIMEOUT
-) -> socket.socket:
+def reached(address: Address, seconds: float, check: Callable[[], None]) -> socket.socket:
     """A socket at whose other end the server is, without TLS; check: as of Connection. Raises
     OSError, and Problem where there is no way to its machine.
     """
@@ -102,7 +99,7 @@ def found(server: str, served: Sequence[str] | None) -> tuple[socket.socket | No
         address = parse(server).address
         if address.way or (served is not None and server not in served):
             raise Problem("not-served", what=server)
-        made, told = reached(address, lambda: None), {"number": 0}
+        made, told = reached(address, _SECONDS, lambda: None), {"number": 0}
     except Problem as problem:
         told = {"code": problem.code, "params": problem.params}
     except (OSError, UnicodeError) as e:  # a host may have a name that none can have
