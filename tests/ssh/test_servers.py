@@ -179,7 +179,7 @@ def test_a_connection_that_breaks_is_begun_anew(there: Machine, server: Server) 
         wait_for(lambda: line._lines[os.getpid(), "ssh://there"].failure is not None)
         assert engine.call(protocol.DU, place)["kinds"] == first["kinds"]
         assert there.sessions() == 2
-        wait_for(lambda: b" addr=127.0.0.1" not in bytes(server("CLIENT", "LIST")))  # type: ignore[arg-type]
+        wait_for(lambda: " addr=127.0.0.1" not in str(server("CLIENT", "LIST")))
 
 
 def wait_for(what: Callable[[], bool]) -> None:

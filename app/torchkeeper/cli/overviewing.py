@@ -76,7 +76,7 @@ def overview(args: argparse.Namespace) -> int:
             places = _found_places(asker) if whole else machines[machine]
             # Nobody waits for environments where nothing is to be judged.
             named = places or args.env
-            envs = _envs(args.env, machine) if named else _Envs(None, Everywhere([], []))
+            envs = _envs(args.env, engine) if named else _Envs(None, Everywhere([], []))
             asked = {"older": _older(args), "keep": args.keep, "facts": args.facts}
             return _Heard(_look(asker, places, envs, **asked), envs, asker.unreadable)
 
@@ -254,12 +254,12 @@ class _Heard(NamedTuple):
     unreadable: bool
 
 
-def _envs(python: str | None, machine: str = "") -> _Envs:
+def _envs(python: str | None, engine: Engine) -> _Envs:
     """The environments that count. Raises UserError for one that was named and has no torch."""
-    found = everywhere([python] if python else [], machine)
+    found = everywhere([python] if python else [], engine.machine)
     try:
-        chosen = interpreters.chosen(python, machine)
-        return _Envs({"python": chosen, "env": environment(chosen)}, found)
+        chosen = interpreters.chosen(python, engine.machine)
+        return _Envs({"python": chosen, "env": environment(chosen, engine)}, found)
     except UserError as error:
         if python is not None:
             raise
