@@ -19,7 +19,6 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.installed import installed
 from torchkeeper.artifacts.report import Report
 from torchkeeper.stores.redis.address import Address
-from torchkeeper.stores.redis.way import reached
 from torchkeeper.stores.store import Lost
 
 # A server is a stranger. hiredis keeps a line without an end until memory is full, and makes a list
@@ -412,9 +411,26 @@ class Connection:
             self._bounds.most = MAX_ANSWER
 
 
-def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
+def plain(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
+    """A connection without TLS. Raises Problem."""
     try:
-        plain = reached(address, CONNECT_TIMEOUT, check)
+        if address.way:
+            from torchkeeper.stores.redis.way import joined  # few servers need it
+
+            made = joined(address, server, check)
+        elif address.scheme == "unix":
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                made.settimeout(CONNECT_TIMEOUT)
+                made.connect(address.path)
+            except BaseException:
+                made.close()
+                raise
+        else:
+            made = socket.create_connection((address.host, address.port), CONNECT_TIMEOUT)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.settimeout(CONNECT_TIMEOUT)
+        return made
     except (socket.gaierror, UnicodeError) as e:
         raise Problem("server-unknown-host", server=server, host=address.host) from e
     except FileNotFoundError as e:
@@ -428,16 +444,16 @@ def _connected(address: Address, server: str, check: Callable[[], None]) -> sock
         raise Problem("server-timeout", server=server) from e
     except OSError as e:
         raise Problem("server-unreachable", server=server, why=e.strerror or str(e)) from e
-    return _secured(plain, address, server, check) if address.scheme == "rediss" else plain
 
 
-def _secured(
-    plain: socket.socket, address: Address, server: str, check: Callable[[], None]
-) -> socket.socket:
+def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
+    made = plain(address, server, check)
+    if address.scheme != "rediss":
+        return made
     try:
-        return _context(address, server).wrap_socket(plain, server_hostname=address.host)
+        return _context(address, server).wrap_socket(made, server_hostname=address.host)
     except OSError as e:
-        plain.close()
+        made.close()
         # A plain Redis waits for the rest of what it takes for a command.
         if not isinstance(e, ssl.SSLCertVerificationError) and _speaks_plain(address, check):
             raise Problem("server-no-tls", server=server) from e
@@ -446,10 +462,10 @@ def _secured(
         code = "server-timeout" if isinstance(e, TimeoutError) else "server-lost"
         raise Problem(code, server=server) from e
     except ValueError as e:
-        plain.close()
+        made.close()
         raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
     except BaseException:
-        plain.close()
+        made.close()
         raise
 
 
@@ -491,7 +507,7 @@ def _tls_problem(error: ssl.SSLError, address: Address, server: str) -> Problem:
 def _speaks_plain(address: Address, check: Callable[[], None]) -> bool:
     """Whether the port answers to Redis's own words without TLS."""
     try:
-        with reached(address, CONNECT_TIMEOUT, check) as probe:
+        with plain(address, "", check) as probe:
             probe.settimeout(1)
             probe.sendall(pack("PING"))
             return probe.recv(1) in (b"+", b"-")
@@ -505,9 +521,10 @@ def _speaks_tls(address: Address, check: Callable[[], None]) -> bool:
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        plain = reached(address, 1, check)
-        with plain, context.wrap_socket(plain):
-            return True
+        with plain(address, "", check) as made:
+            made.settimeout(1)
+            with context.wrap_socket(made):
+                return True
     except ssl.SSLError as e:
         # It refused us in TLS's own words.
         return "ALERT" in (e.reason or "").upper()
