@@ -1,8 +1,8 @@
 """Runs the benchmarks; 1 if a figure is over its aim. Takes some 15 minutes and 12 GB of disk.
 
 ``--write`` keeps what was measured, for the manual; ``--only NAME`` runs one of them; ``--show``
-prints what was kept, and what of it is out of date. ``memory`` and ``far`` run only where they are
-named: see there.
+prints what was kept, and what of it is out of date. ``memory``, ``far`` and ``hosts`` run only where
+they are named: see there.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.bench import (
     disk,
     far,
+    hosts,
     kept,
     listing,
     measure,
@@ -61,6 +62,7 @@ def main() -> int:
             "streaming": streaming.figures,
             "table": table.figures,
             "far": lambda: far.figures(scratch, place),
+            "hosts": lambda: hosts.figures(scratch, python),
             "memory": lambda: memory.figures(scratch, python),
         }
         found: dict[str, Sequence[Figure]] = {}

@@ -33,10 +33,11 @@ MEASURES = {
     "streaming": ("gui", "client", "engine"),
     "table": ("gui",),
     "far": ("cli", "client", "engine", "stores", "artifacts"),
+    "hosts": ("cli", "client", "engine"),
     "memory": ("cli", "client", "doctor", "engine", "stores", "artifacts", "verdict"),
 }
 #: What is measured only where it is asked for by its name: it takes much time and room.
-APART = {"memory", "far"}
+APART = {"memory", "far", "hosts"}
 
 
 class Row(TypedDict):

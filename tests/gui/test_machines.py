@@ -19,7 +19,9 @@ from tests.cli.test_warm import processes_under
 from tests.gui.conftest import OpenWindow, click, idle, settle, type_in
 from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
+from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
+from torchkeeper.client import secrets
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
@@ -336,6 +338,43 @@ def test_one_is_added_where_a_server_is(
     assert failed(window) == "" and window.entries.total > 0
     row = window.places.row_of(place)
     assert [one.path for one in window.places.places if one.added] == [place] and row >= 0
+
+
+def test_a_server_that_another_machine_reaches_is_a_server(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(secrets, "_given", {})
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    with serving(tmp_path / "redis", "--requirepass", "a word") as server:
+        server.commands(("AUTH", "a word"), *(("SET", *pair) for pair in dump().items()))
+        window = open_window()
+        dialog = window.servers.add_server()
+        dialog.address.setText(f"export X='ssh://me@there/{server.url}'")
+        assert dialog.address.text() == f"ssh://me@there/{server.url}"
+        dialog.address.clear()
+        type_in(qtbot, dialog.address, f"ssh://there/redis://:a%20word@127.0.0.1:{server.port}")
+        assert dialog.address.text() == f"ssh://there/redis://127.0.0.1:{server.port}"
+        assert (dialog.user.text(), dialog.password.text()) == ("", "a word")
+        click(qtbot, dialog.test)
+        qtbot.waitUntil(lambda: dialog.trial.facts.get("ours") is not None)
+        qtbot.waitUntil(lambda: "PyTorch" in dialog.trial.facts["ours"].text())
+        click(qtbot, dialog.go)
+        place = f"ssh://there/{server.url}"
+        shown(qtbot, window, place)
+        assert failed(window) == "" and window.entries.total == 12
+        assert there.sessions() == 1, "what was tried and what is listed share a connection"
+        row = window.places.place_at(window.places.index(window.places.row_of(place)))
+        assert row is not None and row.server and not row.near
+        assert row.title == f"there · 127.0.0.1:{server.port}/0"
+        assert way(window, place).line == "Connected to there"
+        window.update_now()
+        assert window.actions_["purge-shown"].isEnabled()
+        line.to("ssh://there")._process.kill()
+        qtbot.waitUntil(lambda: line._lines[os.getpid(), "ssh://there"].failure is not None)
+        window.listing.refresh()
+        shown(qtbot, window, place)
+        assert failed(window) == "" and there.sessions() == 2
 
 
 def test_the_engine_that_is_started_ahead_is_not_asked_about_another_machine() -> None:

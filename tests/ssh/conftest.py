@@ -113,6 +113,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxSessions 1
+MaxStartups 200
 ForceCommand {folder}/session
 """
     )

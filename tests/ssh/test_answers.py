@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.redis_server import dump, serving
+from tests.snapshots import snapshot
 from tests.ssh.conftest import Machine
 from torchkeeper.client.engines import far, line
 from torchkeeper.client.engines.process import Engine
@@ -32,18 +35,38 @@ ASKED: dict[str, dict[str, Any]] = {
     protocol.TARGET: {},
 }
 #: What differs between two askings of the same place.
-DIFFERS = {"plan", "in_use", "space", "free", "room", "used", "last_used"}
+DIFFERS = {"plan", "receipt", "made", "in_use", "space", "free", "room", "used", "last_used"}
+#: What changes a place, in turn, besides the place; {…} are another place, and the plan before.
+CHANGING: list[tuple[str, dict[str, Any]]] = [
+    (protocol.COPY, {"into": "{other}", "secrets": "allow"}),
+    (protocol.COPY, {"into": "{other}.torchcache", "secrets": "allow"}),
+    (protocol.PLAN_PURGE, {"select": {"filter": "kind:fxgraph"}}),
+    (protocol.PURGE, {"plan": "{plan}"}),
+    (protocol.TRASH, {}),
+    (protocol.UNDO, {}),
+    (protocol.PLAN_PURGE, {"select": {"filter": "kind:pgo"}}),
+    (protocol.PURGE, {"plan": "{plan}"}),
+    (protocol.EMPTY_TRASH, {}),
+    (protocol.RECOVER, {}),
+]
 
 
-@pytest.fixture(params=["folder", "bundle"])
-def place(request: pytest.FixtureRequest, fixture_cache: Path, tmp_path: Path) -> Path:
+@pytest.fixture(params=["folder", "bundle", "server"])
+def place(request: pytest.FixtureRequest, fixture_cache: Path, tmp_path: Path) -> Iterator[str]:
+    """As it is called here."""
     if request.param == "folder":
-        return fixture_cache
+        yield str(fixture_cache)
+        return
+    if request.param == "server":
+        with serving(tmp_path / "redis") as server:
+            server.load(dump())
+            yield server.url
+        return
     bundle = tmp_path / "b.torchcache"
     with Engine() as engine:
         about = {"place": str(fixture_cache), "output": str(bundle), "secrets": "allow"}
         engine.call(protocol.EXPORT, about)
-    return bundle
+    yield str(bundle)
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +75,17 @@ def ends(there: Machine) -> Iterator[None]:
     line.close_all()
 
 
-def answer(engine: Engine, op: str, params: dict[str, Any]) -> list[Any]:
-    """All that comes, as JSON with sorted names, or the code of the problem."""
+def answer(
+    engine: Engine, op: str, params: dict[str, Any], whole: dict[str, Any] | None = None
+) -> list[Any]:
+    """All that comes, as JSON with sorted names, or the code of the problem. whole: has the result
+    as it came.
+    """
     said: list[Any] = []
     try:
         said.append(engine.call(op, params, lambda one: said.append(one.rows or _finding(one))))
+        if whole is not None:
+            whole.update(said[-1])
     except UserError as error:
         said.append(error.code)
     return [json.loads(json.dumps(_same(one), sort_keys=True)) for one in said if one]
@@ -81,18 +110,46 @@ def _same(value: Any) -> Any:
     return [_same(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
-def test_every_operation_answers_there_as_here(there: Machine, place: Path) -> None:
-    name = there.place(place)
-    with Engine() as here, Engine("ssh://there") as far_off:
+def test_every_operation_answers_there_as_here(there: Machine, place: str) -> None:
+    server = "://" in place
+    name = f"ssh://there/{place}" if server else there.place(place)
+    with Engine() as here, Engine(None if server else "ssh://there") as far_off:
         rows: list[Any] = []
-        here.call(protocol.LIST, {"place": str(place)}, lambda one: rows.extend(one.rows))
+        here.call(protocol.LIST, {"place": place}, lambda one: rows.extend(one.rows))
         graph = next(row for row in rows if row["kind"] == "fxgraph")
-        for op in ASKED:
+        # Only of files there is a trash, or is it asked what they are.
+        for op in ASKED.keys() - ({protocol.TRASH, protocol.TARGET} if server else set()):
             told = []
-            for engine, called in ((here, str(place)), (far_off, name)):
+            for engine, called in ((here, place), (far_off, name)):
                 told.append(answer(engine, op, asked(op, called, graph["key"], graph["path"])))
             ours, theirs = told
-            assert ours and json.dumps(theirs).replace(name, str(place)) == json.dumps(ours), op
+            assert ours and json.dumps(theirs).replace(name, place) == json.dumps(ours), op
+    assert there.sessions() == 1
+
+
+def test_what_changes_a_place_changes_it_there_as_here(
+    there: Machine, fixture_cache: Path, tmp_path: Path
+) -> None:
+    told, made = [], []
+    for machine in ("", "ssh://there"):
+        folder = tmp_path / ("there" if machine else "here")
+        shutil.copytree(fixture_cache, folder / "cache")
+        names = {"place": f"{machine}{folder}/cache", "other": f"{machine}{folder}/other"}
+        with Engine(machine or None) as engine:
+            plan, said = 0, list[Any]()
+            for op, about in CHANGING:
+                got: dict[str, Any] = {}
+                text = json.dumps({"place": "{place}", **about}).replace('"{plan}"', str(plan))
+                for word, one in names.items():
+                    text = text.replace(f"{{{word}}}", one)
+                result = answer(engine, op, json.loads(text), got)[-1]
+                plan = got.get("plan", plan)
+                said.append((op, json.dumps(result).replace(f"{machine}{folder}", "")))
+        told.append(said)
+        made.append({name: one[:2] for name, one in snapshot(folder).items()})
+    for ours, theirs in zip(*told, strict=True):
+        assert ours == theirs
+    assert made[0] == made[1]
 
 
 def test_what_is_missing_is_missing_there_too(there: Machine) -> None:

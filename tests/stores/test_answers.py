@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,23 @@ from typing import Any
 import pytest
 
 from tests.redis_server import Server, serving
+from tests.ssh.conftest import sshd, there
 from tests.stores.test_copying import carry
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
+from torchkeeper.client.engines import line
+from torchkeeper.client.engines.joining import Joining
 from torchkeeper.engine.session import Session
 from torchkeeper.stores.items import Item
 from torchkeeper.stores.names import Scheme, scheme_of
 from torchkeeper.stores.shapes import Beside
 from torchkeeper.stores.store import Removal, Store
 
-SORTS = ("folder", "bundle", "server")
+__all__ = ["sshd", "there"]
+
+#: Of another machine a server alone is opened here; what is asked of the others over ssh is in
+#: ``tests/ssh/test_answers.py``.
+SORTS = ("folder", "bundle", "server", "server through ssh")
 #: What each kind says it can.
 CAN: dict[str, dict[str, object]] = {
     "folder": {"purgeable": True, "on_disk": True, "complete": True, "marked": True,
@@ -52,20 +60,39 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(params=SORTS)
-def sort(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each kind, and how it is reached: by this process, as by an engine."""
+    sort, _, through = str(request.param).partition(" ")
+    if not through:
+        yield sort
+        return
+    request.getfixturevalue("there")
+    folder = request.getfixturevalue("tmp_path") / "engine"
+    folder.mkdir()
+    request.getfixturevalue("monkeypatch").chdir(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    joining = Joining(handle)
+    yield str(request.param)
+    joining.close()
+    os.close(handle)
+    line.close_all()
+
+
+@pytest.fixture
+def sort(way: str) -> str:
+    return way.partition(" ")[0]
 
 
 @pytest.fixture
 def store(
-    sort: str, kept_291: Path, tmp_path: Path, request: pytest.FixtureRequest
+    way: str, sort: str, kept_291: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Store]:
     """A place of each kind with the payloads of torch 2.9.1, open."""
     place = str(tmp_path / ("place.torchcache" if sort == "bundle" else "place"))
     if sort == "server":
         one: Server = request.getfixturevalue("server")
         one("FLUSHALL")
-        place = one.url
+        place = one.url if way == sort else f"ssh://there/{one.url}"
     carry(kept_291, place, "fxgraph aotautograd pgo")
     with scheme_of(place).opened(place, Report()) as opened:
         yield opened
@@ -87,9 +114,10 @@ def code_of(ask: Callable[[], object]) -> str | None:
     return None
 
 
-def test_each_kind_says_what_it_can(store: Store, sort: str) -> None:
+def test_each_kind_says_what_it_can(store: Store, sort: str, way: str) -> None:
     assert {name: getattr(store, name) for name in CAN[sort]} == CAN[sort]
-    assert (store.identity is None) == (store.remote_cache is None) == (sort != "server")
+    assert (store.identity is None) == (sort != "server")
+    assert (store.remote_cache is None) == (way != "server"), "no program finds one through ssh"
     assert store.same_as(store) == (sort == "server")
     assert store.whole and not store.unreadable and not store.refused
 
@@ -169,22 +197,21 @@ def test_each_kind_answers_everything(store: Store, sort: str, session: Session)
         assert not store.items(report)
 
 
-@pytest.mark.parametrize(
-    ("field", "codes"),
-    [
-        ("age", {"bundle": "age-unknown", "server": "age-unknown"}),
-        ("owner", {"bundle": "owner-unknown", "server": "owner-unknown"}),
-        ("used", {"folder": "times-of-servers", "bundle": "times-of-servers"}),
-        ("expires", {"folder": "times-of-servers", "bundle": "times-of-servers"}),
-        ("size", {}),
-    ],
-)
-def test_what_a_kind_cannot_tell_it_refuses(
-    store: Store, sort: str, field: str, codes: dict[str, str]
-) -> None:
-    code = code_of(lambda: store.check_asked(frozenset({field})))
-    old = sort == "server" and field == "used" and code == "use-unknown"  # a server before 7.2
-    assert old or code == codes.get(sort)
+#: Fields of a filter, and with what problem each kind refuses to be asked for them.
+FIELDS = {
+    "age": {"bundle": "age-unknown", "server": "age-unknown"},
+    "owner": {"bundle": "owner-unknown", "server": "owner-unknown"},
+    "used": {"folder": "times-of-servers", "bundle": "times-of-servers"},
+    "expires": {"folder": "times-of-servers", "bundle": "times-of-servers"},
+    "size": {},
+}
+
+
+def test_what_a_kind_cannot_tell_it_refuses(store: Store, sort: str) -> None:
+    for field, codes in FIELDS.items():
+        code = code_of(lambda: store.check_asked(frozenset({field})))  # noqa: B023
+        old = sort == "server" and field == "used" and code == "use-unknown"  # before Redis 7.2
+        assert old or code == codes.get(sort), field
 
 
 def test_nothing_is_asked_of_a_store_that_is_not_asked_here() -> None:
@@ -195,8 +222,10 @@ def test_nothing_is_asked_of_a_store_that_is_not_asked_here() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/a/cache", "redis://:word@here:6380/2", "UNIX:///run/redis.sock"]
-)
+    "name",
+    ["/a/cache", "redis://:word@here:6380/2", "UNIX:///run/redis.sock",
+     "ssh://gpu1/redis://:word@here:6380/2"],
+)  # fmt: skip
 def test_a_name_answers_everything(name: str) -> None:
     scheme, local = scheme_of(name), name.startswith("/")
     assert scheme.local == local == scheme.has_trash == scheme.on_disk == scheme.holds_objects
@@ -207,9 +236,25 @@ def test_a_name_answers_everything(name: str) -> None:
     place, password = scheme.parted(name)
     assert password == ("word" if "word" in name else None) and "word" not in place
     assert scheme.normal(place) == place and scheme.same(place, True)
-    assert scheme.becomes(place) == ("folder" if local else "server")
+    assert scheme.becomes(place) == ("folder" if local else "server") and not scheme.elsewhere
+    assert scheme.way(place) == ("ssh://gpu1" if "ssh" in name else "")
+    assert scheme.machine(place) == ""
     assert scheme.full_path(place, "x") == ("/a/cache/x" if local else "x")
     assert isinstance(scheme.owners(place), list)
+
+
+@pytest.mark.parametrize("name", ["ssh://gpu1/a/cache", "ssh://gpu1/~/b.torchcache"])
+def test_a_name_of_another_machine_says_what_that_has(name: str) -> None:
+    scheme, here = scheme_of(name), scheme_of("/a/cache")
+    assert scheme.machine(name) == scheme.way(name) == "ssh://gpu1" and scheme.elsewhere
+    for fact in ("is_files", "has_trash", "holds_objects", "may_want_password", "shared",
+                 "remote_cache", "keeps_times", "lazy", "keeps_part", "wants_digests"):  # fmt: skip
+        assert getattr(scheme, fact) == getattr(here, fact), fact
+    assert not scheme.local and not scheme.on_disk and scheme.owners(name) == []
+    assert scheme.parted(name) == (name, None) and scheme.same(name, True) == name
+    assert scheme.becomes(name) == ("bundle" if name.endswith(".torchcache") else "folder")
+    assert scheme.full_path(name, "x") == f"{name}/x"
+    assert code_of(lambda: scheme.opened(name, Report())) == "place-elsewhere"
 
 
 def test_a_kind_that_says_nothing_of_itself_can_nothing() -> None:

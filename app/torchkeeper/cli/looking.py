@@ -100,7 +100,8 @@ def _warn_of_typed() -> None:
 def add_place(command: argparse.ArgumentParser, nargs: str | None = None) -> None:
     command.add_argument("place", metavar="PLACE", type=place, nargs=nargs,
                          help="a cache folder, a bundle or a redis:// server; ssh://HOST/PATH is "
-                         "a folder or a bundle on another machine")  # fmt: skip
+                         "a folder or a bundle on another machine, ssh://HOST/redis://… a server "
+                         "that it reaches")  # fmt: skip
 
 
 def add_several(command: argparse.ArgumentParser) -> None:

@@ -70,7 +70,7 @@ def overview(args: argparse.Namespace) -> int:
             places = machines[machine] or _found_places(asker)
             # Nobody waits for environments where nothing is to be judged.
             named = places or args.env
-            envs = _envs(args.env, machine) if named else _Envs(None, Everywhere([], []))
+            envs = _envs(args.env, engine) if named else _Envs(None, Everywhere([], []))
             asked = {"older": _older(args), "keep": args.keep, "facts": args.facts}
             return _Heard(_look(asker, places, envs, **asked), envs, asker.unreadable)
 
@@ -261,12 +261,12 @@ def _of_all(machines: Iterable[str], look: Callable[[str], _Heard]) -> _Heard:
     return _Heard(heard, envs, any(one.unreadable for one in every))
 
 
-def _envs(python: str | None, machine: str = "") -> _Envs:
+def _envs(python: str | None, engine: Engine) -> _Envs:
     """The environments that count. Raises UserError for one that was named and has no torch."""
-    found = everywhere([python] if python else [], machine)
+    found = everywhere([python] if python else [], engine.machine)
     try:
-        chosen = interpreters.chosen(python, machine)
-        return _Envs({"python": chosen, "env": environment(chosen)}, found)
+        chosen = interpreters.chosen(python, engine.machine)
+        return _Envs({"python": chosen, "env": environment(chosen, engine)}, found)
     except UserError as error:
         if python is not None:
             raise

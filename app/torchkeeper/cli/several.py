@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding
 
 T = TypeVar("T")
-#: Seconds after which a machine is given up that has said nothing, where others are asked, too.
-PATIENCE = 30.0
+#: Seconds after which a machine is given up that has said nothing, where others are asked, too; and
+#: machines at a time, of which one that has said nothing for so many seconds is no longer.
+PATIENCE, AT_ONCE, SOON = 30.0, 32, 10.0
 
 
 @dataclass
@@ -66,17 +67,31 @@ def at_once(
     travel.archive()  # once, for all
     came: queue.SimpleQueue[tuple[str, T | BaseException]] = queue.SimpleQueue()
 
+    slots = threading.Semaphore(AT_ONCE)
+
     def work(machine: str) -> None:
         try:
+            if machine and not line.to(machine).answers(SOON):
+                slots.release()
+                try:
+                    line.to(machine).hello(PATIENCE)
+                finally:
+                    slots.acquire()
             if machine:
-                line.to(machine).hello(PATIENCE)
+                line.to(machine).hello()
             came.put((machine, look(machine)))
         except BaseException as error:  # noqa: BLE001 - whoever waits has to hear of it
             came.put((machine, error))
+        line.leave(machine)
+        slots.release()
+
+    def start() -> None:
+        for machine in machines:
+            slots.acquire()
+            threading.Thread(target=work, args=(machine,), name="machine", daemon=True).start()
 
     Asking.silent = True
-    for machine in machines:
-        threading.Thread(target=work, args=(machine,), name="machine", daemon=True).start()
+    threading.Thread(target=start, name="machines", daemon=True).start()
     for _ in machines:
         machine, found = came.get()
         if isinstance(found, BaseException) and not isinstance(found, UserError):

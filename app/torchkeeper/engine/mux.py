@@ -30,6 +30,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import home, past, protocol
 from torchkeeper.engine.fence import Fence
@@ -506,11 +507,13 @@ class Far(Mux):
         """Connect to a server, in a thread: it may take long to find its host."""
         import threading
 
-        from torchkeeper.stores.redis import way  # few connections need it
+        from torchkeeper.stores.redis import connecting  # few connections need it
+        from torchkeeper.stores.redis.address import parse
 
         self._joined.add(channel)
 
-        def joins(found: socket.socket | None, told: bytes) -> None:
+        def joins(found: socket.socket | None, code: str = "", **params: object) -> None:
+            told = json.dumps({"code": code, "params": params}).encode() + b"\n"
             self.frame(DATA + 1, channel, told)
             if found is None:
                 self._joined.discard(channel)
@@ -521,8 +524,15 @@ class Far(Mux):
             return None
 
         def connect() -> None:
-            answer = way.found(server, self._servers)
-            self.wake(lambda: joins(*answer))
+            try:
+                address = parse(server).address
+                if address.way or (self._servers is not None and server not in self._servers):
+                    raise Problem("not-served", what=server)
+                found = connecting.plain(address, server, lambda: None)
+                self.wake(lambda: joins(found))
+            except Problem as problem:
+                code, params = problem.code, problem.params
+                self.wake(lambda: joins(None, code, **params))
 
         threading.Thread(target=connect, name="connect", daemon=True).start()
 

@@ -85,7 +85,7 @@ class Scheme:
 
     def full_path(self, place: str, path: str) -> str:
         """The path of an entry as one would look for it from outside of the place."""
-        return path
+        return f"{place.rstrip('/')}/{path}" if self.is_files else path
 
     def owners(self, place: str) -> list[Owned]:
         """Who else can change what is there, as far as a glance tells (folders.owners)."""
@@ -93,7 +93,7 @@ class Scheme:
 
     def opened(self, place: str, report: Report, password: str | None = None) -> Store:
         """The place, open for reading; ``password`` where it wants one. Raises Problem."""
-        raise NotImplementedError
+        raise Problem("place-elsewhere", place=place)
 
 
 class Path(Scheme):
@@ -117,9 +117,6 @@ class Path(Scheme):
         if os.path.isfile(target) or (target.endswith(SUFFIX) and not os.path.isdir(target)):
             return "bundle"
         return "folder"
-
-    def full_path(self, place: str, path: str) -> str:
-        return f"{place.rstrip('/')}/{path}"
 
     def owners(self, place: str) -> list[Owned]:
         from torchkeeper.stores.folders.owners import glance
@@ -204,12 +201,6 @@ class SshScheme(Scheme):
 
     def becomes(self, target: str) -> str:
         return "bundle" if target.endswith(SUFFIX) else "folder"
-
-    def full_path(self, place: str, path: str) -> str:
-        return f"{place.rstrip('/')}/{path}"
-
-    def opened(self, place: str, report: Report, password: str | None = None) -> Store:
-        raise Problem("place-elsewhere", place=place)
 
 
 def _address(place: str) -> Address | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -120,10 +121,10 @@ class Line(mux.Mux):
             raise user_error("ssh-missing", {})
         try:
             #: What travels, until it is clear whether the machine wants it.
-            self._zip: bytes | None = archive().read_bytes()
+            self._zip: bytes | None
+            self._zip, digest = _travels()
         except OSError as e:
             raise self._no_way("ssh-failed", e.strerror or str(e)) from e
-        digest = hashlib.sha256(self._zip).hexdigest()
         argv = boot.command(self._address, self._token, digest, len(self._zip))
         self._asking = Asking(machine, Asking.by) if Asking.by else None
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
@@ -143,6 +144,10 @@ class Line(mux.Mux):
         self._listener = threading.Thread(target=self._listen, name="line-said", daemon=True)
         self._listener.start()
         threading.Thread(target=self._run, name="line", daemon=True).start()
+
+    def answers(self, seconds: float) -> bool:
+        """Whether it is known within so many seconds what comes of it."""
+        return self._told.wait(seconds)
 
     def hello(self, seconds: float | None = None) -> Hello:
         """What the machine said first; waits for that, and gives it up after so many seconds.
@@ -367,6 +372,13 @@ class Line(mux.Mux):
         self._open = False
 
 
+@functools.cache
+def _travels() -> tuple[bytes, str]:
+    """What travels, the same to all machines, and its SHA-256. Raises OSError."""
+    data = archive().read_bytes()
+    return data, hashlib.sha256(data).hexdigest()
+
+
 def _object(data: bytes) -> dict[str, object]:
     try:
         told = json.loads(data)
@@ -405,6 +417,14 @@ def to(machine: str) -> Line:
         if line is None or line.failure:
             line = _lines[os.getpid(), machine] = Line(machine)
         return line
+
+
+def leave(machine: str) -> None:
+    """End the connection to a machine, if there is one. Waits, but not for long."""
+    with _lines_lock:
+        line = _lines.pop((os.getpid(), machine), None)
+    if line and not line.failure:
+        line.close()
 
 
 def close_all() -> None:

@@ -54,14 +54,16 @@ def _cache() -> OnDiskCache[Identity, dict[Any, Any]]:
     return cache
 
 
-def identity(python: str) -> Identity:
+def identity(python: str, engine: Engine | None = None) -> Identity:
     """What an interpreter's facts are kept by. Looks at the disk; starts nothing. Of one on another
-    machine that tells, which is waited for. Raises UserError.
+    machine that tells, which is waited for; by this engine, if it is there. Raises UserError.
     """
     # Another version of ours may ask for more.
     if machine := far.machine_of(python):
-        with Engine(machine) as engine:
-            told: InstalledResult = engine.call(protocol.INSTALLED, {"path": python})
+        there = engine is not None and engine.machine == machine
+        with contextlib.nullcontext(engine) if there else Engine(machine) as asked:
+            assert asked
+            told: InstalledResult = asked.call(protocol.INSTALLED, {"path": python})
         return python, archive().name, told["known_by"][:_LONGEST]
     return os.path.abspath(python), archive().name, *installed(python, clean_environment())
 
@@ -127,19 +129,23 @@ def _ask(engine: Engine, python: str) -> Env:
         timer.cancel()
 
 
-def probe(python: str) -> Env:
-    """The facts that are kept, or what it says now. Raises UserError, as after LIMIT seconds."""
-    known_by = identity(python)
+def probe(python: str, engine: Engine | None = None) -> Env:
+    """The facts that are kept, or what it says now; engine: as of ``identity``. Raises UserError,
+    as after LIMIT seconds.
+    """
+    known_by = identity(python, engine)
     if (facts := kept(known_by)) is None:
-        with Engine(python) as engine:
-            facts = _ask(engine, python)
+        with Engine(python) as asked:
+            facts = _ask(asked, python)
         keep(known_by, facts)
     return facts
 
 
-def environment(python: str) -> Env:
-    """The facts of an interpreter that has a torch. Raises UserError, also where it has none."""
-    if (facts := probe(python)).get("torch"):
+def environment(python: str, engine: Engine | None = None) -> Env:
+    """The facts of an interpreter that has a torch; engine: as of ``identity``. Raises UserError,
+    also where it has none.
+    """
+    if (facts := probe(python, engine)).get("torch"):
         return facts
     if why := facts.get("torch_error"):
         raise user_error("torch-broken", {"python": python, "why": why})
@@ -163,7 +169,7 @@ def know(engine: Engine, pythons: Iterable[str]) -> list[str]:
     """Tell an engine of environments; the names it knows them by. Raises as ``environment``."""
     names = list(pythons)
     for python in names:
-        params: KnowParams = {"python": python, "env": environment(python)}
+        params: KnowParams = {"python": python, "env": environment(python, engine)}
         engine.call(protocol.KNOW, params)
     return names
 

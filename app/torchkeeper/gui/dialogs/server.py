@@ -160,11 +160,12 @@ def _memory(page: ServerResult) -> str:
 
 
 #: What stands before the host: a user and a password, of which the last may hold anything.
-_SCHEME = r"(?:ssh://[^\s\"'/]*/)?(?:rediss?|unix)://"
-_LOGIN = re.compile(rf"((?:{_SCHEME})?)(.*)@(.*)", re.IGNORECASE | re.DOTALL)
+_LOGIN = re.compile(r"((?:(?:rediss?|unix)://)?)(.*)@(.*)", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(r"([?&])password=([^&]*)&?")
 #: An address within what was copied: a line of a shell or of a settings file.
-_WITHIN = re.compile(rf".*?\b({_SCHEME}[^\s\"']*)[\s\"';]*", re.IGNORECASE | re.DOTALL)
+_WITHIN = re.compile(
+    r".*?\b((?:ssh://[^\s\"'/]*/)?(?:rediss?|unix)://[^\s\"']*)[\s\"';]*", re.IGNORECASE | re.DOTALL
+)
 #: The fields at fault, by the beginning of the code.
 _AT_FAULT = (
     ("password-unneeded", "password"), ("password", "password"), ("client-certificate", "own"),
@@ -349,19 +350,20 @@ class ServerDialog(Dialog):
         if (found := _WITHIN.fullmatch(text)) and found[1] != text:
             self.address.setText(found[1])
             return
-        if found := _LOGIN.fullmatch(text):
+        machine, there = through(text)
+        if found := _LOGIN.fullmatch(there):
             user, colon, password = found[2].partition(":")
             if colon:
                 self.user.setText(unquote(user))
                 self.password.setText(unquote(password))
-                self.address.setText(found[1] + found[3])
+                self.address.setText((machine and f"{machine}/") + found[1] + found[3])
                 return
         if found := _OPTION.search(text):
             self.password.setText(unquote(found[2]))
             rest = text[: found.start()] + found[1] + text[found.end() :]
             self.address.setText(rest.rstrip("?&"))
             return
-        self.files.setVisible(through(text.strip())[1].lower().startswith("rediss://"))
+        self.files.setVisible(there.strip().lower().startswith("rediss://"))
         for button in (self.test, self.go):
             button.setEnabled(bool(text.strip()))
         self.trial.clear()

@@ -59,7 +59,7 @@ class Place(NamedTuple):
     @property
     def near(self) -> bool:
         """Whether it is within reach of this machine's programs."""
-        return not way_of(self.path)
+        return not machine_of(self.path, way=True)
 
     @property
     def group(self) -> int:
@@ -181,19 +181,13 @@ def _names(settings: QSettings) -> dict[str, str]:
 
 
 @functools.cache
-def way_of(place: str) -> str:
-    """The machine through which a place is reached; "" is this one."""
+def machine_of(place: str, way: bool = False) -> str:
+    """The machine whose engines are asked about a place, or way: through which it is reached; "" is
+    this one.
+    """
+    scheme = scheme_of(place)
     try:
-        return scheme_of(place).way(place)
-    except Problem:
-        return ""
-
-
-@functools.cache
-def machine_of(place: str) -> str:
-    """The machine whose engines are asked about a place; "" is this one."""
-    try:
-        return scheme_of(place).machine(place)
+        return scheme.way(place) if way else scheme.machine(place)
     except Problem:
         return ""
 
@@ -434,7 +428,7 @@ class PlacesModel(QAbstractListModel):
         self.repaint()
 
     def _way(self, place: Place) -> Way:
-        return self._ways.get(way_of(place.path), Way())
+        return self._ways.get(machine_of(place.path, way=True), Way())
 
     def told_standing(self, known: dict[str, Standing]) -> None:
         """How these places stand; of others nothing is known."""

@@ -334,7 +334,7 @@ class Connection:
         """Let go of it; a problem, unless it is that the server wants TLS."""
         self.close()
         plain = self._welcome and self.address.scheme == "redis"
-        code = "server-wants-tls" if plain and _speaks_tls(self.address) else code
+        code = "server-wants-tls" if plain and _speaks_tls(self.address, self._check) else code
         return Problem(code, server=self._server)
 
     def _fill(self, deadline: float) -> int:
@@ -411,32 +411,26 @@ class Connection:
             self._bounds.most = MAX_ANSWER
 
 
-def reached(
-    address: Address, seconds: float = CONNECT_TIMEOUT, check: Callable[[], None] = lambda: None
-) -> socket.socket:
-    """A socket without TLS. Raises OSError, and Problem as ``way.joined``."""
-    if address.way:
-        from torchkeeper.stores.redis.way import joined  # few servers need it
-
-        plain = joined(address, check)
-        plain.settimeout(seconds)
-    elif address.scheme == "unix":
-        plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            plain.settimeout(seconds)
-            plain.connect(address.path)
-        except BaseException:
-            plain.close()
-            raise
-    else:
-        plain = socket.create_connection((address.host, address.port), seconds)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return plain
-
-
-def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
+def plain(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
+    """A connection without TLS. Raises Problem."""
     try:
-        plain = reached(address, check=check)
+        if address.way:
+            from torchkeeper.stores.redis.way import joined  # few servers need it
+
+            made = joined(address, server, check)
+        elif address.scheme == "unix":
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                made.settimeout(CONNECT_TIMEOUT)
+                made.connect(address.path)
+            except BaseException:
+                made.close()
+                raise
+        else:
+            made = socket.create_connection((address.host, address.port), CONNECT_TIMEOUT)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.settimeout(CONNECT_TIMEOUT)
+        return made
     except (socket.gaierror, UnicodeError) as e:
         raise Problem("server-unknown-host", server=server, host=address.host) from e
     except FileNotFoundError as e:
@@ -450,26 +444,28 @@ def _connected(address: Address, server: str, check: Callable[[], None]) -> sock
         raise Problem("server-timeout", server=server) from e
     except OSError as e:
         raise Problem("server-unreachable", server=server, why=e.strerror or str(e)) from e
-    return _secured(plain, address, server) if address.scheme == "rediss" else plain
 
 
-def _secured(plain: socket.socket, address: Address, server: str) -> socket.socket:
+def _connected(address: Address, server: str, check: Callable[[], None]) -> socket.socket:
+    made = plain(address, server, check)
+    if address.scheme != "rediss":
+        return made
     try:
-        return _context(address, server).wrap_socket(plain, server_hostname=address.host)
+        return _context(address, server).wrap_socket(made, server_hostname=address.host)
     except OSError as e:
-        plain.close()
+        made.close()
         # A plain Redis waits for the rest of what it takes for a command.
-        if not isinstance(e, ssl.SSLCertVerificationError) and _speaks_plain(address):
+        if not isinstance(e, ssl.SSLCertVerificationError) and _speaks_plain(address, check):
             raise Problem("server-no-tls", server=server) from e
         if isinstance(e, ssl.SSLError):
             raise _tls_problem(e, address, server) from e
         code = "server-timeout" if isinstance(e, TimeoutError) else "server-lost"
         raise Problem(code, server=server) from e
     except ValueError as e:
-        plain.close()
+        made.close()
         raise Problem("tls-failed", server=server, why=str(e)[:200]) from e
     except BaseException:
-        plain.close()
+        made.close()
         raise
 
 
@@ -508,10 +504,10 @@ def _tls_problem(error: ssl.SSLError, address: Address, server: str) -> Problem:
     return Problem("tls-failed", server=server, why=why)
 
 
-def _speaks_plain(address: Address) -> bool:
+def _speaks_plain(address: Address, check: Callable[[], None]) -> bool:
     """Whether the port answers to Redis's own words without TLS."""
     try:
-        with reached(address) as probe:
+        with plain(address, "", check) as probe:
             probe.settimeout(1)
             probe.sendall(pack("PING"))
             return probe.recv(1) in (b"+", b"-")
@@ -519,15 +515,16 @@ def _speaks_plain(address: Address) -> bool:
         return False
 
 
-def _speaks_tls(address: Address) -> bool:
+def _speaks_tls(address: Address, check: Callable[[], None]) -> bool:
     """Whether the port answers to a TLS handshake; nothing is sent over it."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        plain = reached(address, 1)
-        with plain, context.wrap_socket(plain):
-            return True
+        with plain(address, "", check) as made:
+            made.settimeout(1)
+            with context.wrap_socket(made):
+                return True
     except ssl.SSLError as e:
         # It refused us in TLS's own words.
         return "ALERT" in (e.reason or "").upper()

@@ -1,0 +1,41 @@
+"""What the command line does with a Redis, it does with one that another machine reaches: every test
+of that once more, through ssh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_servers import *  # noqa: F403
+from tests.cli.test_servers import dump
+from tests.redis_server import Server
+from tests.ssh.conftest import Machine
+
+pytestmark = pytest.mark.slow
+
+
+class Through(Server):
+    """A server, by the name that it has through the machine."""
+
+    @property
+    def url(self) -> str:
+        return f"ssh://there/{super().url}"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    one = Through(tmp_path_factory.mktemp("redis"))
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def server(running: Server, there: Machine, tmp_path: Path) -> Server:
+    running("FLUSHALL")
+    running("CONFIG", "SET", "requirepass", "")
+    running.load(dump())
+    running("SET", "sessions:ada", b"not ours")
+    return running
