@@ -12,12 +12,12 @@ from torchkeeper.client.engines import far
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import outcomes, say
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.compiling import EndJobResult
+    from torchkeeper.engine.messages.compiling import FollowParams
 
 #: The headings of the list.
 _HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "RESULT")
@@ -76,32 +76,36 @@ def _there(args: argparse.Namespace, machine: str) -> int:
         asker.ask(protocol.JOBS)
         found = sorted(far.jobs(machine, asker.rows), key=lambda job: -(job.began or 0.0))
         if wanted := args.follow or args.end:
-            one = history.chosen(found, wanted)
-            if args.follow:
-                return _follow(args, asker, one)
-            answer: EndJobResult = asker.ask(protocol.END_JOB, job=one.id)
-            output.result(args, answer, f"{one.title}: {printable(answer['state'])}.")
-            return 0
+            return _follow(args, asker, history.chosen(found, wanted))
+    running = sum(job.state == "running" for job in found)
     if args.json:
         output.emit_all([job.to_json() for job in found][: screen.now.limit])
     elif found:
         output.table(_HEAD, list(map(_row, found)), frozenset({2}))
-    running = sum(job.state == "running" for job in found)
+    over = say.count(len(found) - running, "job has", "jobs have")
     told = {"jobs": len(found) - running, "running": running, "damaged": 0}
-    output.result(args, told, f"{say.count(running, 'job runs', 'jobs run')} there; "
-                  f"{say.count(len(found) - running, 'job has', 'jobs have')} ended.")  # fmt: skip
+    output.result(args, told, f"{say.count(running, 'job runs', 'jobs run')}; {over} ended.")
     return 0
 
 
 def _follow(args: argparse.Namespace, asker: Asker, one: Past) -> int:
-    params = {"job": one.id, "op": one.kind, **({"place": one.place} if one.place else {})}
-    if not traits(one.kind).warms:
-        asker.on_finding = say_finding
-        answer = asker.ask(protocol.FOLLOW, **params)
-        return asker.end(args, one.kind, answer, one.place)
     from torchkeeper.cli import warming  # only here: it takes long to load
 
-    ended, _ = warming.heard(args, asker, one.place, protocol.FOLLOW, params)
+    params: FollowParams = {"job": one.id, "op": one.kind, "end": bool(args.end)}
+    if one.place:
+        params["place"] = one.place
+    try:
+        if traits(one.kind).warms:
+            ended, _ = warming.heard(args, asker, one.place, protocol.FOLLOW, {**params})
+        else:
+            asker.on_finding = say_finding
+            answer = asker.ask(protocol.FOLLOW, **params)
+            ended = outcomes.Ended(one.kind, answer, one.place, left=asker.left)
+    except UserError as error:
+        if not args.end or error.code != "cancelled":
+            raise
+        output.result(args, {"job": one.id, "ended": True}, "The job is ended.")
+        return 0
     output.result(args, {**ended.result, "left": asker.left}, outcomes.line(ended))
     return contract.number(outcomes.went(ended))
 

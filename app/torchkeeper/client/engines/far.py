@@ -31,7 +31,7 @@ _OPERATIONS = frozenset({
     protocol.JUDGE, protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT,
     protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
-    protocol.VARIANTS, protocol.WARM, protocol.FOLLOW, protocol.JOBS, protocol.END_JOB,
+    protocol.VARIANTS, protocol.WARM, protocol.FOLLOW, protocol.JOBS,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM})
@@ -44,8 +44,8 @@ _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
 #: In which no place of ours is named, whatever the names in it.
 _WHOLE = "recipes"
-#: What a job there can be; and seconds that none can have run.
-_STATES, _AGES = frozenset({"running", "done", "failed", "cancelled"}), 1e9
+#: Seconds that no job can have run.
+_AGES = 1e9
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -102,14 +102,19 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         row, place = cast("JobsRow", one), ""
         with contextlib.suppress(Problem):
             place = str(parse(parse(machine).at(row["place"] or "")))
-        op, fault = printable(row["op"], 40), row["problem"]
+        op, how = printable(row["op"], 40), row["far"]
+        fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
         title = outcomes.doing(op, printable(place, 200)) or f"{op} {printable(place, 200)}"
-        words = user_error(fault["code"], fault["params"]).what if fault else ""
-        if row["state"] == "running" and row["total"]:
-            far, of = f"{row['done']:,.0f}", f"{row['total']:,.0f}"
-            words = tr("{n} of {all} {unit}", n=far, all=of, unit=printable(row["unit"], 20))
-        state = row["state"] if row["state"] in _STATES else "failed"
+        words, state = "", "running"
+        if not row["lives"]:
+            fault = fault or {"code": "job-gone", "params": {}}
+            state = "done" if how.get("type") == "result" else "failed"
+            state = "cancelled" if fault["code"] == "cancelled" else state
+            words = user_error(fault["code"], fault["params"]).what if state == "failed" else ""
+        elif total := how.get("total"):
+            n, of = f"{how.get('done', 0):,.0f}", f"{total:,.0f}"
+            words = tr("{n} of {all} {unit}", n=n, all=of, unit=printable(how.get("unit", ""), 20))
         times = now - ago - took, now - ago
         found.append(Past(row["job"], op, title, place, state, state == "done", *times, words))
     return found
