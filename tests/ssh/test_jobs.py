@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -50,7 +50,7 @@ Cut = Callable[[], str]
 
 
 @pytest.fixture
-def cut(there: Machine, tmp_path: Path, torch_python: str) -> Cut:
+def cut(there: Machine, tmp_path: Path, torch_python: str) -> Iterator[Cut]:
     recipes = tmp_path / "recipes"
     recipes.mkdir()
     (recipes / "kernels.py").write_text(KERNELS)
@@ -79,7 +79,8 @@ def cut(there: Machine, tmp_path: Path, torch_python: str) -> Cut:
             time.sleep(0.02)  # nothing of the connection is left there
         return found[1]
 
-    return run
+    yield run
+    (there.home / "go").touch()
 
 
 def result_of(engine: Engine, job: str) -> Message:

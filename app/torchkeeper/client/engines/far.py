@@ -44,8 +44,8 @@ _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
 #: In which no place of ours is named, whatever the names in it.
 _WHOLE = "recipes"
-#: Seconds that no job can have run.
-_AGES = 1e9
+#: Seconds that no job can have run, and jobs of a machine that are listed.
+_AGES, _JOBS = 1e9, 64
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -82,8 +82,9 @@ def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
 def goes_on(machine: str, job: str) -> str:
     """That a job of the machine goes on, and how it is found again."""
     command = f"torchkeeper jobs {shlex.quote(machine)}"
-    return tr("The job goes on there. “{command} --follow {job}” follows it, “--end {job}” ends "
-              "it.", command=command, job=shlex.quote(printable(job, 40)))  # fmt: skip
+    return tr("The job goes on there. Activity lists it once the window is connected again; "
+              "“{command} --follow {job}” follows it, “--end {job}” ends it.", command=command,
+              job=shlex.quote(printable(job, 40)))  # fmt: skip
 
 
 def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
@@ -96,16 +97,16 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
     from torchkeeper.stores.ssh import parse
 
     found, now = list[Past](), time.time()
-    for one in rows:
-        if protocol.misfit(compiling.JobsRow, one, "row"):
-            continue
+    for one in [*rows][:_JOBS]:
         row, place = cast("JobsRow", one), ""
+        if protocol.misfit(compiling.JobsRow, one, "row") or row["op"] not in DETACHED:
+            continue
         with contextlib.suppress(Problem):
             place = str(parse(parse(machine).at(row["place"] or "")))
-        op, how = printable(row["op"], 40), row["far"]
+        op, how = row["op"], row["far"]
         fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
-        title = outcomes.doing(op, printable(place, 200)) or f"{op} {printable(place, 200)}"
+        title = outcomes.doing(op, printable(place, 200)) or op
         words, state = "", "running"
         if not row["lives"]:
             fault = fault or {"code": "job-gone", "params": {}}

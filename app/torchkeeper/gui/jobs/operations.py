@@ -36,8 +36,10 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
+    from torchkeeper.client.kept.history import Past
     from torchkeeper.engine.messages import Select, dead
     from torchkeeper.engine.messages import bundles as messages
+    from torchkeeper.engine.messages.compiling import FollowParams
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
@@ -49,6 +51,7 @@ _tr = partial(QCoreApplication.translate, "Operations")
 def heard(job: Job, one: Finding) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     of, line = job.traits, words.logged(one)
+    job.there = one.get("job", job.there)
     if job.kind == protocol.RUN:
         return _of_program(job, one, line)
     if words.alike(one) or "removed" in one:
@@ -236,6 +239,16 @@ class Operations(QObject):
             self._look(job, read, known_profiles.settings, profile)
 
         return both
+
+    def follow(self, machine: str, one: Past) -> Job:
+        """Follow a job that goes on on a machine, or has ended."""
+        params: FollowParams = {"job": one.id, "op": one.kind}
+        if one.place:
+            params["place"] = one.place
+        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind)
+        job = self._begin(one.title, one.place or None, start)
+        job.there = one.id
+        return job
 
     def run(self, text: str, folder: str, python: str, profile: str) -> Job:
         """Run a program, and hear what it prints and looks up. text: its command line. python: the
@@ -496,19 +509,29 @@ class Operations(QObject):
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        if traits(kind).repeats and not scheme_of(place or "").keeps_times:
+        follows = start.op == protocol.FOLLOW
+        if traits(kind).repeats and not (follows or scheme_of(place or "").keeps_times):
             self._starts[job] = start, job.asked.copy()
-        # One at a time has the whole machine, so that times mean something.
-        busy = any(other.traits.compiles for other in self._jobs.active if other is not job)
-        if traits(kind).compiles and busy:
+        if traits(kind).compiles and not follows:
             self._waiting.append((job, start))
+            self._go_on()
         else:
             self._run(job, start)
         return job
 
+    def _go_on(self) -> None:
+        """Begin what waits: one at a time has a whole machine, so that times mean something."""
+        at_work = [j.place for j in self._jobs.active if j.traits.compiles and j.started]
+        busy = set(map(far.machine_of, at_work))
+        for one in [*self._waiting]:
+            if (machine := far.machine_of(one[0].place)) not in busy:
+                busy.add(machine)
+                self._waiting.remove(one)
+                self._run(*one)
+
     def _run(self, job: Job, start: _Start) -> None:
         self._jobs.begin(job)
-        if start.python:
+        if start.python and start.op != protocol.FOLLOW:
             self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
         if start.first is None:
             self._ask(job, start)
@@ -632,8 +655,7 @@ class Operations(QObject):
             self.changed.emit(job.place)
         if job.scratch:
             self._engines.discard(job.scratch)
-        if self._waiting and not any(j.traits.compiles and j.started for j in self._jobs.active):
-            self._run(*self._waiting.pop(0))
+        self._go_on()
 
     def _said(self, job: Job, lines: list[str]) -> None:
         if lines:
