@@ -149,7 +149,6 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
         "lives": False,
         "seconds": float("inf"),
         "ago": -1.0,
-        "op": "\x1b[2J",
         "far": {"error": {"code": "\x1b", "params": {"x": "\x1b"}}},
     }
     far_of = {"unit": "\n" * 900, "done": float("nan"), "total": float("inf")}

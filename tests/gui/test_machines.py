@@ -34,8 +34,7 @@ from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Job, Selection, State
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.places.model import PlacesModel, Way
 from torchkeeper.gui.start import started

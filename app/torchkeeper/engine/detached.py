@@ -37,12 +37,12 @@ _IDENT = re.compile(r"[0-9a-f]{16}")
 _TOLD, _SOURCE, _SENT = "told", "source.zip", "sent.zip"
 #: Jobs that are there at a time, and bytes of one besides its result.
 _MOST, _BYTES = 32, 32 << 20
-#: Seconds for which one is kept that has ended, and one that never began.
-_LONG, _STILLBORN = 7 * 86400.0, 60.0
+#: Seconds for which one is kept that has ended.
+_LONG = 7 * 86400.0
 #: Seconds between two looks at one, between two words of how far it is, and that it has to end.
 _TURN, _TELLING, _PATIENCE = 0.1, 1.0, 15.0
-#: Lines at the end in which it is looked for how far one is, and what is said of that.
-_LAST, _FAR = 200, ("type", "done", "total", "unit", "error")
+#: What is said of how far one is.
+_FAR = ("type", "done", "total", "unit", "error")
 
 
 def detach(
@@ -57,7 +57,7 @@ def detach(
         _sweep(root)
         folder = os.path.join(root, ident)
         os.mkdir(folder, 0o700)
-        _begin(folder, params["op"], dict(params["params"]))
+        _begin(folder, params["op"], params["params"])
     except OSError as e:
         raise Problem("place-unwritable", place=root, why=e.strerror or str(e)) from e
     return follow(session, {"job": ident}, report)
@@ -69,13 +69,16 @@ def follow(_: Session, params: compiling.FollowParams, report: Report) -> compil
     """
     with _opened(params["job"]) as job:
         report.finding(job=job.ident)
-        asked = job.end(0.0) if params.get("end") and job.lives() else 0.0
+        asked, ends = 0.0, params.get("end", False)
         while True:
             lives = job.lives()
             try:
                 for message in job.new():
-                    if message.type in ("result", "error"):
-                        return cast("compiling.FollowResult", _result(message.body))
+                    if message.type == "result":
+                        return cast("compiling.FollowResult", message.body["result"])
+                    if message.type == "error":
+                        error = message.body["error"]
+                        raise Problem(error["code"], **error.get("params", {}))
                     report.relay(message.body)
             except protocol.WireError as e:
                 raise Problem("job-unreadable", why=str(e)) from e
@@ -86,6 +89,8 @@ def follow(_: Session, params: compiling.FollowParams, report: Report) -> compil
             except Cancelled:
                 if report.alone:
                     raise
+                ends = True
+            if ends:
                 asked = job.end(asked)
             time.sleep(_TURN)
 
@@ -97,7 +102,7 @@ def jobs(_: Session, _params: compiling.JobsParams, report: Report) -> compiling
         with contextlib.suppress(Problem), _opened(ident) as job:
             rows.append(job.row())
     report.rows(rows)
-    return {"jobs": len(rows)}
+    return {}
 
 
 def forget(ident: str) -> None:
@@ -130,7 +135,7 @@ def _sweep(root: str) -> None:
     """Remove what is old, and what is too much. Raises OSError and Problem("jobs-too-many")."""
     kept = list[tuple[float, str]]()
     for ident in _names(root):
-        folder, longest = os.path.join(root, ident), _STILLBORN
+        folder, longest = os.path.join(root, ident), _LONG
         with contextlib.suppress(Problem), _opened(ident) as job:
             longest = math.inf if job.lives() else _LONG
         kept.append((longest - time.time() + os.stat(folder).st_mtime, folder))
@@ -141,14 +146,14 @@ def _sweep(root: str) -> None:
             atomic.remove(folder)
 
 
-def _begin(folder: str, op: str, params: dict[str, Any]) -> None:
+def _begin(folder: str, op: str, params: Mapping[str, Any]) -> None:
     """Start a process that leads a session of its own, in its folder. Raises OSError."""
     source, nowhere = SOURCE, subprocess.DEVNULL
     # What this runs from, and what was sent for it, may go with the connection.
     if os.path.isfile(SOURCE):
         source = shutil.copyfile(SOURCE, os.path.join(folder, _SOURCE))
     if sent := params.get("sent"):
-        params["sent"] = shutil.move(sent, os.path.join(folder, _SENT))
+        params = {**params, "sent": shutil.move(sent, os.path.join(folder, _SENT))}
     process = subprocess.Popen(
         [*calling("engine.detached")[:-1], source], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=nowhere, cwd=folder, start_new_session=True,
@@ -227,7 +232,7 @@ class _Job(NamedTuple):
         about = os.fstat(self.file.fileno())
         start, far = max(0, about.st_size - protocol.MAX_LINE), compiling.Far()
         tail = os.pread(self.file.fileno(), protocol.MAX_LINE, start).split(b"\n")[:-1]
-        for line in reversed(tail[-_LAST:]):
+        for line in reversed(tail):
             with contextlib.suppress(protocol.WireError):
                 said = protocol.message_from(protocol.decode(line))
                 if said.type in ("result", "error", "progress"):
@@ -247,15 +252,6 @@ class _Job(NamedTuple):
         }
 
 
-def _result(body: Mapping[str, Any]) -> Mapping[str, object]:
-    """What a job has come to. Raises its problem, or Cancelled."""
-    if (error := body.get("error")) is None:
-        return cast("Mapping[str, object]", body["result"])
-    if error["code"] == "cancelled":
-        raise Cancelled
-    raise Problem(error["code"], **error.get("params", {}))
-
-
 class _Out(serve.Out):
     """Into the file, as far as there is room."""
 
@@ -264,10 +260,6 @@ class _Out(serve.Out):
             # A disk that is full may have room again: what was not written waits.
             with contextlib.suppress(OSError):
                 super().send(obj)
-
-
-class _Request(serve.Request):
-    telling = _TELLING
 
 
 def main() -> None:
@@ -279,7 +271,8 @@ def main() -> None:
     began = {"op": op, "place": place if isinstance(place, str) else None, "at": time.time()}
     with open(os.open(_TOLD, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         out = _Out(stream)
-        asked = _Request(out, 1)
+        asked = serve.Request(out, 1)
+        asked.telling = _TELLING
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: asked.cancelled.set())
         out.send({"type": "began", **began, **locks.here()})

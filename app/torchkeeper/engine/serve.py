@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -227,9 +227,8 @@ def _take(
     except protocol.WireError:
         return _refuse(out)
     if "read" in obj and not fence:
-        from torchkeeper.engine.detached import forget  # only here: few engines hear of one
-
-        return forget(str(obj["read"]))
+        module = importlib.import_module("torchkeeper.engine.detached")
+        return cast("None", module.forget(str(obj["read"])))
     ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
     if not isinstance(ident, int) or isinstance(ident, bool):
         return _refuse(out)

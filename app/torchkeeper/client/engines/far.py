@@ -184,7 +184,7 @@ class Names:
             return {key: self._sent(key, one) for key, one in value.items()}
         if isinstance(value, list):
             return [self._sent(name, one) for one in value]
-        if not isinstance(value, str) or name not in _PLACED:
+        if not isinstance(value, str) or not value or name not in _PLACED:
             return self.path(value) if name == _PATH and is_far(value) else value
         if scheme_of(value).machine(value) != self.machine:
             raise user_error("places-apart", {"place": value, "other": self.machine})

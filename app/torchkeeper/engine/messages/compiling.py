@@ -56,13 +56,10 @@ class DetachParams(TypedDict):
     params: Mapping[str, Any]
 
 
-class _Follow(TypedDict):
-    job: str
-
-
-class FollowParams(_Follow, total=False):
+class FollowParams(TypedDict, total=False):
     """end: the job is to end. op, place: what it does, and where, for whoever asks."""
 
+    job: str
     end: bool
     op: str
     place: str
@@ -71,10 +68,7 @@ class FollowParams(_Follow, total=False):
 DetachResult = Nothing  # that of the operation, as of the next
 FollowResult = Nothing
 JobsParams = Nothing
-
-
-class JobsResult(TypedDict):
-    jobs: int
+JobsResult = Nothing
 
 
 class Far(TypedDict, total=False):

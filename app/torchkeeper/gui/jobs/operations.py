@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
@@ -22,11 +21,10 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
 from torchkeeper.gui.jobs.crossing import Crossing
-from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
+from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
 from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
@@ -37,9 +35,8 @@ from torchkeeper.stores.names import scheme_of
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.client.kept.history import Past
-    from torchkeeper.engine.messages import Select, dead
     from torchkeeper.engine.messages import bundles as messages
-    from torchkeeper.engine.messages.compiling import FollowParams
+    from torchkeeper.engine.messages import dead
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
@@ -120,25 +117,6 @@ def _variant(job: Job, one: Finding, line: str) -> str:
     why = f": {variant.error.what}" if variant.error else ""
     took = f" · {say.seconds(variant.seconds)}" if variant.seconds is not None else ""
     return _tr("Variant {}: {}").format(state_words(variant.state), name) + why + took
-
-
-#: Everything.
-_ALL: Select = {}
-
-
-class Selection(NamedTuple):
-    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
-
-    select: Select = _ALL
-    hold: tuple[tuple[str, str], ...] = ()
-
-    @staticmethod
-    def of(entries: Sequence[Entry]) -> Selection:
-        """Exactly these entries."""
-        items = tuple(entry.identity for entry in entries)
-        if len(items) > HOLD:
-            return Selection({"held": True}, items)
-        return Selection({"items": list(items)})
 
 
 #: Options that are sent as they are; those of a job before may be among what it was asked for.
@@ -242,9 +220,7 @@ class Operations(QObject):
 
     def follow(self, machine: str, one: Past) -> Job:
         """Follow a job that goes on on a machine, or has ended."""
-        params: FollowParams = {"job": one.id, "op": one.kind}
-        if one.place:
-            params["place"] = one.place
+        params = {"job": one.id, "op": one.kind, "place": one.place}
         start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind)
         job = self._begin(one.title, one.place or None, start)
         job.there = one.id
@@ -509,23 +485,21 @@ class Operations(QObject):
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        follows = start.op == protocol.FOLLOW
-        if traits(kind).repeats and not (follows or scheme_of(place or "").keeps_times):
+        once = start.op != kind or scheme_of(place or "").keeps_times
+        if traits(kind).repeats and not once:
             self._starts[job] = start, job.asked.copy()
-        if traits(kind).compiles and not follows:
+        if start.op == protocol.FOLLOW or not traits(kind).compiles:
+            self._run(job, start)
+        else:
             self._waiting.append((job, start))
             self._go_on()
-        else:
-            self._run(job, start)
         return job
 
     def _go_on(self) -> None:
         """Begin what waits: one at a time has a whole machine, so that times mean something."""
-        at_work = [j.place for j in self._jobs.active if j.traits.compiles and j.started]
-        busy = set(map(far.machine_of, at_work))
         for one in [*self._waiting]:
-            if (machine := far.machine_of(one[0].place)) not in busy:
-                busy.add(machine)
+            at_work = [j.place for j in self._jobs.active if j.traits.compiles and j.started]
+            if far.machine_of(one[0].place) not in map(far.machine_of, at_work):
                 self._waiting.remove(one)
                 self._run(*one)
 
