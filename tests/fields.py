@@ -246,7 +246,7 @@ PRINTED: dict[str, tuple[Line, ...]] = {
         Line("with --follow: each variant of a warm-up", *_VARIANT),
         _result(compiling.WarmResult, what="with --follow, of a warm-up", left=_LEFT,
                 variants=_WARMED),
-        _result(compiling.EndJobResult, what="with --end"),
+        _result(what="with --end", job=str, ended=bool),
     ),
     "copy": (
         _result(bundles.CopyResult, left=_LEFT, leaks=_LEAKS | None, without=_FORETOLD),

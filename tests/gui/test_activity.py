@@ -24,8 +24,7 @@ from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.drawer import HEIGHT, Drawer
 from torchkeeper.gui.activity.shown import DONE_MS, JobStrip
 from torchkeeper.gui.dialogs.base import ConfirmDialog
-from torchkeeper.gui.jobs.model import LOG_LINES, State
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import LOG_LINES, Selection, State
 from torchkeeper.gui.pages.comparing.differences import DifferencesTree
 from torchkeeper.gui.window import Window
 from torchkeeper.verdict.probed import FactorTold

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
+import sys
 import time
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,18 +24,20 @@ from tests.gui.test_inspector import GRAPH, choose, first
 from tests.pace import LONG
 from tests.redis_server import dump, serving
 from tests.ssh.conftest import Machine, config, forks, keygen, sshd, there, tk
+from tests.ssh.test_breaking import cut
 from torchkeeper.client import secrets
 from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.questions import Asking, Question
+from torchkeeper.client.kept.history import Past
+from torchkeeper.client.recipes import files, sending
 from torchkeeper.engine import protocol
 from torchkeeper.gui.dialogs.cleaning import CleanDialog
 from torchkeeper.gui.dialogs.environments import PathDialog
 from torchkeeper.gui.dialogs.machine import QuestionDialog
 from torchkeeper.gui.dialogs.preparing import PrepareDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
-from torchkeeper.gui.jobs.model import Job, State
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Job, Selection, State
 from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.doctor.page import DoctorPage
 from torchkeeper.gui.places.model import PlacesModel, Way
@@ -654,3 +659,96 @@ def test_the_doctor_is_about_the_machine_that_is_shown(
     window.context.pages.go("doctor")
     qtbot.waitUntil(lambda: page.diagnosis.asked is not None and not page.diagnosis.asked.at)
     idle(qtbot, window)
+
+
+@pytest.fixture
+def begun(there: Machine, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Begins a warm-up there that waits for a file, and cuts the connection; the job."""
+    go = str(there.home / "go")
+    lines = ["import os, time", f"while not os.path.exists({go!r}):", "    time.sleep(0.02)"]
+    (tmp_path / "waits.py").write_text("\n".join(lines))
+    (tmp_path / "waits.toml").write_text(
+        '[triton]\nkernel = "waits.py:add"\nsignature = { x = "*fp32" }\ntargets = ["cuda:90"]\n'
+    )
+
+    def begin() -> str:
+        with Engine(f"ssh://there{sys.executable}") as engine:
+            sent = sending.send("ssh://there", files.wire([str(tmp_path / "waits.toml")]))
+            engine.send(protocol.WARM, {**sent, "into": there.place("cache")})
+            while not engine.job:
+                select.select([engine], [], [])
+                assert all(message.type != "error" for message in engine.receive())
+            job = engine.job
+            cut()
+        return job
+
+    yield begin
+    (there.home / "go").touch()
+
+
+def test_jobs_that_go_on_there_are_listed_followed_and_ended(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str]
+) -> None:
+    first, second = begun(), begun()
+    (there.home / "other").mkdir()
+    window = open_window()
+    opened(qtbot, window, there, Path("other"))
+    sessions = there.sessions()
+    drawer = window.following.drawer
+    drawer.go_in()
+
+    def running() -> dict[str, Past]:
+        some = [one for one in drawer.rows.items if isinstance(one, Past)]
+        return {one.id: one for one in some if one.state == "running"}
+
+    qtbot.waitUntil(lambda: running().keys() == {first, second})
+    assert there.sessions() == sessions, "looking makes no connection"
+    one = running()[first]
+    assert (one.place, one.kind) == (f"ssh://there{there.home}/cache", "warm")
+    # One is followed, as a job of this window, and comes to its end.
+    drawer.choose(one)
+    assert drawer.follow.isVisible() and drawer.cancel_button.isVisible()
+    assert not drawer.forget.isVisible()
+    click(qtbot, drawer.follow)
+    job = drawer.job
+    assert job is not None and job.there == first and job.active
+    qtbot.waitUntil(lambda: running().keys() == {second} and bool(job.variants))
+    # The other one is ended unseen.
+    drawer.choose(running()[second])
+    click(qtbot, drawer.cancel_button)
+    qtbot.waitUntil(lambda: not running())
+    assert job.active
+    (there.home / "go").touch()
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.state is State.FAILED and job.error is not None, job.state
+    qtbot.waitUntil(lambda: not any(drawer.rows.there.values()))
+    line.close_all()
+    assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
+
+
+def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str], tmp_path: Path
+) -> None:
+    (there.home / "cache").mkdir()
+    window = open_window()
+    place = opened(qtbot, window, there, Path("cache"))
+    recipe, python = str(tmp_path / "waits.toml"), f"ssh://there{sys.executable}"
+    job = window.operations.warm(python, [recipe], place)
+    qtbot.waitUntil(lambda: bool(job.there))
+    cut()
+    qtbot.waitUntil(lambda: not job.active)
+    assert job.error is not None and job.error.code == "ssh-lost"
+    assert f"torchkeeper jobs ssh://there --follow {job.there}" in job.error.remedy
+    drawer = window.following.drawer
+    drawer.go_in()
+    window.listing.refresh()
+    qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
+    drawer.choose(drawer.rows.there["ssh://there"][0])
+    click(qtbot, drawer.follow)
+    again = drawer.job
+    assert again is not None and again is not job and again.there == job.there
+    qtbot.waitUntil(lambda: bool(again.variants))
+    click(qtbot, drawer.cancel_button)
+    qtbot.waitUntil(lambda: not again.active)
+    assert again.state is State.CANCELLED
+    assert not any("warm.job" in one for one in processes_under(there.home))

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from tests.gui.conftest import PATIENCE, OpenWindow, idle, listed
 from tests.sampling import sampled
 from torchkeeper.gui.dialogs.importing import ImportDialog
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Selection
 from torchkeeper.gui.places.discovery import MOST, SETTING
 from torchkeeper.gui.window import Window
 

@@ -10,8 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import OpenWindow
 from torchkeeper.gui.background import worker
-from torchkeeper.gui.jobs.model import State, outcome
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Selection, State, outcome
 
 
 def files(place: Path) -> list[str]:

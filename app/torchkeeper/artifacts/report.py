@@ -28,6 +28,9 @@ class Report:
     def finding(self, **what: Any) -> None:
         """One thing worth knowing that is not a row, such as ``left={...}``."""
 
+    def relay(self, body: Mapping[str, Any]) -> None:
+        """What another report was told of the same."""
+
     def check(self) -> None:
         """Raises Cancelled if the user asked for an early end."""
 

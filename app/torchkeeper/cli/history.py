@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchkeeper.cli import contract, output, screen
@@ -12,12 +13,12 @@ from torchkeeper.client.engines import far
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import outcomes, say
-from torchkeeper.client.words.problems import printable
+from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.compiling import EndJobResult
+    from torchkeeper.engine.messages.compiling import FollowParams
 
 #: The headings of the list.
 _HEAD = ("ID", "WHEN", "TOOK", "HOW", "JOB", "RESULT")
@@ -37,7 +38,12 @@ def add_jobs(command: argparse.ArgumentParser) -> None:
 def jobs(args: argparse.Namespace) -> int:
     """torchkeeper jobs."""
     if machine := far.machine_of(args.ident):
-        return _there(args, machine)
+        with asking(args, machine) as asker:
+            asker.ask(protocol.JOBS)
+            there = sorted(far.jobs(machine, asker.rows), key=lambda job: -(job.began or 0.0))
+            if wanted := args.follow or args.end:
+                return _follow(args, asker, history.chosen(there, wanted))
+        return _list(args, [], history.Kept(there, 0))
     if args.follow or args.end:
         raise output.misuse("Name the machine, too, such as ssh://gpu1.")
     if args.forget:
@@ -55,7 +61,10 @@ def jobs(args: argparse.Namespace) -> int:
         else:
             output.lines(_whole(one) if isinstance(one, Past) else _so_far(one))
         return 0
-    kept = history.kept()
+    return _list(args, now, history.kept())
+
+
+def _list(args: argparse.Namespace, now: Sequence[Running], kept: history.Kept) -> int:
     if args.json:
         past = ({k: v for k, v in one.to_json().items() if k != "log"} for one in kept.jobs)
         output.emit_all([*(job.to_json() for job in now), *past][: screen.now.limit])
@@ -63,45 +72,33 @@ def jobs(args: argparse.Namespace) -> int:
         output.table(_HEAD, [*map(_running_row, now), *map(_row, kept.jobs)], frozenset({2}))
     lines = say.count(kept.damaged, "line", "lines")
     more = f"; {lines} could not be understood" if kept.damaged else ""
-    running_now = f"{say.count(len(now), 'job has', 'jobs have')} not ended; " if now else ""
-    said = f"{running_now}{say.count(len(kept.jobs), 'job', 'jobs')} kept{more}."
-    told = {"jobs": len(kept.jobs), "running": len(now), "damaged": kept.damaged}
+    running = len(now) + sum(one.state == "running" for one in kept.jobs)
+    ended = len(now) + len(kept.jobs) - running
+    running_now = f"{say.count(running, 'job has', 'jobs have')} not ended; " if running else ""
+    said = f"{running_now}{say.count(ended, 'job', 'jobs')} kept{more}."
+    told = {"jobs": ended, "running": running, "damaged": kept.damaged}
     output.result(args, told, said)
     return 0
 
 
-def _there(args: argparse.Namespace, machine: str) -> int:
-    """The jobs that go on on a machine; one of them is followed, or ended."""
-    with asking(args, machine) as asker:
-        asker.ask(protocol.JOBS)
-        found = sorted(far.jobs(machine, asker.rows), key=lambda job: -(job.began or 0.0))
-        if wanted := args.follow or args.end:
-            one = history.chosen(found, wanted)
-            if args.follow:
-                return _follow(args, asker, one)
-            answer: EndJobResult = asker.ask(protocol.END_JOB, job=one.id)
-            output.result(args, answer, f"{one.title}: {printable(answer['state'])}.")
-            return 0
-    if args.json:
-        output.emit_all([job.to_json() for job in found][: screen.now.limit])
-    elif found:
-        output.table(_HEAD, list(map(_row, found)), frozenset({2}))
-    running = sum(job.state == "running" for job in found)
-    told = {"jobs": len(found) - running, "running": running, "damaged": 0}
-    output.result(args, told, f"{say.count(running, 'job runs', 'jobs run')} there; "
-                  f"{say.count(len(found) - running, 'job has', 'jobs have')} ended.")  # fmt: skip
-    return 0
-
-
 def _follow(args: argparse.Namespace, asker: Asker, one: Past) -> int:
-    params = {"job": one.id, "op": one.kind, **({"place": one.place} if one.place else {})}
-    if not traits(one.kind).warms:
-        asker.on_finding = say_finding
-        answer = asker.ask(protocol.FOLLOW, **params)
-        return asker.end(args, one.kind, answer, one.place)
     from torchkeeper.cli import warming  # only here: it takes long to load
 
-    ended, _ = warming.heard(args, asker, one.place, protocol.FOLLOW, params)
+    params: FollowParams = {
+        "job": one.id, "op": one.kind, "place": one.place, "end": bool(args.end)
+    }  # fmt: skip
+    try:
+        if traits(one.kind).warms:
+            ended, _ = warming.heard(args, asker, one.place, protocol.FOLLOW, {**params})
+        else:
+            asker.on_finding = say_finding
+            answer = asker.ask(protocol.FOLLOW, **params)
+            ended = outcomes.Ended(one.kind, answer, one.place, left=asker.left)
+    except UserError as error:
+        if not args.end or error.code != "cancelled":
+            raise
+        output.result(args, {"job": one.id, "ended": True}, "The job is ended.")
+        return 0
     output.result(args, {**ended.result, "left": asker.left}, outcomes.line(ended))
     return contract.number(outcomes.went(ended))
 

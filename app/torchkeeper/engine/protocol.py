@@ -5,7 +5,8 @@ only: every start of an engine and of the window pays for it.
 The wire has one JSON object a line, UTF-8, at most 1 MiB. The engine speaks first (``hello``). A
 request is ``{"id", "op", "params"}``; the answers carry its id: any number of ``progress``,
 ``rows`` (at most 500) and ``finding``, then one ``result`` or ``error``. ``{"cancel": id}`` asks
-for an early end, which is an ``error`` with code ``cancelled``. Fields that are not known are
+for an early end, which is an ``error`` with code ``cancelled``; ``{"read": job}`` says that the end
+of a job was heard of, which need not be kept then. Fields that are not known are
 ignored. What arrives is checked as if an enemy had sent it, against the types of messages, too:
 what does not fit is refused, with where and why (``misfit``).
 """
@@ -132,7 +133,7 @@ VARIANTS = "variants"
 EXPORT, IMPORT, COPY, SIGN = "export", "import", "copy", "sign"
 PURGE, UNDO, EMPTY_TRASH, RECOVER, MEND = "purge", "undo", "empty_trash", "recover", "mend"
 TTL, WARM, VERIFY, PREPARE, RUN = "ttl", "warm", "verify", "prepare", "run"
-DETACH, FOLLOW, JOBS, END_JOB = "detach", "follow", "jobs", "end_job"
+DETACH, FOLLOW, JOBS = "detach", "follow", "jobs"
 
 #: The operations, by the module of engine.messages that has their types.
 _OPERATIONS: dict[str, tuple[Operation, ...]] = {
@@ -217,7 +218,6 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
         Operation(DETACH, "detached.detach", Ends.APART),
         Operation(FOLLOW, "detached.follow", Ends.APART),
         Operation(JOBS, "detached.jobs"),
-        Operation(END_JOB, "detached.end_job", Ends.APART),
     ),
 }  # fmt: skip
 TABLE: dict[str, Operation] = {

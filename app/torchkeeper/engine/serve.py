@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Cancelled, Report
@@ -50,14 +50,14 @@ class Out:
     """The line to the app; whole lines only, from any thread."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
+        self.stream = stream
         self._lock = threading.Lock()
 
     def send(self, obj: Mapping[str, object]) -> None:
         line = protocol.encode(obj)
         with self._lock:
-            self._stream.write(line)
-            self._stream.flush()
+            self.stream.write(line)
+            self.stream.flush()
 
 
 class Request(Report):
@@ -76,6 +76,9 @@ class Request(Report):
 
     def send(self, kind: str, **body: Any) -> None:
         self._out.send({"type": kind, "id": self._ident, **body})
+
+    def relay(self, body: Mapping[str, Any]) -> None:
+        self._out.send({**body, "id": self._ident})
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         now = time.monotonic()
@@ -175,7 +178,7 @@ def main(fenced: str = "") -> None:
     try:
         while data := stdin.read1(1 << 16):  # type: ignore[attr-defined]
             for line in lines.feed(data):
-                _take(line, out, requests, running)
+                _take(line, out, requests, running, fence)
                 while fence and worker.is_alive() and requests.waiting() > _WAITING:
                     time.sleep(_PAUSE)
     except protocol.WireError:
@@ -216,11 +219,16 @@ def _refuse(out: Out) -> None:
     out.send({"type": "error", "id": None, "error": error})
 
 
-def _take(line: bytes, out: Out, requests: _Requests, running: dict[int, Request]) -> None:
+def _take(
+    line: bytes, out: Out, requests: _Requests, running: dict[int, Request], fence: Fence | None
+) -> None:
     try:
         obj = protocol.decode(line)
     except protocol.WireError:
         return _refuse(out)
+    if "read" in obj and not fence:
+        module = importlib.import_module("torchkeeper.engine.detached")
+        return cast("None", module.forget(str(obj["read"])))
     ident, op, params = obj.get("cancel", obj.get("id")), obj.get("op"), obj.get("params", {})
     if not isinstance(ident, int) or isinstance(ident, bool):
         return _refuse(out)

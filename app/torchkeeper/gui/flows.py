@@ -16,8 +16,7 @@ from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
-from torchkeeper.gui.jobs.model import Asked, Job, Then
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Asked, Job, Selection, Then
 from torchkeeper.gui.jobs.results import Results
 from torchkeeper.gui.pages import ENTRIES
 from torchkeeper.gui.pages.comparing.flow import CompareFlows

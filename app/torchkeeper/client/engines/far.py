@@ -33,7 +33,6 @@ _OPERATIONS = frozenset({
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
     protocol.VARIANTS, protocol.WARM, protocol.DIAGNOSE, protocol.TOOLCHAIN, protocol.MEND,
     protocol.PREPARE, protocol.VERIFY, protocol.RUN, protocol.FOLLOW, protocol.JOBS,
-    protocol.END_JOB,
 })  # fmt: skip
 #: What goes on there where the connection breaks (``engine.detached``).
 DETACHED = frozenset({protocol.WARM})
@@ -47,8 +46,8 @@ _PATH = "path"
 _OURS = frozenset({"signers", "vouched"})
 #: In which no place of ours is named, whatever the names in it.
 _WHOLE = "recipes"
-#: What a job there can be; and seconds that none can have run.
-_STATES, _AGES = frozenset({"running", "done", "failed", "cancelled"}), 1e9
+#: Seconds that no job can have run, and jobs of a machine that are listed.
+_AGES, _JOBS = 1e9, 64
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -105,8 +104,9 @@ def name_of(machine: str, path: str) -> str:
 def goes_on(machine: str, job: str) -> str:
     """That a job of the machine goes on, and how it is found again."""
     command = f"torchkeeper jobs {shlex.quote(machine)}"
-    return tr("The job goes on there. “{command} --follow {job}” follows it, “--end {job}” ends "
-              "it.", command=command, job=shlex.quote(printable(job, 40)))  # fmt: skip
+    return tr("The job goes on there. Activity lists it once the window is connected again; "
+              "“{command} --follow {job}” follows it, “--end {job}” ends it.", command=command,
+              job=shlex.quote(printable(job, 40)))  # fmt: skip
 
 
 def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
@@ -119,20 +119,25 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
     from torchkeeper.stores.ssh import parse
 
     found, now = list[Past](), time.time()
-    for one in rows:
-        if protocol.misfit(compiling.JobsRow, one, "row"):
-            continue
+    for one in [*rows][:_JOBS]:
         row, place = cast("JobsRow", one), ""
+        if protocol.misfit(compiling.JobsRow, one, "row") or row["op"] not in DETACHED:
+            continue
         with contextlib.suppress(Problem):
             place = str(parse(parse(machine).at(row["place"] or "")))
-        op, fault = printable(row["op"], 40), row["problem"]
+        op, how = row["op"], row["far"]
+        fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
-        title = outcomes.doing(op, printable(place, 200)) or f"{op} {printable(place, 200)}"
-        words = user_error(fault["code"], fault["params"]).what if fault else ""
-        if row["state"] == "running" and row["total"]:
-            far, of = f"{row['done']:,.0f}", f"{row['total']:,.0f}"
-            words = tr("{n} of {all} {unit}", n=far, all=of, unit=printable(row["unit"], 20))
-        state = row["state"] if row["state"] in _STATES else "failed"
+        title = outcomes.doing(op, printable(place, 200)) or op
+        words, state = "", "running"
+        if not row["lives"]:
+            fault = fault or {"code": "job-gone", "params": {}}
+            state = "done" if how.get("type") == "result" else "failed"
+            state = "cancelled" if fault["code"] == "cancelled" else state
+            words = user_error(fault["code"], fault["params"]).what if state == "failed" else ""
+        elif total := how.get("total"):
+            n, of = f"{how.get('done', 0):,.0f}", f"{total:,.0f}"
+            words = tr("{n} of {all} {unit}", n=n, all=of, unit=printable(how.get("unit", ""), 20))
         times = now - ago - took, now - ago
         found.append(Past(row["job"], op, title, place, state, state == "done", *times, words))
     return found

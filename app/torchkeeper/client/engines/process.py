@@ -254,10 +254,13 @@ class Engine:
             )
         self._greeted = self._greeted or message.type == "hello"
         if message.type in ("result", "error") and message.id is not None:
-            asked, self.job = TABLE.get(self._asked.pop(message.id, "")), ""
+            asked = TABLE.get(self._asked.pop(message.id, ""))
             kind = asked.result if asked and message.type == "result" else object
             if why := misfit(kind, message.body.get("result"), "result"):
                 raise protocol.WireError(why)
+            if self.job:
+                self._write({"read": self.job})
+                self.job = ""
         op = self._asked.get(message.id or 0, "")
         if self._far and not (message.type == "rows" and traits(op).entry_rows):  # they name none
             return message._replace(body=self._far.named(message.body))

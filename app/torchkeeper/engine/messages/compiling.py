@@ -56,53 +56,41 @@ class DetachParams(TypedDict):
     params: Mapping[str, Any]
 
 
-DetachResult = Nothing  # that of the operation, as of the next
+class FollowParams(TypedDict, total=False):
+    """end: the job is to end. op, place: what it does, and where, for whoever asks."""
 
-
-class _Follow(TypedDict):
     job: str
-
-
-class FollowParams(_Follow, total=False):
-    """op, place: what the job does, and where, for whoever hears of it."""
-
+    end: bool
     op: str
     place: str
 
 
+DetachResult = Nothing  # that of the operation, as of the next
 FollowResult = Nothing
 JobsParams = Nothing
+JobsResult = Nothing
 
 
-class JobsResult(TypedDict):
-    jobs: int
+class Far(TypedDict, total=False):
+    """The last that was told of how far something is."""
+
+    type: str
+    done: float
+    total: float | None
+    unit: str
+    error: Fault
 
 
 class JobsRow(TypedDict):
-    """A job: running, done, failed or cancelled. seconds: that it has run; ago: since it ended.
-    done, total, unit: how far it is.
-    """
+    """A job. lives: whether it runs. seconds: that it has run; ago: since it ended."""
 
     job: str
     op: str
     place: str | None
-    state: str
+    lives: bool
     seconds: float
     ago: float
-    done: float
-    total: float | None
-    unit: str
-    problem: Fault | None
-
-
-class EndJobParams(TypedDict):
-    job: str
-
-
-class EndJobResult(TypedDict):
-    """state: what it came to."""
-
-    state: str
+    far: Far
 
 
 class Began(TypedDict):

@@ -28,10 +28,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from torchkeeper.client.kept.history import Running
+from torchkeeper.client.engines import far
+from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.engine.protocol import RUN
+from torchkeeper.engine.protocol import FOLLOW, JOBS, RUN
 from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.detail import JobDetail
@@ -207,7 +208,9 @@ class Drawer(QFrame):
     def _make_ways(self) -> None:
         button = forms.button
         operations = self._context.operations
-        self.cancel_button = button(self.tr("Cancel &job"), self._of_job(operations.cancel))
+        self.cancel_button = button(self.tr("Cancel &job"), self._cancel)
+        hint = self.tr("Show what it has told, and tells, as of a job of this window")
+        self.follow = button(self.tr("&Follow"), self._follow, hint)
         hint = self.tr("Show the place or bundle and select the entries of the job")
         self.open = button(self.tr("&Open result"), self._open, hint)
         self.folder = button(self.tr("Show in fol&der"), lambda: self.revealing.emit(self._chosen))
@@ -226,7 +229,7 @@ class Drawer(QFrame):
         self.change = button(*change, hint)
         # Where it was, nothing stands once the job is cancelled.
         self.detail.head.addWidget(self.cancel_button, 0, forms.TOP)
-        for way in (self.open, self.folder, self.verify, self.undo, self.bad,
+        for way in (self.follow, self.open, self.folder, self.verify, self.undo, self.bad,
                     self.change, self.again, self.forget):  # fmt: skip
             self.detail.ways.addWidget(way)
 
@@ -261,6 +264,8 @@ class Drawer(QFrame):
         self.notice.again.connect(self.refresh)
         self.blank.asked.connect(lambda action: context.actions[action].trigger())
         context.engines.unkept.connect(self.notice.tell)
+        context.engines.reached.connect(self._look_again)
+        self._jobs.finished.connect(self._look_again)
         forms.on_key(self.list, QKeySequence.StandardKey.Delete, self._forget)
         self.grip.pulled.connect(self._pulled)
         self._room.installEventFilter(self)
@@ -337,6 +342,20 @@ class Drawer(QFrame):
         engines.forget(self._ticket)
         listener = Listener(result=self._told, failed=partial(self.notice.tell, again=True))
         self._ticket = engines.background(listener, lookups.past_jobs, forget)
+        connected = self._context.places.connected
+        for machine in [*self.rows.there]:
+            if machine not in connected:
+                self.rows.told_there(machine, [])
+        for machine in connected:
+            found: list[object] = []
+            done = Listener(rows=found.extend, result=partial(self._told_there, machine, found))
+            engines.ask(JOBS, {}, done, python=machine, shared=True)
+
+    def _told_there(self, machine: str, found: list[object], _: object) -> None:
+        jobs = far.jobs(machine, found)
+        self.rows.told_there(machine, jobs)
+        if any(one.state == State.RUNNING for one in jobs):
+            self._again.start()
 
     def _told(self, said: PastJobs) -> None:
         self.notice.tell(None)
@@ -348,7 +367,7 @@ class Drawer(QFrame):
         if said.elsewhere:
             self._again.start()
 
-    def _look_again(self) -> None:
+    def _look_again(self, *_: object) -> None:
         if self.isVisible():
             self.refresh()
 
@@ -398,7 +417,7 @@ class Drawer(QFrame):
 
     def _show(self, one: shown.Shown | None) -> None:
         self._chosen = one
-        every = bool(self._jobs.jobs or self.rows.past)
+        every = bool(self._jobs.jobs or self.rows.past or any(self.rows.there.values()))
         held = self.holds_focus and self.stack.currentIndex() != int(every)
         self.stack.setCurrentIndex(int(every))
         if held:
@@ -424,13 +443,16 @@ class Drawer(QFrame):
     def _suit(self) -> None:
         """Show what can be done with the chosen job, and nothing else."""
         one, job = self._chosen, self.job
+        there = one is not None and bool(self.rows.machine_of(one))
+        running = one is not None and one.state == State.RUNNING
         fruit = (one and one.fruit) or ""
         warmed = job is not None and job.traits.warms and job.state is State.DONE
         some = job is not None and (
             not job.variants or len(job.variants.bad) < len(job.variants.rows)
         )
         for button, on in (
-            (self.cancel_button, job is not None and job.active),
+            (self.cancel_button, job.active if job else there and running),
+            (self.follow, there),
             (self.open, bool(fruit) or (job is not None and job.kind == RUN)),
             (self.folder, bool(fruit) and scheme_of(fruit).local),
             (self.verify, warmed and some),
@@ -438,7 +460,7 @@ class Drawer(QFrame):
             (self.bad, job is not None and job.can_go_on),
             (self.change, job is not None and not job.active and self._may_ask(job)),
             (self.again, job is not None and self._context.operations.can_repeat(job)),
-            (self.forget, one is not None and not shown.active(one)),
+            (self.forget, one is not None and not there and not shown.active(one)),
         ):
             if button.isHidden() is on:
                 button.setVisible(on)
@@ -475,6 +497,22 @@ class Drawer(QFrame):
 
         return pressed
 
+    def _follow(self) -> None:
+        if isinstance(one := self._chosen, Past) and (machine := self.rows.machine_of(one)):
+            self._context.operations.follow(machine, one)
+
+    def _cancel(self) -> None:
+        if self.job is not None:
+            self._context.operations.cancel(self.job)
+        elif (one := self._chosen) is not None and (machine := self.rows.machine_of(one)):
+
+            def over(_: object = None) -> None:
+                self.refresh()
+
+            ended = Listener(result=over, failed=self.notice.tell, cancelled=over)
+            params = {"job": one.id, "op": one.kind, "end": True}
+            self._context.engines.ask(FOLLOW, params, ended, python=machine)
+
     def _can_undo(self, job: Job) -> bool:
         if not (job.traits.trashes and job.result.get("receipt")) or job.place is None:
             return False
@@ -502,7 +540,7 @@ class Drawer(QFrame):
 
     def _forget(self) -> None:
         one = self._chosen
-        if one is None or shown.active(one):
+        if one is None or shown.active(one) or self.rows.machine_of(one):
             return
         items = self.rows.items
         at = next((n for n, other in enumerate(items) if other is one), 0)

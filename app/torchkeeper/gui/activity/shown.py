@@ -137,6 +137,8 @@ class JobRows(QtCore.QAbstractListModel):
         self._jobs = jobs
         #: Those from before this session, whether they are listed or not.
         self.past: list[Past] = []
+        #: Those that go on on other machines, or have ended there unheard of.
+        self.there: dict[str, list[Past]] = {}
         self._words: list[str] = []
         self._rows: list[str | Shown] = []
         #: The jobs that were active when the rows were put in order.
@@ -151,6 +153,16 @@ class JobRows(QtCore.QAbstractListModel):
         own = {job.kept_as for job in self._jobs.jobs}
         self.past = [one for one in past if one.id not in own]
         self.arrange()
+
+    def told_there(self, machine: str, jobs: list[Past]) -> None:
+        """What goes on on a machine."""
+        self.there[machine] = jobs
+        self.arrange()
+
+    def machine_of(self, one: Shown | None) -> str:
+        """The machine that a job which nobody here follows is on; "" for any other."""
+        found = (x for x, jobs in self.there.items() if isinstance(one, Past) and one in jobs)
+        return next(found, "")
 
     def filter(self, text: str) -> None:
         """Show only jobs with all words of a text."""
@@ -167,6 +179,10 @@ class JobRows(QtCore.QAbstractListModel):
         running: list[Shown] = [job for job in jobs if job.active]
         self._active = {job.id for job in jobs if job.active}
         groups = {self.tr("Running or waiting"): running}
+        # One whose line broke may go on.
+        followed = {job.there for job in jobs if job.state is not State.FAILED}
+        every = [one for some in self.there.values() for one in some if one.id not in followed]
+        groups[self.tr("On other machines")] = [*every]
         now = time.time()
         for job in jobs:
             if not job.active:

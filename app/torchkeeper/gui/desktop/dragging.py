@@ -20,7 +20,7 @@ from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.engine.protocol import EXPORT
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Selection
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.sidebar.placelist import PlaceList
 from torchkeeper.gui.table import mimedata

@@ -21,8 +21,7 @@ from torchkeeper.gui.dialogs.leaving import SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable, TrustNotice
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.bundles import Names, Naming
-from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms

@@ -19,8 +19,7 @@ from torchkeeper.gui.dialogs.base import Latest, choose_target, file_text, repla
 from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
-from torchkeeper.gui.jobs.model import Job
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Job, Selection
 from torchkeeper.gui.places.model import EXPORTED_TO
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms

@@ -304,7 +304,7 @@ class Inspector(QFrame):
 
     def _ask_sum(self, counts: Counts) -> None:
         """What some entries took to compile together: which graphs are whose, an engine knows."""
-        from torchkeeper.gui.jobs.operations import Selection
+        from torchkeeper.gui.jobs.model import Selection
 
         def told(result: SumResult | None) -> None:
             seconds = result and result["compile_s"]

@@ -16,12 +16,15 @@ from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QO
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
+from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.widgets.lists import Index
 
 if TYPE_CHECKING:
+    from torchkeeper.artifacts.entry import Entry
     from torchkeeper.client import programs
     from torchkeeper.client.kept.runs import ExplainedGraph
     from torchkeeper.client.words.outcomes import Outcome
+    from torchkeeper.engine.messages import Select
     from torchkeeper.gui.jobs.laps import Lap
     from torchkeeper.gui.matrix.variants import Variants
 
@@ -33,6 +36,25 @@ class Then(NamedTuple):
 
     bundle: str = ""
     server: str = ""
+
+
+#: Everything.
+_ALL: Select = {}
+
+
+class Selection(NamedTuple):
+    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
+
+    select: Select = _ALL
+    hold: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(entries: Sequence[Entry]) -> Selection:
+        """Exactly these entries."""
+        items = tuple(entry.identity for entry in entries)
+        if len(items) > HOLD:
+            return Selection({"held": True}, items)
+        return Selection({"items": list(items)})
 
 
 class Asked(TypedDict, total=False):
@@ -163,7 +185,8 @@ class Job:
     good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles.
     scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
     its id in the history, once it is there. result: of the operation's type; empty until it is
-    done. graphs: what a program looked up until now; run: what is kept of it.
+    done. graphs: what a program looked up until now; run: what is kept of it. there: what it is
+    called on its machine, where it goes on without the connection.
     """
 
     id: int
@@ -195,6 +218,7 @@ class Job:
     kept_as: str = ""
     graphs: dict[object, ExplainedGraph] = field(default_factory=dict)
     run: programs.Ended | None = None
+    there: str = ""
 
     @property
     def traits(self) -> Operation:

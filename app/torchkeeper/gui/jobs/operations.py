@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from torchkeeper.artifacts.entry import Entry
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
@@ -22,10 +21,10 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import traits
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
-from torchkeeper.gui.background.worker import HOLD
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Carry, First, Follow, GoOn, Naming, Signing, Values
-from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, State, Then
+from torchkeeper.gui.jobs.crossing import Crossing
+from torchkeeper.gui.jobs.model import Asked, Job, JobsModel, Selection, State, Then
 from torchkeeper.gui.matrix.variants import COMPILING, name_of, state_words
 from torchkeeper.gui.pages.profiles import drafts as known_profiles
 from torchkeeper.gui.pages.recipes import known as known_recipes
@@ -35,8 +34,9 @@ from torchkeeper.stores.names import scheme_of
 
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
-    from torchkeeper.engine.messages import Select, dead
+    from torchkeeper.client.kept.history import Past
     from torchkeeper.engine.messages import bundles as messages
+    from torchkeeper.engine.messages import dead
     from torchkeeper.engine.messages.doctor import MendParams
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
@@ -49,6 +49,7 @@ _tr = partial(QCoreApplication.translate, "Operations")
 def heard(job: Job, one: Finding) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
     of, line = job.traits, words.logged(one)
+    job.there = one.get("job", job.there)
     if job.kind == protocol.RUN:
         return _of_program(job, one, line)
     if words.alike(one) or "removed" in one:
@@ -117,25 +118,6 @@ def _variant(job: Job, one: Finding, line: str) -> str:
     why = f": {variant.error.what}" if variant.error else ""
     took = f" · {say.seconds(variant.seconds)}" if variant.seconds is not None else ""
     return _tr("Variant {}: {}").format(state_words(variant.state), name) + why + took
-
-
-#: Everything.
-_ALL: Select = {}
-
-
-class Selection(NamedTuple):
-    """Which entries: ``select`` for the request, ``hold`` for what is too long for one line."""
-
-    select: Select = _ALL
-    hold: tuple[tuple[str, str], ...] = ()
-
-    @staticmethod
-    def of(entries: Sequence[Entry]) -> Selection:
-        """Exactly these entries."""
-        items = tuple(entry.identity for entry in entries)
-        if len(items) > HOLD:
-            return Selection({"held": True}, items)
-        return Selection({"items": list(items)})
 
 
 #: Options that are sent as they are; those of a job before may be among what it was asked for.
@@ -241,6 +223,14 @@ class Operations(QObject):
             self._look(job, read, known_profiles.settings, profile, machine)
 
         return both
+
+    def follow(self, machine: str, one: Past) -> Job:
+        """Follow a job that goes on on a machine, or has ended."""
+        params = {"job": one.id, "op": one.kind, "place": one.place}
+        start = _Start(protocol.FOLLOW, params, python=machine, kind=one.kind)
+        job = self._begin(one.title, one.place or None, start)
+        job.there = one.id
+        return job
 
     def run(self, text: str, folder: str, python: str, profile: str) -> Job:
         """Run a program, and hear what it prints and looks up. text: its command line. python: the
@@ -504,19 +494,27 @@ class Operations(QObject):
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        if traits(kind).repeats and not scheme_of(place or "").keeps_times:
+        once = start.op != kind or scheme_of(place or "").keeps_times
+        if traits(kind).repeats and not once:
             self._starts[job] = start, job.asked.copy()
-        # One at a time has the whole machine, so that times mean something.
-        busy = any(other.traits.compiles for other in self._jobs.active if other is not job)
-        if traits(kind).compiles and busy:
-            self._waiting.append((job, start))
-        else:
+        if start.op == protocol.FOLLOW or not traits(kind).compiles:
             self._run(job, start)
+        else:
+            self._waiting.append((job, start))
+            self._go_on()
         return job
+
+    def _go_on(self) -> None:
+        """Begin what waits: one at a time has a whole machine, so that times mean something."""
+        for one in [*self._waiting]:
+            at_work = [j.place for j in self._jobs.active if j.traits.compiles and j.started]
+            if far.machine_of(one[0].place) not in map(far.machine_of, at_work):
+                self._waiting.remove(one)
+                self._run(*one)
 
     def _run(self, job: Job, start: _Start) -> None:
         self._jobs.begin(job)
-        if start.python:
+        if start.python and start.op != protocol.FOLLOW:
             self._jobs.log(job, [self.tr("Interpreter: {}").format(printable(start.python))])
         if start.first is None:
             self._ask(job, start)
@@ -640,8 +638,7 @@ class Operations(QObject):
             self.changed.emit(job.place)
         if job.scratch:
             self._engines.discard(job.scratch)
-        if self._waiting and not any(j.traits.compiles and j.started for j in self._jobs.active):
-            self._run(*self._waiting.pop(0))
+        self._go_on()
 
     def _said(self, job: Job, lines: list[str]) -> None:
         if lines:

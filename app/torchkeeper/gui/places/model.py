@@ -427,6 +427,11 @@ class PlacesModel(QAbstractListModel):
         self._ways[machine] = Way.of(machine, state)
         self.repaint()
 
+    @property
+    def connected(self) -> list[str]:
+        """The machines to which there is a way."""
+        return [machine for machine, way in self._ways.items() if way.role == "text"]
+
     def _way(self, place: Place) -> Way:
         return self._ways.get(machine_of(place.path, way=True), Way())
 

@@ -15,7 +15,7 @@ from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import TTL
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
-from torchkeeper.gui.jobs.operations import Selection
+from torchkeeper.gui.jobs.model import Selection
 from torchkeeper.gui.places.listing import Listing
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.gui.table.view import EntryTable
