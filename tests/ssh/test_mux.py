@@ -255,7 +255,7 @@ def test_no_more_is_remembered_than_there_is_room(monkeypatch: pytest.MonkeyPatc
 def test_what_is_remembered_of_small_chunks_takes_bounded_room() -> None:
     """A chunk of four bytes takes some two hundred to remember: a stranger can send millions."""
     ours = past.Past()
-    for n in range(200_000):
+    for n in range(100_000):
         ours.add(n.to_bytes(3, "big") + b"\n")
     assert len(ours._chunks) == len(ours._numbers) < 70_000
 
