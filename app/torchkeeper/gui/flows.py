@@ -473,10 +473,13 @@ class Flows(QObject):
 
     def _carried(self) -> tuple[str, list[Entry], Selection] | None:
         """The place, what of the selection, or of all that is shown, another place can use (all,
-        where none is an entry), and its selection; None where there is nothing.
+        where none is an entry), and its selection; None where there is nothing. Where neither is
+        seen, the whole place.
         """
         place, model = self._context.place, self._context.entries
-        chosen = self._context.table.selected() or model.shown()
+        chosen = [row.entry for row in model.every_row]
+        if self._context.pages.current == ENTRIES:
+            chosen = self._context.table.selected() or model.shown()
         if place is None or not chosen:
             return None
         entries = [entry for entry in chosen if entry.kind not in COUNTED_APART] or chosen
