@@ -734,6 +734,8 @@ def test_of_several_variants_all_runs_of_a_verification_are_prepared(
 ) -> None:
     dialog = open_window().flows._verify(str(folder), recipes=[str(folder / "small.toml")])
     box = dialog.runs["prepared"]
+    for one in dialog.runs.values():
+        one.setChecked(True)
     qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
     assert dialog.chosen == ["cold", "mega", "warm"]
     assert "With several variants" in box.toolTip()

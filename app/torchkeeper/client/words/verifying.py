@@ -98,6 +98,11 @@ def about(name: str) -> str:
     return tr(_ABOUTS.get(name, ""))
 
 
+def skipped(reason: str) -> str:
+    """Why a run was left out, or would be."""
+    return tr(_SKIPPED[reason]) if reason in _SKIPPED else printable(reason, 80)
+
+
 def beginning(name: str) -> str:
     return f"{title(name)}: {about(name)}" if name in _ABOUTS else printable(name)
 
@@ -149,8 +154,7 @@ def asides(result: KeptVerification) -> list[str]:
     unwritten = told_by(result)[1]["unwritten"]
     said = [several(unwritten, *_UNWRITTEN)] if unwritten else []
     for name, reason in result["skipped"].items():
-        why = tr(_SKIPPED[reason]) if reason in _SKIPPED else printable(reason, 80)
-        said.append(tr("Without the run “{run}”: {why}.", run=title(name), why=why))
+        said.append(tr("Without the run “{run}”: {why}.", run=title(name), why=skipped(reason)))
     return said
 
 
