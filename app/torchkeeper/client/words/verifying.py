@@ -60,7 +60,7 @@ _MISSING: dict[str, tuple[Text, Text]] = {
 _ABOUTS: dict[str, Text] = {
     "cold": "nothing: no cache, an empty temporary folder",
     "mega": "what PyTorch's own save_cache_artifacts kept of the cold run",
-    "warm": "a copy of what is verified, and an empty temporary folder",
+    "warm": "a copy of the cache, and an empty temporary folder",
     "prepared": "the same, with the precompiled header there already",
 }
 

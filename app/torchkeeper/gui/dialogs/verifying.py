@@ -64,7 +64,7 @@ class VerifyDialog(WorkDialog):
         self._start, self._known = start, known
         self.place = PlaceChoice(places, place, reads=True)
         self.environment = EnvironmentChoice(environments, "verify")
-        self.recipe = RecipeChoice(engines, recipes, rows=3, into=place)
+        self.recipe = RecipeChoice(engines, recipes, rows=2, into=place)
         self.recipe.changed.connect(self._say)
         self.finished.connect(self.recipe.let_go)
         self.device = DeviceChoice()
