@@ -472,13 +472,20 @@ def test_misses_of_autograd_are_told_from_those_of_graphs(qtbot: QtBot) -> None:
     table = LapTable()
     qtbot.addWidget(table)
     runs = result()["runs"]
-    runs["cold"] |= {"misses": 2, "autograd": {"hits": 0, "misses": 1}}
+    runs["cold"] |= {"misses": 2, "autograd": {"hits": 0, "misses": 1}, "seconds": 250.0}
+    table.resize(600, 120)
     table.show_result(result(runs=runs))
+    table.show()
+    for column in (1, 2, 4, 5):
+        assert table.sizeHintForColumn(column) <= table.columnWidth(column), "nothing is cut"
     cold, warm = (table.topLevelItem(row) for row in range(2))
     assert cold is not None
     assert warm is not None
     assert (cold.text(4), warm.text(4)) == ("2 + 1", "0")
     assert cold.toolTip(4) == "2 graphs, and 1 entry of AOTAutograd, which holds them"
+    # Another graph of the program may have a backward one, which hits.
+    [said] = verifying.asides(result(runs={"warm": {**runs["warm"], "unwritten": 1}}))
+    assert said.endswith("once its backward graph is compiled, and the program never runs that.")
 
 
 @pytest.mark.slow

@@ -71,10 +71,11 @@ _SKIPPED: dict[str, Text] = {
     "no-header": "this program uses no precompiled header",
 }
 _UNWRITTEN: Nouns = (
-    "{n} graph is traced again at each start, though its code is cached: PyTorch writes an "
-    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
-    "{n} graphs are traced again at each start, though their code is cached: PyTorch writes an "
-    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
+    "{n} graph is traced again at each start, though its code is cached: PyTorch writes its "
+    "AOTAutograd entry only once its backward graph is compiled, and the program never runs that.",
+    "{n} graphs are traced again at each start, though their code is cached: PyTorch writes their "
+    "AOTAutograd entries only once their backward graphs are compiled, and the program never runs "
+    "those.",
 )
 _VARIANTS: Nouns = (
     "{n} of {all} variants is good. {outcome}",

@@ -42,9 +42,18 @@ class _Table(lists.Table):
         theme.follow(self, self._paint, now=False)
 
     def fit(self, rows: int) -> None:
-        """Be as high as so many rows, and no higher."""
+        """Be as high as so many rows, and no higher; and have no number cut."""
+        self.widen()
         row = max(self.sizeHintForRow(0), 20)
         self.setFixedHeight(self.header().sizeHint().height() + row * rows + 6)
+
+    def widen(self) -> None:
+        """Have the columns after the first be as wide as what is in them."""
+        header = self.header()
+        for column in range(1, self.columnCount()):
+            if header.sectionResizeMode(column) == QHeaderView.ResizeMode.Interactive:
+                wide = max(header.sectionSize(column), self.sizeHintForColumn(column))
+                header.resizeSection(column, wide)
 
     def _paint(self) -> None:
         """The marks, in the colours of the theme."""
@@ -120,8 +129,8 @@ class LapTable(_Table):
             item.setData(0, _MARK, own)
             self.addTopLevelItem(item)
         self.setColumnHidden(3, "mega" not in runs)
-        self.fit(self.topLevelItemCount())
         self._paint()
+        self.fit(self.topLevelItemCount())
 
     def _paint(self) -> None:
         shades = theme.shades()
@@ -178,6 +187,7 @@ class VerifiedVariants(_Table):
         if explained:
             self.header().resizeSection(0, _NAME_WIDE)
         self._paint()
+        self.widen()
 
     def _paint(self) -> None:
         shades = theme.shades()
