@@ -120,6 +120,8 @@ def test_exports_the_selection(
         dialog = open_dialog(qtbot, window, kind)
         every = f"{window.entries.total} entries"
         qtbot.waitUntil(lambda d=dialog, e=every: e in d.title.text(), timeout=PATIENCE)
+        if isinstance(dialog, ExportDialog):
+            assert f"{every} from {fixture_cache.name}" in dialog.title.text()
         dialog.reject()
 
 
