@@ -258,12 +258,16 @@ def test_what_was_left_out_is_shown_where_the_log_is_empty(
     jobs = window.jobs
     job = jobs.add("Export", "export", None)
     jobs.begin(job)
-    job.left, job.left_lines = 1, ["fxgraph/abc: it is broken"]
+    job.left, job.left_lines = 1, ["fxgraph/abc: it is broken " * 40]
     job.log.extend(log)
     jobs.end(job, State.DONE, note="33 entries", result=RESULTS["export"])
     settle(qtbot)
     assert detail.tabs.tabText(detail.tabs.indexOf(detail.left)) == "Left out (1)"
     assert detail.tabs.currentWidget() is (detail.log if log else detail.left)
+    detail.tabs.setCurrentWidget(detail.left)
+    settle(qtbot)
+    bar = detail.left.edit.horizontalScrollBar()
+    assert bar.value() == 0 < bar.maximum(), "a long line begins at its beginning"
 
 
 @pytest.mark.slow

@@ -429,6 +429,7 @@ def test_what_the_chosen_need_goes_along_unless_it_is_unchecked(
         "4 of them need FX graphs that are not chosen: they cannot hit."
     )
     dialog.whole.setChecked(True)
+    assert texts(dialog) == {}, "what it was before is not what the title says now"
     assert dialog.whole.text() == f"&All {window.entries.total} entries of the place"
     assert not dialog.needed.isEnabled()
     qtbot.waitUntil(lambda: dialog.ready and dialog.plan is not None, timeout=PATIENCE)

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, click, idle, listed, settle, told
 from torchkeeper.gui.dialogs.base import ConfirmDialog, confirm
+from torchkeeper.gui.dialogs.copying import CopyDialog
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.dialogs.importing import ImportDialog
 from torchkeeper.gui.dialogs.purging import PurgeDialog
@@ -109,6 +110,19 @@ def test_exports_the_selection(
     export(qtbot, window, tmp_path / "some.torchcache")
     idle(qtbot, window)
     assert window.jobs.jobs[0].result["entries"] > len(graphs), "with the code that they need"
+    # On another page neither the selection nor the filter is seen: all of the place goes.
+    window.head.box.setText("kind:(")
+    assert window.table.selected()
+    for action, kind in (("export", ExportDialog), ("copy-to", CopyDialog)):
+        window.show_page("overview")
+        assert window.actions_[action].isEnabled()
+        window.actions_[action].trigger()
+        dialog = open_dialog(qtbot, window, kind)
+        every = f"{window.entries.total} entries"
+        qtbot.waitUntil(lambda d=dialog, e=every: e in d.title.text(), timeout=PATIENCE)
+        if isinstance(dialog, ExportDialog):
+            assert f"{every} from {fixture_cache.name}" in dialog.title.text()
+        dialog.reject()
 
 
 def test_a_dropped_bundle_is_looked_into_and_imported_only_when_asked(

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
@@ -66,7 +66,18 @@ def test_says_what_is_new_by_kind_and_follows_the_target(
     built.write_bytes(other.read_bytes())
     before = snapshot(fixture_cache)
     window = open_window()
-    dialog = look(qtbot, window, fixture_cache, good)
+    dialog = window.flows.open_import([str(good)])
+    where = dialog.target.mapTo(dialog, QPoint())
+    dialog.resize(740, 688)  # what a screen of 768 lines has
+    dialog.target.combo.setEditText(str(fixture_cache))
+    qtbot.waitUntil(lambda: dialog.known, timeout=PATIENCE)
+    settle(qtbot)
+    assert dialog.target.mapTo(dialog, QPoint()) == where, "it stays while the file is read"
+    assert dialog.left.text() == (
+        "One entry stays out: something else is there under the same name, and stays."
+    )
+    for part in (dialog.environment, dialog.news, dialog.left):
+        assert part.visibleRegion().boundingRect() == part.rect(), "nothing is over it"
     assert table(dialog)["AOTAutograd"][2:] == ["4", "–", "–"]
     assert table(dialog)["FX graph"][2:] == ["–", "7", "–"]
     assert table(dialog)["Code"][4] == "1"

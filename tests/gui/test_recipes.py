@@ -20,6 +20,7 @@ from torchkeeper.client.recipes import files
 from torchkeeper.client.recipes import files as recipes
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.base import ConfirmDialog, Dialog
+from torchkeeper.gui.dialogs.programs import ProgramDialog
 from torchkeeper.gui.dialogs.recipeedit import RecipeEditor, RecipeForm
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.dialogs.warming import WarmDialog
@@ -96,6 +97,14 @@ def test_files_and_folders_are_kept_with_what_they_make(
     page = shown(qtbot, window)
     assert names(page) == [known.name_of("builtin")]
     assert page.blank.isVisible()
+    # Who has a program and no recipe is told how the one becomes the other.
+    assert page.blank.button is not None and "Run a program" in page.blank.text.text()
+    click(qtbot, page.blank.button)
+    (program,) = window.findChildren(ProgramDialog)
+    program.reject()
+    page.new.menu().actions()[0].trigger()
+    assert any(one.isVisible() for one in window.findChildren(ProgramDialog))
+    window.findChildren(ProgramDialog)[-1].reject()
     assert page.go.isEnabled()
     assert not page.remove.isEnabled(), "the built-in one is always there"
     page.add([str(folder)])
@@ -734,6 +743,8 @@ def test_of_several_variants_all_runs_of_a_verification_are_prepared(
 ) -> None:
     dialog = open_window().flows._verify(str(folder), recipes=[str(folder / "small.toml")])
     box = dialog.runs["prepared"]
+    for one in dialog.runs.values():
+        one.setChecked(True)
     qtbot.waitUntil(lambda: not box.isEnabled(), timeout=PATIENCE)
     assert dialog.chosen == ["cold", "mega", "warm"]
     assert "With several variants" in box.toolTip()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSettings, Qt
-from PySide6.QtWidgets import QApplication, QFrame
+from PySide6.QtWidgets import QApplication, QFrame, QLabel
 from pytestqt.qtbot import QtBot
 
 from tests.client.test_verified import result
@@ -33,6 +33,7 @@ from torchkeeper.gui.activity.detail import JobDetail
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.background.worker import NICE
 from torchkeeper.gui.dialogs.preparing import CompileOptions, PrepareDialog
+from torchkeeper.gui.dialogs.programs import ProgramDialog
 from torchkeeper.gui.dialogs.verifying import VerifyDialog
 from torchkeeper.gui.jobs import laps
 from torchkeeper.gui.jobs.bundles import About, Naming
@@ -198,10 +199,43 @@ def test_the_recipe_last_warmed_into_a_place_is_what_it_is_verified_with(
     qtbot.waitUntil(lambda: dialog.recipe.names == [last], timeout=PATIENCE)
     qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
     assert dialog.recipe.combo.currentData() == [last]
+    assert (dialog.title.text(), dialog.place.path) == ("Does place still hit?", str(place))
+    assert dialog.chosen == ["warm"], "which is what it asks"
+    dialog.runs["cold"].setChecked(True)
+    settle(qtbot)
+    # What no run of the recipe can do is not asked for, and says why.
+    for recipe, why in ((last, "It holds graphs, and this recipe makes none"),
+                        (str(tmp_path / "recipes" / "script.toml"), "A script compiles in")):  # fmt: skip
+        dialog.recipe.choose([recipe])
+        qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
+        settle(qtbot)
+        assert dialog.chosen == ["cold", "warm"] and not dialog.runs["mega"].isEnabled()
+        assert dialog.runs["mega"].accessibleDescription().lower().startswith(why.lower())
+        assert any(x.text().startswith(why) for x in dialog.findChildren(QLabel) if x.isVisible())
     dialog.reject()
-    window.flows.verify([first])
-    dialog = next(one for one in window.findChildren(VerifyDialog) if one.isVisible())
+    # Another cache is chosen there, with what was warmed into that.
+    window.places.add(str(tmp_path))
+    dialog = window.flows.verify()
+    assert dialog is not None
+    dialog.place.combo.setCurrentIndex(dialog.place.combo.findData(str(tmp_path)))
+    qtbot.waitUntil(lambda: dialog.recipe.names == [elsewhere], timeout=PATIENCE)
+    assert dialog.title.text() == f"Does {tmp_path.name} still hit?"
+    dialog.reject()
+    # A warm-up begins with the same, and says where it goes.
+    warm = window.flows.warm()
+    qtbot.waitUntil(lambda: warm.recipe.names == [last], timeout=PATIENCE)
+    assert warm.title.text() == "Warm place"
+    warm.target.choose(str(tmp_path))
+    qtbot.waitUntil(lambda: warm.recipe.names == [elsewhere], timeout=PATIENCE)
+    # A program of one's own is run first.
+    warm.recipe.combo.activated.emit(warm.recipe.combo.count() - 1)
+    program = next(one for one in window.findChildren(ProgramDialog) if one.isVisible())
+    assert not warm.isVisible() and "Save as recipe" in program.said.text()
+    program.reject()
+    dialog = window.flows.verify([first])
+    assert dialog is not None
     qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
+    dialog.place.choose(str(tmp_path))
     assert dialog.recipe.names == [first], "what was asked for"
     dialog.reject()
 
@@ -223,24 +257,33 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     ]  # fmt: skip
     dialog.begin_with("", {"device": "cuda:0"})
     assert dialog.device.device == "cuda:0", "what it was warmed for"
+    assert dialog.chosen == ["warm"]
+    for name in ("cold", "mega", "prepared"):
+        assert not dialog.runs[name].isChecked()
+        dialog.runs[name].setChecked(True)
     assert dialog.chosen == ["cold", "mega", "warm", "prepared"]
     assert dialog.options.spin.text() == "As programs here: 3"
     # What makes no sense cannot be asked for.
-    dialog.runs["cold"].setChecked(False)
     dialog.options.box.setChecked(True)
+    dialog.runs["cold"].setChecked(False)
     assert dialog.chosen == ["warm"]
     assert not dialog.runs["mega"].isEnabled()
     assert not dialog.runs["prepared"].isEnabled()
+    dialog.options.box.setChecked(False)
+    assert dialog.chosen == ["warm", "prepared"]
     click(qtbot, dialog.go)
     idle(qtbot, window)
     [job] = window.jobs.jobs
     assert (job.kind, job.state) == ("verify", State.FAILED)
-    assert (job.asked["device"], job.asked["portable"]) == ("cuda:0", True)
+    assert job.asked["device"] == "cuda:0"
     assert job.error
     assert job.error.code == "nothing-to-verify"
     assert "There is nothing to verify" in told(window)
     assert not torch_that_waits.exists()
     assert verified.last(str(place)) is None
+    dialog.reject()
+    dialog = asked(qtbot, window)
+    assert dialog.chosen == ["warm", "prepared"], "as the last time"
     dialog.reject()
 
 
@@ -429,13 +472,20 @@ def test_misses_of_autograd_are_told_from_those_of_graphs(qtbot: QtBot) -> None:
     table = LapTable()
     qtbot.addWidget(table)
     runs = result()["runs"]
-    runs["cold"] |= {"misses": 2, "autograd": {"hits": 0, "misses": 1}}
+    runs["cold"] |= {"misses": 2, "autograd": {"hits": 0, "misses": 1}, "seconds": 250.0}
+    table.resize(600, 120)
     table.show_result(result(runs=runs))
+    table.show()
+    for column in (1, 2, 4, 5):
+        assert table.sizeHintForColumn(column) <= table.columnWidth(column), "nothing is cut"
     cold, warm = (table.topLevelItem(row) for row in range(2))
     assert cold is not None
     assert warm is not None
     assert (cold.text(4), warm.text(4)) == ("2 + 1", "0")
     assert cold.toolTip(4) == "2 graphs, and 1 entry of AOTAutograd, which holds them"
+    # Another graph of the program may have a backward one, which hits.
+    [said] = verifying.asides(result(runs={"warm": {**runs["warm"], "unwritten": 1}}))
+    assert said.endswith("once its backward graph is compiled, and the program never runs that.")
 
 
 @pytest.mark.slow

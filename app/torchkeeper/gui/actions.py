@@ -209,7 +209,7 @@ ACTIONS = (
     Spec("warm", _n("&Warm…"), "warm", "Ctrl+Shift+W", "cache", 0,
          _n("Compile ahead of time into a place"), "places", short=_n("Warm…")),
     Spec("verify", _n("Verif&y…"), "verify", "Ctrl+Shift+V", "cache", 0,
-         _n("Measure in fresh processes: hits, rebuilt objects, and the speed-up over cold"),
+         _n("Run a recipe on a copy of the cache: does it still hit, and how fast is it?"),
          "places",
          when=lambda s: s.place_is_folder or (s.place_is_bundle and not s.scheme.elsewhere),
          short=_n("Verify…")),

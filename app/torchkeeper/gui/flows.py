@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from torchkeeper.gui.dialogs.warming import WarmDialog
     from torchkeeper.gui.dialogs.working import WorkDialog
     from torchkeeper.gui.pages.recipes.page import RecipesPage
+    from torchkeeper.gui.verdicts.environments import Environment
     from torchkeeper.stores.shapes import CutOff
 
 
@@ -65,9 +66,10 @@ def _bundle_name(place: str) -> str:
     return Place(place).file_name + ".torchcache"
 
 
-#: Where the folders of the last recipe and the last import are remembered, and the profile of the
-#: last warm-up: "" for the settings of the session.
+#: Where the folders of the last recipe and the last import are remembered, the profile of the last
+#: warm-up, "" for the settings of the session, and the runs of the last verification.
 _RECIPES_IN, _IMPORTED_FROM, _PROFILE = "recipes/folder", "import/folder", "warm/profile"
+_RUNS = "verify/runs"
 #: Places that a question names before the rest is only counted.
 _NAMED = 4
 
@@ -281,34 +283,43 @@ class Flows(QObject):
             str(context.settings.value(_PROFILE) or ""),
         )  # fmt: skip
         dialog.then.publish_to(into or context.place)
+        dialog.recipe.running.connect(lambda: dialog.leave(self.run_program))
         return self._open(dialog)
 
     def verify(self, recipes: Sequence[str] = ()) -> VerifyDialog | None:
         """Ask how the place that is shown is to be measured, and with which recipes, then do."""
-        place, bundle = self._context.place, self._context.listing.what == "file"
-        return None if place is None else self._verify(place, bundle, recipes)
+        place = self._context.place
+        return None if place is None else self._verify(place, recipes)
 
     def _verify(
-        self, place: str, bundle: bool = False, recipes: Sequence[str] = (), python: str = "",
+        self, place: str, recipes: Sequence[str] = (), python: str = "",
         options: Asked | None = None,
     ) -> VerifyDialog:  # fmt: skip
         """recipes, python, options: what it was warmed with, to begin with."""
-        from torchkeeper.gui.dialogs.verifying import VerifyDialog
+        from torchkeeper.gui.dialogs.verifying import Known, VerifyDialog
 
         context = self._context
-        beside = context.verifications.of(place)
+        listing, places = context.listing, context.places.beside(place)
+
+        def known(place: str) -> Known:
+            beside, shown = context.verifications.of(place), place == context.place
+            last = beside.line if beside is not None else ""
+            own = shown and listing.what == "folder" and listing.owners == []
+            return Known(last, (listing.result if shown else None) or {}, own)
+
+        def start(place: str, env: Environment, runs: list[str], options: Asked) -> Job:
+            context.settings.setValue(_RUNS, " ".join(runs))
+            bundle = any(one.bundle and one.path == place for one in places)
+            bundle |= place == context.place and listing.what == "file"
+            return context.operations.verify(place, env, runs, options, bundle=bundle)
+
         dialog = VerifyDialog(
-            context.window, context.engines, context.machines.of(place), place,
-            lambda env, runs, options: context.operations.verify(
-                place, env, runs, options, bundle=bundle
-            ),
-            beside.line if beside is not None else "",
-            context.listing.result if place == context.place else None,
-            recipes,
-            not bundle and place == context.place and context.listing.what == "folder"
-            and context.listing.owners == [],
+            context.window, context.engines, context.machines.of(place),
+            [one for one in places if one.exists], place, start, known, recipes,
+            str(context.settings.value(_RUNS) or "").split(),
         )  # fmt: skip
         dialog.begin_with(python, options or {})
+        dialog.recipe.running.connect(lambda: dialog.leave(self.run_program))
         return self._open(dialog)
 
     def run_program(self, text: str = "") -> ProgramDialog:
@@ -372,7 +383,7 @@ class Flows(QObject):
         """What a job has warmed is to be verified, with what it was warmed with."""
         if job.place is not None:
             recipes, python = job.asked.get("recipes", ()), job.asked.get("python", "")
-            self._verify(job.place, False, recipes, python, job.asked)
+            self._verify(job.place, recipes, python, job.asked)
 
     def warm_rest(self, job: Job) -> None:
         """Warm the variants of a job that are not, as the recipes make them now."""
@@ -472,10 +483,13 @@ class Flows(QObject):
 
     def _carried(self) -> tuple[str, list[Entry], Selection] | None:
         """The place, what of the selection, or of all that is shown, another place can use (all,
-        where none is an entry), and its selection; None where there is nothing.
+        where none is an entry), and its selection; None where there is nothing. Where neither is
+        seen, the whole place.
         """
         place, model = self._context.place, self._context.entries
-        chosen = self._context.table.selected() or model.shown()
+        chosen = [row.entry for row in model.every_row]
+        if self._context.pages.current == ENTRIES:
+            chosen = self._context.table.selected() or model.shown()
         if place is None or not chosen:
             return None
         entries = [entry for entry in chosen if entry.kind not in COUNTED_APART] or chosen

@@ -363,6 +363,8 @@ class Window(Shell):
         """selected: the entries that are; a table with very many need not be asked twice."""
         chosen, job, listing = self.places_pane.place, self.following.job, self.listing
         one = self._more.environments.list.current if self._more is not None else None
+        # On other pages nobody sees what is selected, or what the filter lets through.
+        seen = self.pages.current == ENTRIES
         return Situation(
             place=listing.place is not None, path=listing.place or "",
             place_added=chosen is not None and chosen.added,
@@ -376,9 +378,11 @@ class Window(Shell):
             environment_has_torch=one is not None and bool(one.torch),
             environment_added=one is not None and one.added,
             environment_used=one is not None and one is self.here.environments.chosen,
-            shown=self.entries.count > 0, apart=self.entries.apart_wanted,
-            filter_valid=self.head.fault is None, grouping=self.entries.wanted_grouping,
-            selected=len(selected), comparable=summary.comparable(selected),
+            shown=(self.entries.count if seen else self.entries.rows) > 0,
+            apart=self.entries.apart_wanted,
+            filter_valid=not seen or self.head.fault is None,
+            grouping=self.entries.wanted_grouping,
+            selected=len(selected) if seen else 0, comparable=summary.comparable(selected),
             undoable=self.context.undoable, trash=bool(listing.trash and listing.trash["receipts"]),
             trash_of_all=None if (every := self.context.trashes) is None else bool(every),
             put_off=bool(listing.result and listing.result["unread"]),

@@ -9,5 +9,7 @@ MOST_JOBS = 256
 
 #: The runs of a verification, in the order in which they are made and told (warm/verify.py).
 RUNS = ("cold", "mega", "warm", "prepared")
+#: Why variants of a source are in no mega-cache, as a result says it.
+NO_MEGA = {"script": "script", "eager": "no-graphs", "triton": "no-graphs"}
 #: Those that the target is judged by.
 JUDGED = ("warm", "prepared")

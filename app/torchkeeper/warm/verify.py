@@ -35,7 +35,7 @@ from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.preconditions import space
 from torchkeeper.warm import prepare, ran, supervise
 from torchkeeper.warm.following import fitting, things, told_of
-from torchkeeper.warm.options import JUDGED, RUNS
+from torchkeeper.warm.options import JUDGED, NO_MEGA, RUNS
 from torchkeeper.warm.ran import MAX_BUILT, MAX_GRAPHS, Explain, Ground, Heard, Ran, Used, led_to
 from torchkeeper.warm.recipes.recipe import Variant
 from torchkeeper.warm.shapes import Run, Verified, VerifiedGraph, VerifiedVariant, Verifying
@@ -231,7 +231,7 @@ def runs_of(variant: Variant, runs: Iterable[str], several: bool) -> list[str]:
     missing.
     """
     wanted, proved = set(runs), variant.source in ran.PROVED
-    if proved or variant.source == "script":
+    if variant.source in NO_MEGA:
         wanted.discard("mega")
     if "prepared" in wanted and (several or proved):
         wanted = (wanted - {"prepared"}) | {"warm"}
@@ -240,9 +240,7 @@ def runs_of(variant: Variant, runs: Iterable[str], several: bool) -> list[str]:
 
 def _unlike(name: str, source: str) -> str:
     """Why no variant of a source has had a run."""
-    if name != "mega":
-        return "no-header"
-    return "script" if source == "script" else "no-graphs"
+    return NO_MEGA.get(source, "no-graphs") if name == "mega" else "no-header"
 
 
 def _no_room(scratch: str, copy: int, free: int) -> Problem:

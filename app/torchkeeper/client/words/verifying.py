@@ -60,7 +60,7 @@ _MISSING: dict[str, tuple[Text, Text]] = {
 _ABOUTS: dict[str, Text] = {
     "cold": "nothing: no cache, an empty temporary folder",
     "mega": "what PyTorch's own save_cache_artifacts kept of the cold run",
-    "warm": "a copy of what is verified, and an empty temporary folder",
+    "warm": "a copy of the cache, and an empty temporary folder",
     "prepared": "the same, with the precompiled header there already",
 }
 
@@ -71,10 +71,11 @@ _SKIPPED: dict[str, Text] = {
     "no-header": "this program uses no precompiled header",
 }
 _UNWRITTEN: Nouns = (
-    "{n} graph is traced again at each start, though its code is cached: PyTorch writes an "
-    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
-    "{n} graphs are traced again at each start, though their code is cached: PyTorch writes an "
-    "AOTAutograd entry only once a backward graph is compiled, and this program runs no backward.",
+    "{n} graph is traced again at each start, though its code is cached: PyTorch writes its "
+    "AOTAutograd entry only once its backward graph is compiled, and the program never runs that.",
+    "{n} graphs are traced again at each start, though their code is cached: PyTorch writes their "
+    "AOTAutograd entries only once their backward graphs are compiled, and the program never runs "
+    "those.",
 )
 _VARIANTS: Nouns = (
     "{n} of {all} variants is good. {outcome}",
@@ -96,6 +97,11 @@ def title(name: str) -> str:
 def about(name: str) -> str:
     """What a run finds; empty where that is not known."""
     return tr(_ABOUTS.get(name, ""))
+
+
+def skipped(reason: str) -> str:
+    """Why a run was left out, or would be."""
+    return tr(_SKIPPED[reason]) if reason in _SKIPPED else printable(reason, 80)
 
 
 def beginning(name: str) -> str:
@@ -149,8 +155,7 @@ def asides(result: KeptVerification) -> list[str]:
     unwritten = told_by(result)[1]["unwritten"]
     said = [several(unwritten, *_UNWRITTEN)] if unwritten else []
     for name, reason in result["skipped"].items():
-        why = tr(_SKIPPED[reason]) if reason in _SKIPPED else printable(reason, 80)
-        said.append(tr("Without the run “{run}”: {why}.", run=title(name), why=why))
+        said.append(tr("Without the run “{run}”: {why}.", run=title(name), why=skipped(reason)))
     return said
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -42,9 +42,18 @@ class _Table(lists.Table):
         theme.follow(self, self._paint, now=False)
 
     def fit(self, rows: int) -> None:
-        """Be as high as so many rows, and no higher."""
+        """Be as high as so many rows, and no higher; and have no number cut."""
+        self.widen(range(1, self.columnCount()))
         row = max(self.sizeHintForRow(0), 20)
         self.setFixedHeight(self.header().sizeHint().height() + row * rows + 6)
+
+    def widen(self, some: Iterable[int]) -> None:
+        """Have columns be as wide as what is in them, where they have a width of their own."""
+        header = self.header()
+        for column in some:
+            if header.sectionResizeMode(column) == QHeaderView.ResizeMode.Interactive:
+                wide = max(header.sectionSize(column), self.sizeHintForColumn(column))
+                header.resizeSection(column, wide)
 
     def _paint(self) -> None:
         """The marks, in the colours of the theme."""
@@ -91,10 +100,9 @@ class LapTable(_Table):
     def __init__(self) -> None:
         super().__init__(
             tr("What each run took"),
-            [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega-cache"),
+            [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega"),
              tr("Misses"), tr("Rebuilt")],
-            (0, 72, 112, 152, 80, 80),
-            0,
+            (0, 72, 0, 0, 0, 0), 0,
         )  # fmt: skip
         lists.right(self, range(1, 6))
 
@@ -120,8 +128,8 @@ class LapTable(_Table):
             item.setData(0, _MARK, own)
             self.addTopLevelItem(item)
         self.setColumnHidden(3, "mega" not in runs)
-        self.fit(self.topLevelItemCount())
         self._paint()
+        self.fit(self.topLevelItemCount())
 
     def _paint(self) -> None:
         shades = theme.shades()
@@ -178,6 +186,7 @@ class VerifiedVariants(_Table):
         if explained:
             self.header().resizeSection(0, _NAME_WIDE)
         self._paint()
+        self.widen(range(1, 4))
 
     def _paint(self) -> None:
         shades = theme.shades()

@@ -9,7 +9,7 @@ from functools import partial
 
 from PySide6 import QtWidgets
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QLabel, QWidget
 
 from torchkeeper.client.words import say
@@ -100,6 +100,9 @@ class LogView(QWidget):
         while self._coming and time.monotonic() < until:
             some = [self._coming.popleft() for _ in range(min(_LINES, len(self._coming)))]
             self.edit.appendPlainText(cleaned("\n".join(some)))
+            if self.edit.blockCount() == len(some):
+                # Qt takes it along into an empty text, and shows where it then is.
+                self.edit.moveCursor(QTextCursor.MoveOperation.Start)
         if self.follow.isChecked():
             self._to_end()
         else:

@@ -188,13 +188,14 @@ class PlaceChoice(Compound):
 
     changed = Signal()
 
-    def __init__(self, places: Sequence[Place], current: str | None) -> None:
+    def __init__(self, places: Sequence[Place], current: str | None, reads: bool = False) -> None:
+        """reads: whether nothing is written there, so that it may be one that takes nothing."""
         super().__init__()
         self.combo = Choice(30)
         self.combo.setEditable(True)
         self.combo.setInsertPolicy(self.combo.InsertPolicy.NoInsert)
-        self._read_only = {place.path for place in places if place.read_only}
-        others = {place.path for place in places if not place.takes or place.server}
+        self._read_only = {place.path for place in places if place.read_only and not reads}
+        others = {place.path for place in places if place.server or not (reads or place.takes)}
         for path in (place.path for place in places if place.path not in others):
             self.combo.addItem(printable(path), path)
         if current is not None and current not in others:
@@ -202,7 +203,7 @@ class PlaceChoice(Compound):
         self.combo.editTextChanged.connect(lambda *_: self.changed.emit())
         self.other = forms.button(self.tr("Ot&her folder…"), self._other, enter=False)
         self._machine = machine_of(current or "")
-        self.other.setVisible(not self._machine)
+        self.other.setVisible(not self._machine and not reads)
         self.line = forms.row((self.combo, 1), self.other)
         self.setLayout(self.line)
         self.setFocusProxy(self.combo)

@@ -20,7 +20,7 @@ from torchkeeper.gui.dialogs.leaving import KeyChoice, SecretChoice
 from torchkeeper.gui.dialogs.pages import KindTable
 from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.model import Job, Selection
-from torchkeeper.gui.places.model import EXPORTED_TO
+from torchkeeper.gui.places.model import EXPORTED_TO, Place
 from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms
 
@@ -58,7 +58,7 @@ class ExportDialog(WorkDialog):
         super().__init__(parent, 640, "bundle")
         self.setWindowTitle(self.tr("Export"))
         self._engines, self._settings, self._place = engines, settings, place
-        self._from = self.tr("From {}").format(printable(place, 4096))
+        self._name, self._from = printable(Place(place).title, 60), printable(place, 4096)
         self._chosen, self._counts, self._start = selection, counts, start
         self._environments = environments
         self._maker = maker_of(environments)
@@ -127,6 +127,7 @@ class ExportDialog(WorkDialog):
         self.plan, self.error = None, None
         self.needed.setEnabled(not self.whole.isChecked())
         self.secrets.clear()
+        self.table.fill([])
         params: messages.PlanExportParams = {
             "place": self._place,
             "select": self._selection.select,
@@ -201,13 +202,13 @@ class ExportDialog(WorkDialog):
         # Where some cannot be held, how many are needed is not known by this.
         if plan and self._needs and needs > 0 and not self.secrets.stays:
             self.needed.setText(needed_text(needs))
-        title = self.tr("Export {}").format(entries)
+        title = self.tr("Export {} from {}").format(entries, self._name)
         if self.error:
             title = self.error.what.removesuffix(".")
         elif plan and not count:
             title = self.tr("There is nothing to export")
         elif plan:
-            title = self.tr("Export {}: a bundle of {}").format(entries, say.size(plan["size"]))
+            title = self.tr("{}: a bundle of {}").format(title, say.size(plan["size"]))
         self.title.setText(title)
         forms.tell(self.lacking, self._lacking())
         forms.tell(self.origin, self._origin())

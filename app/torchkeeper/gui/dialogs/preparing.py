@@ -30,7 +30,7 @@ from torchkeeper.warm.options import MOST_THREADS
 Start = Callable[[str, str | None], Job]
 #: Variants that are named.
 _MOST = 1000
-_FILE, _FOLDER = "file…", "folder…"
+_FILE, _FOLDER, _PROGRAM = "file…", "folder…", "program…"
 
 
 class PrepareDialog(WorkDialog):
@@ -194,18 +194,21 @@ class RecipeChoice(Compound):
 
     #: Other recipes were chosen, or more is known of them.
     changed = Signal()
+    #: A program is to be run, of which a recipe can be made then.
+    running = Signal()
 
     def __init__(
         self, engines: Engines, names: Sequence[str] = (), rows: int = 4, into: str = ""
     ) -> None:
-        """names: what is chosen at first; nothing: what was last warmed ``into`` a place, else the
-        built-in one. rows: of the list of variants.
+        """names: what is chosen; nothing: what was last warmed ``into`` a place, else the built-in
+        one, until somebody chooses. rows: of the list of variants.
         """
         super().__init__()
         self._engines = engines
         #: What is chosen: BUILTIN, files and folders.
         self.names = list(names) or [BUILTIN]
-        self._into = "" if names else into
+        self._into, self._free = into, not names
+        self._listed: Sequence[Listed] = ()
         self._ticket: int | None = None
         self.made: Made | None = None
         self.error: UserError | None = None
@@ -229,7 +232,18 @@ class RecipeChoice(Compound):
         self._look()
 
     def choose(self, names: Sequence[str]) -> None:
-        self.names, self._into = list(names) or [BUILTIN], ""
+        self._free = False
+        self._take(list(names) or [BUILTIN])
+
+    def into(self, place: str) -> None:
+        """Unless somebody has chosen, take what was last warmed into this place, if anything."""
+        self._into = place
+        last = known.last_into(self._listed, place) if self._free else ""
+        if last and [last] != self.names:
+            self._take([last])
+
+    def _take(self, names: list[str]) -> None:
+        self.names = names
         self._show_chosen()
         self._look()
 
@@ -250,9 +264,10 @@ class RecipeChoice(Compound):
             self.combo.insertSeparator(self.combo.count())
             self.combo.addItem(self.tr("Choose files…"), _FILE)
             self.combo.addItem(self.tr("Choose a folder…"), _FOLDER)
+            self.combo.addItem(self.tr("Your own program: run it first…"), _PROGRAM)
+        self._listed = listed
         self._show_chosen()
-        if last := known.last_into(listed, self._into):
-            self.choose([last])
+        self.into(self._into)
 
     def _show_chosen(self) -> None:
         rows = (n for n in range(self.combo.count()) if self.combo.itemData(n) == self.names)
@@ -277,6 +292,8 @@ class RecipeChoice(Compound):
         elif data == _FOLDER:
             title = self.tr("Choose a folder of recipes")
             choose_folder(self, title, "", lambda path: self.choose([path]))
+        else:
+            self.running.emit()
 
     def _look(self) -> None:
         self._engines.forget(self._ticket)

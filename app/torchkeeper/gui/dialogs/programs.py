@@ -130,7 +130,9 @@ class ProgramDialog(Dialog):
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
             return said, "muted"
-        return "", "muted"
+        said = self.tr("When it has run, “Save as recipe” on the Runs page keeps what it compiled, "
+                       "for Warm and Verify.")  # fmt: skip
+        return said, "muted"
 
     def _browse(self) -> None:
         title = self.tr("Choose the working folder")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from torchkeeper.client.words import verifying
 from torchkeeper.client.words.problems import printable
-from torchkeeper.client.words.verifying import about
 from torchkeeper.gui.background.engines import Engines
+from torchkeeper.gui.dialogs.base import PlaceChoice
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.dialogs.pages import TrustNotice
 from torchkeeper.gui.dialogs.preparing import CompileOptions, DeviceChoice, RecipeChoice
@@ -17,13 +18,25 @@ from torchkeeper.gui.dialogs.working import WorkDialog
 from torchkeeper.gui.jobs.laps import title
 from torchkeeper.gui.jobs.model import Asked, Job
 from torchkeeper.gui.pages.glossary import explain
+from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.verdicts.environments import Environment, Environments
 from torchkeeper.gui.widgets import forms
 from torchkeeper.gui.widgets.plain import tip
-from torchkeeper.warm.options import RUNS
+from torchkeeper.warm.options import NO_MEGA, RUNS
 
 #: What is verified, who runs it, which runs, and recipes, device, threads and portable.
-Start = Callable[[Environment, list[str], Asked], Job]
+Start = Callable[[str, Environment, list[str], Asked], Job]
+
+
+class Known(NamedTuple):
+    """What is known of a place. last: what its last verification came to, in words; empty without
+    one. about: where a bundle was made, and what it says of its objects (``made_in``,
+    stores/bundles/parts.py). own: whether it is a folder of the user alone.
+    """
+
+    last: str
+    about: Mapping[str, Any]
+    own: bool
 
 
 class VerifyDialog(WorkDialog):
@@ -36,68 +49,62 @@ class VerifyDialog(WorkDialog):
         parent: QWidget,
         engines: Engines,
         environments: Environments,
+        places: Sequence[Place],
         place: str,
         start: Start,
-        last: str = "",
-        about: Mapping[str, Any] | None = None,
+        known: Callable[[str], Known],
         recipes: Sequence[str] = (),
-        own: bool = False,
+        runs: Sequence[str] = (),
     ) -> None:
-        """last: what the last verification came to, in words; empty without one. about: where a
-        bundle was made, and what it says of its objects (``made_in``, stores/bundles/parts.py).
-        recipes: files and folders to begin with. own: whether it is a folder of the user alone.
+        """recipes: files and folders to begin with. runs: those to begin with, besides the one
+        that there always is.
         """
-        super().__init__(parent, 720, "verification", "header")
+        super().__init__(parent, 800, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
-        self._place, self._start = place, start
+        self._start, self._known = start, known
+        self.place = PlaceChoice(places, place, reads=True)
         self.environment = EnvironmentChoice(environments, "verify")
-        self.recipe = RecipeChoice(engines, recipes, rows=3, into=place)
+        self.recipe = RecipeChoice(engines, recipes, rows=2, into=place)
         self.recipe.changed.connect(self._say)
         self.finished.connect(self.recipe.let_go)
         self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
+        self._abouts = {name: forms.label("", "muted", wrap=True) for name in RUNS}
+        for name, box in self.runs.items():
+            box.setChecked(name == "warm" or name in runs)
         #: Whether runs were wanted that make no sense at present.
         self._wanted: dict[str, bool] = {}
         self.options = CompileOptions(
             self.tr("By default, the number that the cache was made for."),
             self.tr("Ticked by default if the cache is portable. Other entries then miss."),
         )
-        self._lay_out(last, own)
-        about = about or {}
-        made_in = about.get("made_in")
-        threads = made_in.get("threads") if isinstance(made_in, dict) else None
-        portable = bool(about.get("portable")) and not about.get("unportable")
-        self.options.suggest(threads if isinstance(threads, int) else None, portable)
+        self._lay_out()
         self.options.changed.connect(self._suit)
         explain(self.runs["mega"], "mega-cache")
         self.runs["cold"].toggled.connect(self._suit)
-        self._suit()
         self.environment.changed.connect(self._say)
-        self._say()
+        self.place.changed.connect(self._look_at)
+        self._look_at()
 
-    def _lay_out(self, last: str, own: bool) -> None:
-        self.title = forms.label(self.tr("How fast does this start?"), "title", wrap=True)
-        where = forms.label(printable(self._place, 4096), "muted", wrap=True)
+    def _lay_out(self) -> None:
+        self.title = forms.label("", "title", wrap=True)
         intro = forms.label(
-            self.tr("Runs the recipe in fresh processes and counts what PyTorch finds. Each "
-                    "process has a copy of this place and an empty temporary folder. The place "
-                    "stays as it is."), wrap=True,
+            self.tr("Runs the recipe in fresh processes, on a copy of the cache, and counts what "
+                    "PyTorch finds. The cache stays as it is."), "muted", wrap=True,
         )  # fmt: skip
-        self.last = forms.label(last, "muted", wrap=True)
-        self.last.setVisible(bool(last))
-        body = forms.column(self.title, where, intro, self.last, 4)
+        self.last = forms.label("", "muted", wrap=True)
+        body = forms.column(self.title, intro, self.last, 4)
+        forms.field(body, self.tr("Cac&he"), self.place)
         forms.field(body, self.tr("&Environment"), self.environment)
         left, right = forms.column(), forms.column(gap=4)
         forms.field(left, self.tr("&Recipe"), self.recipe)
         forms.add(left, forms.GAP, self.options, forms.REST)
-        forms.add(right, forms.label(self.tr("Runs to compare"), "heading"), 2)
+        forms.add(right, forms.label(self.tr("Runs"), "heading"), 2)
         for (name, box), letter in zip(self.runs.items(), "CmAP", strict=True):
             box.setText(forms.lettered(box.text(), letter))
-            box.setChecked(True)
-            box.setAccessibleDescription(about(name))
-            what = forms.label(about(name)[:1].upper() + about(name)[1:], "muted", wrap=True)
-            what.setContentsMargins(forms.CHECK, 0, 0, 4)
-            forms.add(right, box, what)
+            self._abouts[name].setContentsMargins(forms.CHECK, 0, 0, 4)
+            forms.add(right, box, self._abouts[name])
+            self._say_run(name)
         device = forms.column()
         forms.field(device, self.tr("&Device"), self.device)
         forms.add(right, 4, device, forms.REST)
@@ -110,16 +117,32 @@ class VerifyDialog(WorkDialog):
             self.tr("Verifying runs the code of this place."),
             self.tr("PyTorch unpickles and loads what it finds. Verify only what comes from "
                     "people you trust."),
-            mild=own,
         )  # fmt: skip
         forms.add(body, 4, forms.row((left, 1), (right, 1), gap=24), forms.REST)
-        # The default for what is the user's own: what comes from others is run on purpose only.
         self.go = forms.button(self.tr("&Verify"), self._go, primary=True)
-        self.go.setAutoDefault(own)
-        page = self.add_choice(body, self.go, enter=own)
+        page = self.add_choice(body, self.go, enter=False)
         page.pin(self.notice)
         self.recipe.setFocus()
         self.grow_to(self._needed(page))
+
+    def _look_at(self, *_: object) -> None:
+        """Say and suggest what is known of the chosen place."""
+        place = self.place.path or ""
+        name = printable(Place(place).title, 60) if place else self.tr("this cache")
+        self.title.setText(self.tr("Does {} still hit?").format(name))
+        last, about, own = self._known(place)
+        forms.tell(self.last, last)
+        made_in = about.get("made_in")
+        threads = made_in.get("threads") if isinstance(made_in, dict) else None
+        portable = bool(about.get("portable")) and not about.get("unportable")
+        self.options.suggest(threads if isinstance(threads, int) else None, portable)
+        self.notice.weigh(mild=own)
+        # The default for what is the user's own: what comes from others is run on purpose only.
+        self._goes_on = self.go if own else None
+        self.go.setAutoDefault(own)
+        self.go.setDefault(own)
+        self.recipe.into(place)
+        self._say()
 
     def begin_with(self, python: str, options: Asked) -> None:
         """Begin with what it was warmed with: the interpreter, device, threads and portable."""
@@ -138,22 +161,37 @@ class VerifyDialog(WorkDialog):
         return [name for name, box in self.runs.items() if box.isChecked()]
 
     def _suit(self) -> None:
+        variants = self.recipe.made.variants if self.recipe.made is not None else ()
+        sources = {source for *_, source in variants}
+        # What is in no mega-cache is in none for one reason, or for several.
+        unlike = sorted({NO_MEGA.get(source, "") for source in sources})
+        mega = verifying.skipped(unlike[-1]) if unlike and unlike[0] else ""
+        if not mega and not self.runs["cold"].isChecked():
+            mega = self.tr("The cold run makes it")
+        prepared = ""
         # For several variants a header is prepared anyway, before all runs.
-        several = self.recipe.made is not None and len(self.recipe.made.variants) > 1
-        for name, able, why in (
-            ("mega", self.runs["cold"].isChecked(), self.tr("The cold run makes it")),
-            ("prepared", not self.options.box.isChecked() and not several,
-             self.tr("With several variants, every run finds the header") if several
-             else self.tr("A portable cache needs no header")),
-        ):  # fmt: skip
-            box = self.runs[name]
+        if len(variants) > 1:
+            prepared = self.tr("With several variants, every run finds the header")
+        elif unlike == ["no-graphs"]:
+            prepared = verifying.skipped("no-header")
+        elif self.options.box.isChecked():
+            prepared = self.tr("A portable cache needs no header")
+        for name, why in (("mega", mega), ("prepared", prepared)):
+            box, able = self.runs[name], not why
             if not able and box.isEnabled():
                 self._wanted[name] = box.isChecked()
                 box.setChecked(False)
             elif able and not box.isEnabled():
                 box.setChecked(self._wanted.get(name, True))
             box.setEnabled(able)
-            box.setToolTip(tip("" if able else why))
+            self._say_run(name, why)
+
+    def _say_run(self, name: str, why: str = "") -> None:
+        """What a run finds, or why there is none."""
+        said = why or verifying.about(name)
+        self._abouts[name].setText(said[:1].upper() + said[1:])
+        self.runs[name].setToolTip(tip(self._abouts[name].text() if why else ""))
+        self.runs[name].setAccessibleDescription(said)
 
     def _say(self) -> None:
         facts = self.environment.facts
@@ -161,12 +199,14 @@ class VerifyDialog(WorkDialog):
         self.device.say(facts)
         self._suit()
         able = facts is not None and bool(facts.get("torch"))
-        self.go.setEnabled(able and self.recipe.made is not None)
+        there = self.place.path is not None and self.recipe.made is not None
+        self.go.setEnabled(able and there)
         self.go.setToolTip(tip("" if able else self.environment.about.text()))
 
     def _go(self) -> None:
-        if (env := self.environment.one) is not None and env.torch:
+        place, env = self.place.path, self.environment.one
+        if place is not None and env is not None and env.torch:
             told: Asked = {"recipes": self.recipe.names, **self.options.params}
             if device := self.device.device:
                 told["device"] = device
-            self.follow(self._start(env, self.chosen, told))
+            self.follow(self._start(place, env, self.chosen, told))

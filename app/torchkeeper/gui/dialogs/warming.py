@@ -346,7 +346,7 @@ class WarmDialog(WorkDialog):
         self._start, self._machine = start, environments.machine
         self.choice_of = EnvironmentChoice(environments, "warm")
         self.environment = self.choice_of.about
-        self.recipe = RecipeChoice(engines, recipes)
+        self.recipe = RecipeChoice(engines, recipes, into=current or "")
         self.target = PlaceChoice(places, current)
         self.profile = ProfileChoice(engines, profile)
         self.target.combo.setMinimumContentsLength(20)
@@ -378,9 +378,10 @@ class WarmDialog(WorkDialog):
 
     def _lay_out(self) -> None:
         intro = self.tr(
-            "Compiles ahead of time, so that programs find the results in the cache. "
-            "The compile runs in processes of its own; you can cancel it at any time."
+            "Compiles ahead of time, so that programs find the results in the cache. You can "
+            "cancel at any time. A program of your own becomes a recipe with Cache > Run a program."
         )
+        self.title = forms.label("", "title", wrap=True)
         left, right = forms.column(), forms.column()
         forms.field(left, self.tr("&Recipe"), self.recipe)
         forms.add(left, self.foreseen, forms.GAP)
@@ -408,7 +409,7 @@ class WarmDialog(WorkDialog):
         forms.field(right, self.tr("Pro&file"), self.profile)
         right.addStretch(1)
         both = forms.row((left, 5), (right, 4), gap=32)
-        body = forms.column(forms.label(intro, "muted", wrap=True), forms.GAP)
+        body = forms.column(self.title, forms.label(intro, "muted", wrap=True), forms.GAP)
         forms.field(body, self.tr("&Environment"), self.choice_of)
         forms.add(body, forms.GAP, both, forms.GAP, forms.REST)
         self.add_choice(body, self.go)
@@ -418,6 +419,9 @@ class WarmDialog(WorkDialog):
         facts = self.choice_of.facts
         self.options.say(facts)
         self.device.say(facts)
+        title = printable(Place(self.target.path).title, 60) if self.target.path else "…"
+        self.title.setText(self.tr("Warm {}").format(title))
+        self.recipe.into(self.target.path or "")
         made = self.recipe.made
         asked: VariantsParams = {"device": self.device.device} if self.device.device else {}
         if UNQUOTED.search(path := self.target.path or ""):

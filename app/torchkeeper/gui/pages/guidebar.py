@@ -66,8 +66,8 @@ STEPS = (
             "inspector says whether it will hit here, what it was made with and what it needs."),
          "entries", _n("Show entries")),
     Step("verify", _n("Prove that it hits"),
-         _n("A fresh process runs the recipe with only this cache, and reports the hits, the "
-            "rebuilt objects and the speed-up."),
+         _n("A fresh process runs the recipe with only this cache, and reports the hits and the "
+            "rebuilt objects."),
          "verify", _n("Verify…"), VERIFY, early=True),
     Step("export", _n("Put it into a bundle"),
          _n("A bundle is one file with all entries, to carry to another machine. Drop it on the "

@@ -81,6 +81,7 @@ class Making(NamedTuple):
             lambda path, line, form: self.flows().recipes.edit_recipe(path, line, form=form)
         )
         page.beginning.connect(late(lambda: self.flows().recipes.new_recipe))
+        page.running.connect(late(lambda: self.flows().run_program))
         page.warming.connect(late(lambda: self.flows().warm))
         page.verifying.connect(late(lambda: self.flows().verify))
         return page

@@ -183,7 +183,7 @@ WORDS: dict[str, Words] = {
         "Wait until the process has ended, or insist (--in-use).",
     ),
     "listed-twice": Words("The manifest lists it twice; the first one counts."),
-    "key-taken": Words("Something else is there under the same name; it was kept.", "{path}"),
+    "key-taken": Words("Something else is there under the same name, and stays.", "{path}"),
     "newer-goes": Words("A newer payload of this key was taken; a server has one for each key."),
     "superseded": Words("A later profile in the same file takes its place."),
     "cannot-remove": Words("{path} cannot be removed.", "{why}.", "Check its permissions."),

@@ -335,8 +335,8 @@ def instead_of_text(paths: Sequence[str], alone: bool) -> tuple[str, str]:
         )
     if alone:
         return _tr("No recipe of your own yet"), _tr(
-            "A recipe says what to compile ahead of time. Create one with New, from a form or an "
-            "example; add files or a folder; or drop them here."
+            "Run a program of your own, and save what it compiled as a recipe. Or create one with "
+            "New, from a form or an example; add files or a folder; or drop them here."
         )
     return _tr("It comes with Torchkeeper"), _tr(
         "It needs no model of yours: warm it to see what a cache then holds, and verify it to see "

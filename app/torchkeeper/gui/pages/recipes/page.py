@@ -67,7 +67,7 @@ def _row(texts: Sequence[str | int]) -> QTreeWidgetItem:
 
 _WIDTHS = "recipes/list"
 #: What the button of what stands in place of a text does.
-_WRITE, _CLEAR = "write", "clear-filter"
+_WRITE, _CLEAR, _RUN = "write", "clear-filter", "run-program"
 
 
 class RecipesPage(Page):
@@ -76,6 +76,8 @@ class RecipesPage(Page):
     #: A recipe is to be edited: its file, the line, and whether the form is wanted.
     editing = Signal(object, int, bool)
     beginning = Signal(str)
+    #: A program is to be run, of which a recipe can be made then.
+    running = Signal()
     #: Some are to be warmed, or measured in the place that is shown.
     warming = Signal(object)
     verifying = Signal(object)
@@ -135,6 +137,9 @@ class RecipesPage(Page):
         self.text.setReadOnly(True)
         self.faults.setToolTip(self.tr("Press Enter or double-click to go to the line"))
         menu = QMenu(self.new)
+        run = menu.addAction(self.tr("Run a program…"), self.running.emit)
+        run.setStatusTip(self.tr("Run a program of your own, and save what it compiled"))
+        theme.follow(run, partial(_dress, run, "runs"))
         ways = {words.FORM: self.tr("Fill in a form…")}
         example = self.tr("Example: {}")
         ways |= {source: example.format(words.source_title(source)) for source in words.SOURCES}
@@ -370,7 +375,11 @@ class RecipesPage(Page):
                 # A list that could not be read may have had some.
                 alone = len(self._listed) <= 1 and self.notice.error is None
                 self.blank.say(*words.instead_of_text(paths, alone))
-                self.blank.offer(self.tr("Write a recipe…") if paths == [BUILTIN] else "", _WRITE)
+                if alone:
+                    self.blank.offer(self.tr("Run a program…"), _RUN)
+                else:
+                    write = self.tr("Write a recipe…") if paths == [BUILTIN] else ""
+                    self.blank.offer(write, _WRITE)
             elif hidden:
                 text = self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120))
                 self.blank.say(self.tr("Nothing matches the filter"), text)
@@ -424,6 +433,8 @@ class RecipesPage(Page):
         if what == _CLEAR:
             self.box.clear()
             self.tree.setFocus()
+        elif what == _RUN:
+            self.running.emit()
         else:
             self.beginning.emit(words.FORM)
 
