@@ -224,8 +224,25 @@ def test_one_place_by_its_menu_and_the_others_have_their_figures_beside_it(
 ) -> None:
     settings.setValue(PAGE, "entries")
     whole, half = two
+    header = whole / "precompiled_headers" / ("c" * 52 + ".h.gch")
+    header.parent.mkdir()
+    header.write_bytes(bytes(2_000_000))
     window = open_window(whole)
     dialog = opened(qtbot, window)
+    kept = [dialog.lines.headers.text(column) for column in range(3)]
+    assert kept == ["Precompiled headers", "Stay for new C++ code", "2.0 MB"]
+    # What is seen adds up: no line of a place with nothing is between what goes.
+    seen = [of for of, line in dialog.lines.lines.items() if not line.isHidden()]
+    reasons = ("stale", "needless")
+    assert seen == [(x, str(y)) for x in reasons for y in two if (x, y) != ("needless", half)]
+    # The line of a reason has entries to show where something goes for it, and else none.
+    for reason, some in (("broken", False), ("stale", True)):
+        dialog.lines.setCurrentItem(dialog.lines.heads[reason])
+        assert dialog.shows.isEnabled() is some, reason
+    click(qtbot, dialog.shows)
+    assert dialog.preview is not None and dialog.preview.windowTitle() == "What goes"
+    dialog.preview.reject()
+    told(qtbot, dialog)
     assert counts(dialog) == {
         "stale": "11 entries", "broken": "Nothing", "orphan": "Nothing", "unused": "",
         "budget": "", "needless": "29 entries",
@@ -269,6 +286,7 @@ def test_one_place_by_its_menu_and_the_others_have_their_figures_beside_it(
     assert not dialog.isVisible()
     idle(qtbot, window)
     qtbot.waitUntil(lambda: window.entries.total == 4, timeout=PATIENCE)
+    assert header.exists()
     assert (graphs(whole), graphs(half)) == (0, 7)
 
 
@@ -285,6 +303,7 @@ def test_enter_on_a_line_moves_what_is_ticked_and_opens_nothing_else(
     assert not graphs(two[0])
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_nothing_goes_is_never_all_that_is_said_where_others_hold_something(
     qtbot: QtBot, open_window: OpenWindow, two: list[Path], only_torch: Env, settings: QSettings,
     tmp_path: Path,
@@ -312,8 +331,16 @@ def test_nothing_goes_is_never_all_that_is_said_where_others_hold_something(
     settle(qtbot)
     assert window.actions_["clean-up"].isEnabled()
     dialog = opened(qtbot, window)
+    # Those of the sidebar are told apart, too, though nothing can go of them.
+    assert f"{tmp_path.name}/half" in dialog.lines.lines["stale", str(two[1])].text(0)
     assert dialog.every.isChecked()
     assert dialog.total.text().endswith(": 54 entries in 3 places")
+    # Of several places a reason's line asks which.
+    dialog.lines.setCurrentItem(dialog.lines.heads["stale"])
+    click(qtbot, dialog.shows)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu) and len(menu.actions()) == 3
+    menu.close()
     dialog.reject()
 
 

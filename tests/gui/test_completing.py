@@ -14,7 +14,7 @@ from tests.gui.conftest import PATIENCE, click, everything, key, sample_window, 
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import Problem
-from torchkeeper.gui.chrome.completing import Completing
+from torchkeeper.gui.chrome.completing import Completing, model_of
 from torchkeeper.gui.idle import SLICE, STEP
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
@@ -187,6 +187,7 @@ def test_chips_are_put_in_and_out_by_a_click(qtbot: QtBot, window: Window) -> No
     sizes = [entry.size for entry in window.entries.shown()]
     assert 2 * sum(sizes) >= sum(entry.size for entry in every)
     assert sizes == sorted(sizes, reverse=True) and 0 < len(sizes) < len(every)
+    assert 2 * sum(sizes[:-1]) < sum(entry.size for entry in every), "no more than half take"
     click(qtbot, shown.largest)
     assert box.text() == "" and not shown.largest.isChecked()
 
@@ -230,6 +231,16 @@ def test_the_model_is_that_of_the_selected_entry(qtbot: QtBot, window: Window) -
     assert all((x.name or "").startswith("attention:") for x in window.entries.shown())
     click(qtbot, shown.model)
     assert box.text() == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "term"),
+    [("serve.forward(f32[s77, 64]): addmm (backward)", '"serve.forward("'), ("mm", ""),
+     ("serve.forward: addmm", '"serve.forward:"'), ("f32[8, 64]: addmm", '"f32[8, 64]:"'),
+     ('a"b(f32[8]): mm', "")],
+)  # fmt: skip
+def test_a_function_is_one_model_whatever_its_inputs_are(name: str, term: str) -> None:
+    assert model_of(name) == term
 
 
 def test_counting_yields_between_short_steps(qtbot: QtBot, window: Window) -> None:

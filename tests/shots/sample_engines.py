@@ -462,7 +462,8 @@ class SampleEngines(Engines):
         total |= measured(18_420_000_000, on_disk=disk)
         if not self.entries:
             total = {**tallied(118), "files": 164, **measured(84_100_000, on_disk=disk)}
-        return {**total, "look": 1, "rests": "day" if disk else None, "covers": {}}
+        rests, headers = ("day", 154_000_000) if disk else (None, 0)
+        return {**total, "header_bytes": headers, "look": 1, "rests": rests, "covers": {}}
 
     def _dying(self, place: str, select: Mapping[str, Any]) -> dict[str, Any]:
         """What goes of a place, for each reason; nothing where there are no entries."""

@@ -260,8 +260,11 @@ def suggest(session: Session, params: SuggestParams, report: Report) -> SuggestR
         known = Inner(set(paths.values()) - {""}, look.dead.found).known
         covers = {name: "place-within" for name, path in paths.items() if path in known}
         covers |= {name: "place-same" for name in at if at[name].inode == here.inode}
-    every = look.dead.told(range(len(look.dead.found)))
-    return {**every, "look": look.number, "rests": look.rests, "covers": covers}
+    kinds = [one.entry.kind for one in look.dead.found]
+    headers = [n for n, kind in enumerate(kinds) if kind == "header"]
+    every, size = look.dead.told(range(len(kinds))), look.dead.told(headers)["bytes"]
+    about = {"look": look.number, "rests": look.rests, "covers": covers, "header_bytes": size}
+    return cast("SuggestResult", {**every, **about})
 
 
 @dataclass

@@ -561,7 +561,8 @@ class Flows(QObject):
 
         context = self._context
         places = [one for one in context.places.beside(place) if one.exists and not one.bundle]
-        titles = apart([one.path for one in places], context.places.title)
+        # Told apart from all that the sidebar shows, too.
+        titles = apart([one.path for one in context.places.places], context.places.title)
         dialog = CleanDialog(
             context.window, context.engines, context.machines.of(place), context.settings, places,
             titles, [one.path for one in places if one.path == place], reasons,

@@ -275,7 +275,7 @@ def _number_term(token: str, field: str, operator: str, value: str, now: float) 
         raise Problem("bad-filter", token=token, why=f"it needs a number; units: {known}")
     if operator == ":":
         raise Problem("bad-filter", token=token, why=f"{field} needs <, >, <=, >= or =")
-    limit = float(match[1]) * units[match[2].lower()]
+    limit = round(float(match[1]) * units[match[2].lower()], 6)  # 2.01M is 2010000, no hair more
     compare = _COMPARE[operator]
     get: Callable[[Entry], float | None] = op.attrgetter(_ATTRIBUTES.get(field, field))
 

@@ -63,10 +63,12 @@ class SuggestParams(OfPlace, total=False):
 
 
 class SuggestResult(Amount):
-    """How much there is. look: the number of this look. rests: what last uses rest on, None where
-    nobody knows them. covers: places beside that are counted with it, and why, as a Problem's code.
+    """How much there is; header_bytes: of that, precompiled headers. look: the number of this look.
+    rests: what last uses rest on, None where nobody knows them. covers: places beside that are
+    counted with it, and why, as a Problem's code.
     """
 
+    header_bytes: int
     look: int
     rests: str | None
     covers: dict[str, str]

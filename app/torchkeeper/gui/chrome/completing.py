@@ -38,7 +38,17 @@ _VALUES = {
 #: What a field is compared by, where that is not “:”; and lines that are shown at once.
 _BY = {"size": ">", "age": ">", "files": ">", "compile": ">", "used": ">", "expires": "<"}
 _LINES = 10
+#: Digits that tell one size from another.
+_DIGITS = 3
+#: A function in the name of what was made of it, and what follows there: inputs, or else ops.
+_MODEL = re.compile(r'[^"(:]+(?:\(|:(?= ))')
 _PART = re.compile(r'(-?)(?:([a-z]+)([:<>=]+)((?:[^\s",]*,)*))?([^\s",]*)$')
+
+
+def model_of(name: str) -> str:
+    """The term for what an entry of this name is of; empty where that is not known."""
+    found = _MODEL.match(name)
+    return f'"{found[0]}"' if found else ""
 
 
 class Completing:
@@ -173,10 +183,7 @@ class Completing:
         return made
 
     def _of_model(self) -> str:
-        """The term for what the selected entry is of; empty where that is not known."""
-        name = next((entry.name or "" for entry in self._table.selected(1)), "")
-        model = name.partition(": ")[0]
-        return f'"{model}:"' if ": " in name and '"' not in model else ""
+        return model_of(next((entry.name or "" for entry in self._table.selected(1)), ""))
 
     def _show_chips(self, *_: object) -> None:
         model = self._of_model()
@@ -206,18 +213,19 @@ class Completing:
             self._slices.start(self._weighing(), self._put_largest)
 
     def _weighing(self) -> Iterator[None]:
-        """Find the size that half of all bytes are in entries of: a power of ten."""
+        """Find the size from which on entries hold half of all bytes, to three digits."""
         held = Counter[int]()
         query, apart = self._model.query, self._model.shows_apart
         for piece in pieces(list(self._model.every_row)):
             for row in select_rows(piece, query, apart):
-                held[len(str(row.entry.size)) - 1] += row.entry.size
+                size = row.entry.size
+                held[size - size % 10 ** max(0, len(str(size)) - _DIGITS)] += size
             yield
         above, total = 0, sum(held.values())
-        power = next((x for x in sorted(held, reverse=True)
+        least = next((x for x in sorted(held, reverse=True)
                       if (above := above + held[x]) * 2 >= total), 0)  # fmt: skip
-        unit = "kMGT"[power // 3 - 1] if power >= 3 else ""
-        self._term = f"size>={10 ** (power % 3)}{unit}"
+        power = min((len(str(least)) - 1) // 3, 4)
+        self._term = f"size>={least / 1000**power:.{_DIGITS}g}{' kMGT'[power].strip()}"
 
     def _put_largest(self) -> None:
         self._toggle(self._term)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSettings, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QPoint, QSettings, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QMenu, QTreeWidget, QTreeWidgetItem, QWidget
 from shiboken6 import isValid
 
 from torchkeeper.client.overviewing import added
@@ -22,7 +23,7 @@ from torchkeeper.gui.verdicts.environments import Environments
 from torchkeeper.gui.widgets import forms, lists
 from torchkeeper.gui.widgets.forms import Choice, Number
 from torchkeeper.gui.widgets.notice import Notice
-from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.dead import REASONS
 from torchkeeper.stores.names import scheme_of
 
@@ -42,8 +43,8 @@ _UNITS = (("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 _WHAT, _COUNT, _SIZE = range(3)
 #: The reason, and the place, that a line is of.
 _OF = Qt.ItemDataRole.UserRole
-#: Places that are listed under each reason at first.
-_FEW = 4
+#: Places that are listed under a reason at first.
+_FEW = 8
 #: Lines that the notes have room for.
 _LINES = 4
 
@@ -73,11 +74,16 @@ class _Lines(QTreeWidget):
                 about = printable(place, 400)
                 if not scheme_of(place).has_trash:
                     title = self.tr("{} (no trash)").format(title)
-                self.lines[reason, place] = self._line(head, reason, place, title, about)
+                self.lines[reason, place] = line = self._line(head, reason, place, title, about)
+                # Until it is known that there is something; a server is asked once it is ticked.
+                line.setHidden(scheme_of(place).has_trash)
         self._out: set[str] = set()
+        self.headers = lists.line([self.tr("Precompiled headers"), "", ""], numbers=(_SIZE,))
+        self.addTopLevelItem(self.headers)
         self.left = lists.line([self.tr("Left out")])
         self.addTopLevelItem(self.left)
-        self.left.setHidden(True)
+        for line in (self.headers, self.left):
+            line.setHidden(True)
 
     def _line(
         self, where: QTreeWidget | QTreeWidgetItem, reason: str, place: str, name: str, about: str
@@ -149,12 +155,11 @@ class _Lines(QTreeWidget):
             self.left.setExpanded(True)
 
     @property
-    def place(self) -> str:
-        """The place of the current line; "" where it is of none, or of several."""
+    def current(self) -> list[tuple[str, str]]:
+        """The reason and the place of the current line, or of each below it."""
         line = self.currentItem()
         of = line.data(_WHAT, _OF) if line is not None and not line.isDisabled() else None
-        places = {place for _, place in self.lines}
-        return str((of and of[1]) or (places.pop() if of and len(places) == 1 else ""))
+        return [x for x in self.lines if of and x[0] == of[0] and of[1] in ("", x[1])]
 
 
 class CleanDialog(Dialog):
@@ -194,8 +199,8 @@ class CleanDialog(Dialog):
         self.bar = forms.progress_bar(self.tr("Progress of the search"))
         forms.keep_room(self.bar)
         self.lines = _Lines({place: titles[place] for place in able})
-        for reason in reasons if len(able) <= _FEW else ("stale",):
-            self.lines.heads[reason].setExpanded(1 < len(able) <= 2 * _FEW)
+        # The others have their sums: all that the total is of is seen at once.
+        self.lines.heads["stale"].setExpanded(1 < len(able) <= _FEW)
         glossary.explain(self.lines, *SAFE)
         self._make_limits()
         without = str(settings.value(_WITHOUT) or "").splitlines()
@@ -219,7 +224,7 @@ class CleanDialog(Dialog):
         self.at_once.setAccessibleDescription(self.tr("This cannot be undone."))
         glossary.explain(self.at_once, "trash")
         self.shows = forms.button(self.tr("&Show entries…"), self._preview, enter=False)
-        self.shows.setToolTip(tip(self.tr("Show the entries of the chosen line")))
+        self.shows.setToolTip(tip(self.tr("Show what goes of the place of the chosen line")))
         self.cancel = forms.button(self.tr("Cancel"), self.reject)
         self.go = forms.button(self.tr("&Move to trash"), self._go, primary=True)
         self.every = QCheckBox(self.tr("All &places"))
@@ -333,7 +338,7 @@ class CleanDialog(Dialog):
         if found.refusal() is None:
             self.sick.tell(None)
         self._tell_total(plans)
-        self.shows.setEnabled(self.lines.place in plans)
+        self.shows.setEnabled(bool(self._to_show()))
 
     def _tell_lines(self, plans: Mapping[str, PlanPurgeResult]) -> None:
         days, budget = self.days.text(), f"{self.budget.text()} {self.unit.currentText()}"
@@ -343,6 +348,10 @@ class CleanDialog(Dialog):
             "budget": self.tr("Over {} in a place").format(budget),
             "needless": self.tr("Needed only by removed entries"),
         }  # fmt: skip
+        stay = [one.result["header_bytes"] for one in self.found.looks.values() if one.result
+                and not self.found.known_plans.get(one.place, {}).get("headers")]  # fmt: skip
+        self.lines.headers.setHidden(not any(stay))
+        self.lines.tell(self.lines.headers, self.tr("Stay for new C++ code"), say.size(sum(stay)))
         for reason, head in self.lines.heads.items():
             parts: list[Sized] = []
             more: list[Sized] = []
@@ -353,7 +362,12 @@ class CleanDialog(Dialog):
                     (parts if reason in self._goes(place) else more).append(part)
                 texts.add(text)
                 size = say.measured(part) if part is not None else ""
-                self.lines.tell(self.lines.lines[reason, place], text, size)
+                line = self.lines.lines[reason, place]
+                self.lines.tell(line, text, size)
+                # Where nothing is, a line would only push away what goes; who is there stays.
+                known = place in self.found.known_plans or self.found.looks[place].error
+                if known and scheme_of(place).has_trash and line is not self.lines.currentItem():
+                    line.setHidden(part is None)
             head.setText(_WHAT, names[reason])
             waiting = texts & {self.tr("Looking…"), self.tr("Counting…")}
             text = next(iter(waiting or texts & {self.tr("Nothing"), self.tr("Not known")}), "")
@@ -458,9 +472,25 @@ class CleanDialog(Dialog):
             names = printable(say.together(some), 1000)
             yield self.tr("Not asked and not counted: {}.").format(names)
 
+    def _to_show(self) -> list[str]:
+        """The places of which something goes for the reason of the current line."""
+        plans = self.found.plans
+        return [x for reason, x in self.lines.current if x in plans
+                if reason in plans[x].get("because", {})]  # fmt: skip
+
     def _preview(self) -> None:
-        if (place := self.lines.place) not in self.found.plans:
-            return
+        places = self._to_show()
+        if len(places) == 1:
+            self._show_entries(places[0])
+        elif places:
+            menu = QMenu(self.shows)
+            menu.aboutToHide.connect(menu.deleteLater)
+            for place in places:
+                action = menu.addAction(caption(self._titles[place]))
+                action.triggered.connect(partial(self._show_entries, place))
+            menu.popup(self.shows.mapToGlobal(QPoint(0, self.shows.height())))
+
+    def _show_entries(self, place: str, *_: object) -> None:
         select, engine = self.found.select(place), self.found.looks[place].engine
         self.preview = PurgeDialog(
             self, self._engines, place, select, engine_of=engine, in_use=self.in_use.isChecked()

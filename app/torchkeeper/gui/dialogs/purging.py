@@ -73,7 +73,8 @@ class PurgeDialog(Dialog):
         names: of entries by their identities, as a plan reads none of a server.
         """
         super().__init__(parent, 720, "trash")
-        self.setWindowTitle(self.tr("Purge"))
+        title = self.tr("Purge") if engine_of is None else self.tr("What goes")
+        self.setWindowTitle(title)
         self.resize_within(760, 520)
         self._engines, self._place = engines, place
         self._has_trash = scheme_of(place).has_trash
@@ -171,7 +172,10 @@ class PurgeDialog(Dialog):
         forms.tell(self.waiting, "" if files else self.tr("Nothing goes"))
         if not files:
             self.title.setText(self.tr("There is nothing to purge"))
-            self.text.setText(self.tr("The selected entries are no longer in {}.").format(place))
+            text = self.tr("Nothing goes from {}.")
+            if "items" in self._select or self._hold:
+                text = self.tr("The selected entries are no longer in {}.")
+            self.text.setText(text.format(place))
             self._end()
             return
         held = say.held_of(plan)
