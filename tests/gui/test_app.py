@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot
@@ -34,26 +35,40 @@ def _of_threads(pid: int, what: str) -> list[str]:
     return found
 
 
-def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
+@contextlib.contextmanager
+def begun(place: Path) -> Iterator[subprocess.Popen[str]]:
+    """The app on a place, once its worker has begun: shortly before the window is shown."""
     env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    argv = [sys.executable, "-W", "error", "-m", "torchkeeper", str(fixture_cache)]
+    argv = [sys.executable, "-W", "error", "-m", "torchkeeper", str(place)]
     process = subprocess.Popen(argv, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        # Its worker is started by the window, shortly before that is shown.
         limit = time.monotonic() + LONG
         while "torchkeeper-wor" not in threads_of(process.pid) and time.monotonic() < limit:
             time.sleep(0.05)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_starts_on_a_folder_and_ends_when_asked(fixture_cache: Path) -> None:
+    with begun(fixture_cache) as process:
         engines = started_by(process.pid)
         assert engines
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=LONG)
-    finally:
-        process.kill()
-        process.communicate()
     assert process.returncode == 0, said
     assert [line for line in said.splitlines() if "propagateSizeHints" not in line] == []
     assert not any(Path(f"/proc/{pid}").exists() for pid in engines)
+
+
+def test_a_crash_of_native_code_says_what_ran(fixture_cache: Path) -> None:
+    with begun(fixture_cache) as process:
+        process.send_signal(signal.SIGSEGV)
+        _, said = process.communicate(timeout=LONG)
+    assert process.returncode == -signal.SIGSEGV
+    assert "Fatal Python error" in said and "torchkeeper" in said
 
 
 def test_the_application_has_its_names(qtbot: QtBot) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import os
 import signal
@@ -155,6 +156,8 @@ def run(
     was started meanwhile, to browse with. first: the place to show first. seat: where other starts
     hand over what they would open.
     """
+    if sys.stderr is not None:  # where native code crashes, it is said there what ran
+        faulthandler.enable()
     window = opened(files, ahead, first)
     seats = [seat] if seat is not None and seat.first else []
     for one in seats:
