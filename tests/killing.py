@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conftest import DATA
+from tests.pace import LONG
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine.protocol import Message
 from torchkeeper.stores import places
@@ -25,7 +26,7 @@ from torchkeeper.warm import processes
 
 ROOT = Path(__file__).parent.parent
 #: Seconds that anything may take on a machine with too much to do.
-PATIENCE = 180.0
+PATIENCE = LONG
 #: Seconds in which all have to notice that one of them is gone, to end, and to tidy up: an engine
 #: waits that long for what it is at (PATIENCE in engine/serve.py).
 NOTICE = 20.0
