@@ -138,6 +138,7 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
             "far": {"done": 1, "total": 2, "unit": "variants"}}  # fmt: skip
     bad = [
         {**good, "place": 7},
+        {**good, "op": "purge"},
         {**good, "far": {"total": "x"}},
         {**good, "far": {"error": {}}},
         7,
@@ -154,6 +155,8 @@ def test_what_a_machine_says_of_its_jobs_is_checked() -> None:
     far_of = {"unit": "\n" * 900, "done": float("nan"), "total": float("inf")}
     wide = {**good, "far": far_of}
     one, other, third = far.jobs("ssh://gpu1", [*bad, good, odd, wide])
+    for said, place in {"ssh://gpu1/~/c": "ssh://gpu1/~/c", "ssh://gpu2/c": "", "": ""}.items():
+        assert [x.place for x in far.jobs("ssh://gpu1", [{**good, "place": said}])] == [place]
     assert third.words.isprintable() and len(third.words) < 200
     assert (one.id, one.place, one.state, one.words) == (JOB, "ssh://gpu1/c", "running",
                                                          "1 of 2 variants")  # fmt: skip

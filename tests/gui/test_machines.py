@@ -743,7 +743,9 @@ def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
     drawer.go_in()
     window.listing.refresh()
     qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
-    drawer.choose(drawer.rows.there["ssh://there"][0])
+    (one,) = drawer.rows.there["ssh://there"]
+    assert (one.place, one.title) == (place, "Warming cache · there")
+    drawer.choose(one)
     click(qtbot, drawer.follow)
     again = drawer.job
     assert again is not None and again is not job and again.there == job.there
@@ -752,3 +754,8 @@ def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
     qtbot.waitUntil(lambda: not again.active)
     assert again.state is State.CANCELLED
     assert not any("warm.job" in one for one in processes_under(there.home))
+    # Who stops the jobs and closes the window means those there, too.
+    last = window.operations.warm(python, [recipe], place)
+    qtbot.waitUntil(lambda: bool(last.variants))
+    window.closing.stop_jobs()
+    qtbot.waitUntil(lambda: not any("detached" in one for one in processes_under(there.home)))

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,13 +82,12 @@ def cut(there: Machine, tmp_path: Path, torch_python: str) -> Iterator[Cut]:
     (there.home / "go").touch()
 
 
-def result_of(engine: Engine, job: str) -> Message:
-    """What following it comes to."""
-    engine.send(protocol.FOLLOW, {"job": job, "op": "warm"})
+def heard(engine: Engine, *kinds: str) -> Message:
+    """The first message of such a kind."""
     while True:
         select.select([engine], [], [])
         for message in engine.receive():
-            if message.type in ("result", "error"):
+            if message.type in kinds:
                 return message
 
 
@@ -104,11 +102,12 @@ def test_a_job_goes_on_without_the_connection(tk: Tk, there: Machine, cut: Cut) 
     assert (row["id"], row["kind"], row["state"]) == (first, "warm", "running")
     assert row["place"] == there.place(there.home / "cache")
     # Two see the same of it, and one ends it.
-    with Engine("ssh://there") as other, ThreadPoolExecutor() as beside:
-        seen = beside.submit(result_of, other, first)
+    with Engine("ssh://there") as other:
+        other.send(protocol.FOLLOW, {"job": first, "op": "warm"})
+        heard(other, "finding")
         ended = tk("jobs", "ssh://there", "--end", first[:8], "--json")
         assert (ended.code, ended.result) == (0, {"job": first, "ended": True})
-        assert seen.result().body["error"]["code"] == "cancelled"
+        assert heard(other, "result", "error").body["error"]["code"] == "cancelled"
     line.close_all()
     assert not processes_under(there.home)
     # Another one ends well while nobody is there, and what came of it is told afterwards.

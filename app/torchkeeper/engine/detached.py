@@ -276,7 +276,8 @@ def main() -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: asked.cancelled.set())
         out.send({"type": "began", **began, **locks.here()})
-        os.write(1, b"\n")
+        with contextlib.suppress(OSError):  # whoever began it is gone
+            os.write(1, b"\n")
         os.dup2(2, 1)
         session = Session()
         serve.answer(session, asked, op, params)

@@ -124,11 +124,14 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         if protocol.misfit(compiling.JobsRow, one, "row") or row["op"] not in DETACHED:
             continue
         with contextlib.suppress(Problem):
-            place = str(parse(parse(machine).at(row["place"] or "")))
+            said = row["place"] or ""  # by its name here, where that was asked about
+            named = parse(said if is_far(said) else parse(machine).at(said))
+            place = str(named) if named.path and named.machine == machine else ""
         op, how = row["op"], row["far"]
         fault = how.get("error")
         took, ago = (x if 0 <= x < _AGES else 0.0 for x in (row["seconds"], row["ago"]))
-        title = outcomes.doing(op, printable(place, 200)) or op
+        name = printable(os.path.basename(place), 60)
+        title = f"{outcomes.doing(op, name) or op} · {machine.removeprefix('ssh://')}"
         words, state = "", "running"
         if not row["lives"]:
             fault = fault or {"code": "job-gone", "params": {}}
@@ -139,7 +142,8 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
             n, of = f"{how.get('done', 0):,.0f}", f"{total:,.0f}"
             words = tr("{n} of {all} {unit}", n=n, all=of, unit=printable(how.get("unit", ""), 20))
         times = now - ago - took, now - ago
-        found.append(Past(row["job"], op, title, place, state, state == "done", *times, words))
+        done, asked = state == "done", ((tr("Place"), place),)
+        found.append(Past(row["job"], op, title, place, state, done, *times, words, asked=asked))
     return found
 
 

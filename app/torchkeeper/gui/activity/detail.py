@@ -252,7 +252,7 @@ class JobDetail(QWidget):
             self.notice.tell(error)
         self.bar.setVisible(running)
         if running:
-            shown.set_bar(self.bar, one.fraction() if isinstance(one, Job) else 1.0)
+            shown.set_bar(self.bar, one.fraction() if isinstance(one, Job) else None)
         self._show_facts(one)
         self._show_tabs(one)
         self._paint()

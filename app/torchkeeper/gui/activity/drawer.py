@@ -167,6 +167,8 @@ class Drawer(QFrame):
         self._window = window
         self._context, self._jobs = context, context.jobs
         self._ticket: int | None = None
+        #: The last look at what goes on on a machine.
+        self._looks: dict[str, int] = {}
         self._chosen: shown.Shown | None = None
         #: Whether what was done is not listed because it was forgotten.
         self._cleared = False
@@ -347,9 +349,11 @@ class Drawer(QFrame):
             if machine not in connected:
                 self.rows.told_there(machine, [])
         for machine in connected:
+            if engines.waits(self._looks.get(machine)):
+                continue  # it is at something longer
             found: list[object] = []
             done = Listener(rows=found.extend, result=partial(self._told_there, machine, found))
-            engines.ask(JOBS, {}, done, python=machine, shared=True)
+            self._looks[machine] = engines.ask(JOBS, {}, done, python=machine, shared=True)
 
     def _told_there(self, machine: str, found: list[object], _: object) -> None:
         jobs = far.jobs(machine, found)

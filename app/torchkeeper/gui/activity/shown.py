@@ -42,7 +42,7 @@ _ICONS = {
 
 def active(one: Shown) -> bool:
     """Whether it is still to end."""
-    return isinstance(one, Job) and one.active
+    return State(one.state) not in jobs.ENDED
 
 
 def mark(one: Shown) -> tuple[str, str]:

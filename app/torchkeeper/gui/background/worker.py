@@ -535,7 +535,8 @@ class Worker(QObject):
         if self._ahead is not None:
             self._take_over(self._ahead)
         for line in list(self._lines):
-            for asked in line.asked.values():
+            for ident, asked in line.asked.items():
+                line.engine.cancel(ident)
                 self.cancelled.emit(asked.request.ticket, [])
             line.asked.clear()
             self._close(line)
