@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.cli import applying, looking, output, recording, screen
 from torchkeeper.cli.asking import Asker
@@ -164,10 +164,9 @@ def _there(args: argparse.Namespace, machine: str, command: list[str]) -> int:
             )  # fmt: skip
         except UserError as error:
             return _not_run(args, error)
-    place, of_run = far.name_of(machine, result["place"]), ("code", "began", "seconds", "alive")
-    told = cast("ExplainTraceResult", {
-        name: one for name, one in result.items() if name not in (*of_run, "place")
-    })  # fmt: skip
+    place = far.name_of(machine, result["place"])
+    own = {"alive", "began", "code", "place", "seconds"}
+    told: Any = {name: one for name, one in result.items() if name not in own}
     found = Found(told, list(graphs.values()), [])
     _keep(command, place, result["code"], result["began"], result["seconds"], found)
     _tell(args, found, {}, place)

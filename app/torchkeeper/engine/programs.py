@@ -12,8 +12,12 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
 from torchkeeper.engine import running
 from torchkeeper.engine.session import Session, path_of
+from torchkeeper.settings.masks import applied
+from torchkeeper.settings.servers import has_graphs
+from torchkeeper.stores.places import used_by
 from torchkeeper.warm import following, processes
 from torchkeeper.warm.following import State
+from torchkeeper.warm.supervise import filling
 
 if TYPE_CHECKING:
     from torchkeeper.engine.messages import verdicts as msg
@@ -136,11 +140,6 @@ def run(session: Session, params: msg.RunParams, report: Report) -> msg.RunResul
 
 def _of_account(params: msg.RunParams) -> msg.RunParams:
     """What is asked from another machine, as the account of this engine has it."""
-    from torchkeeper.settings.masks import applied
-    from torchkeeper.settings.servers import has_graphs
-    from torchkeeper.stores.places import used_by
-    from torchkeeper.warm.supervise import filling
-
     env = {name: text for name, text in os.environ.items() if not name.startswith("TORCHKEEPER_")}
     if (settings := params.get("settings")) is not None:
         env = applied(settings, env)

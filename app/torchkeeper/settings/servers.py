@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torchkeeper.settings.known import MASTER, on, remotes
 from torchkeeper.stores.redis.address import Address, from_environment
-
-if TYPE_CHECKING:
-    from torchkeeper.verdict.probed import Env
 
 #: What has Triton use one (triton/runtime/cache.py).
 _TRITON = ("TRITON_CACHE_MANAGER", "TRITON_REMOTE_CACHE_BACKEND")
@@ -59,7 +56,7 @@ def servers(values: Mapping[str, str], version: str | None = None) -> list[str]:
     return list(dict.fromkeys(one for one in found if one))
 
 
-def places_of(facts: Env, values: Mapping[str, str]) -> list[str]:
+def places_of(facts: Mapping[str, Any], values: Mapping[str, str]) -> list[str]:
     """What programs of an environment use: the cache folder, Triton's, and servers."""
     folders = [facts.get("cache_dir"), values.get("TRITON_CACHE_DIR")]
     found = [os.path.abspath(folder) for folder in folders if folder]

@@ -61,13 +61,21 @@ class Crossing(QObject):
 
         return both
 
-    def scratch(self, machine: str) -> First:
-        """What names the folder to work in there, which goes with the connection."""
+    def verifying(self, machine: str, first: First) -> First | None:
+        """The same, and the folder to work in there, which goes with the connection. None for this
+        machine.
+        """
+        read = self.recipes(machine, first)
 
-        def first(job: Job, then: GoOn) -> None:
-            self._look(job, lambda folder: then({"scratch": folder}), ferry.folder, machine)
+        def both(job: Job, then: GoOn) -> None:
+            def sent(more: Values) -> None:
+                self._look(
+                    job, lambda at: then({**more, "scratch": at}), ferry.folder, machine
+                )  # fmt: skip
 
-        return first
+            read(job, sent)
+
+        return both if machine else None
 
     def back(self, machine: str, output: str, replace: bool) -> tuple[First, Follow]:
         """What has an export written there, and brings it here afterwards."""

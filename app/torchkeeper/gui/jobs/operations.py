@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.engine.messages.places import TtlParams
     from torchkeeper.engine.messages.verdicts import RunParams
-    from torchkeeper.gui.jobs.crossing import Crossing
 
 _tr = partial(QCoreApplication.translate, "Operations")
 
@@ -166,6 +165,7 @@ class Operations(QObject):
         self._starts: WeakKeyDictionary[Job, tuple[_Start, Asked]] = WeakKeyDictionary()
         steps = self._step, self._listener, self._kept.get, self.asked.emit
         self._signing = Signing(engines, jobs, *steps)
+        self._crossing = Crossing(jobs, self._look, self)
 
     def warm(
         self,
@@ -206,12 +206,6 @@ class Operations(QObject):
             self._look(job, read, known_recipes.wire, list(recipes), warm)
 
         return first
-
-    @cached_property
-    def _crossing(self) -> Crossing:
-        from torchkeeper.gui.jobs.crossing import Crossing  # only here: it takes long to load
-
-        return Crossing(self._jobs, self._look, self)
 
     def _with_profile(self, first: First, profile: str, machine: str) -> First:
         """What reads the profile, too: who reads what a job was asked for finds no password."""
@@ -276,12 +270,9 @@ class Operations(QObject):
         """Run recipes on a copy of a place; of a ``bundle``, what an import would place."""
         params = {"place": place, "runs": list(runs), **options}
         read = self._read(options.get("recipes") or [])
-        if machine := far.machine_of(place):
-            read = self._crossing.recipes(machine, read)
 
         def first(job: Job, then: GoOn) -> None:
-            work = self._crossing.scratch(machine) if machine else go_on
-            read(job, lambda more: work(job, lambda also: then({**more, **also})))
+            read(job, lambda more: go_on(job, lambda also: then({**more, **also})))
 
         def go_on(job: Job, then: GoOn) -> None:
             def marked(mark: str | None) -> None:
@@ -298,7 +289,8 @@ class Operations(QObject):
 
             self._look(job, marked, lookups.mark, place)
 
-        start = _Start(protocol.VERIFY, params, python=env.python, first=first)
+        there = self._crossing.verifying(far.machine_of(place), read)
+        start = _Start(protocol.VERIFY, params, python=env.python, first=there or first)
         title = self.tr("Verify {}").format(_short(place))
         job = self._begin(title, place, start, {**options, "python": env.python})
         job.laps = laps.waiting(runs)
