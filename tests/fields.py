@@ -21,12 +21,12 @@ from torchkeeper.client.kept.runs import Run
 from torchkeeper.client.overviewing import Totals
 from torchkeeper.client.signers import Signer
 from torchkeeper.engine.messages import bundles, compiling, dead, doctor, entries, places, verdicts
-from torchkeeper.engine.messages.bundles import Counts, SignatureResult, Space
+from torchkeeper.engine.messages.bundles import Counts, SignatureResult
 from torchkeeper.engine.messages.findings import LeftFinding, VariantFinding
 from torchkeeper.engine.protocol import misfit
 from torchkeeper.settings.known import Setting
 from torchkeeper.settings.shapes import FindingTold, LookedTold, OriginTold, ProcessTold
-from torchkeeper.stores.shapes import Last, Orphans, Owned, ReceiptRow, Users, Writer
+from torchkeeper.stores.shapes import Last, Orphans, Owned, ReceiptRow, Space, Users, Writer
 from torchkeeper.verdict.probed import AotTold, CauseTold, Env, GraphTold
 from torchkeeper.warm.shapes import Found, LookedUp, VerdictOfVariant, Verification, WarmVariant
 

@@ -85,7 +85,8 @@ def test_what_decides_is_part_of_it(
 ) -> None:
     before = probes.identity(python)
     assert probes.identity(python) == before
-    monkeypatch.setenv("WINDOWID", "7")
+    for name in ("WINDOWID", "NO_COLOR"):
+        monkeypatch.setenv(name, "7")
     assert probes.identity(python) == before
     monkeypatch.setenv(variable, "/elsewhere")
     assert probes.identity(python) != before

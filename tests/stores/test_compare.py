@@ -244,12 +244,12 @@ def test_what_was_replaced_comes_back_when_all_is_taken_back(
 
 def test_space_of_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
     there, missing = space(str(tmp_path)), space(str(tmp_path / "a" / "b"))
-    assert there.exists
-    assert not missing.exists
-    assert there.free
-    assert there.why is missing.why is None
+    assert there["exists"]
+    assert not missing["exists"]
+    assert there["free"]
+    assert there["why"] is missing["why"] is None
     (tmp_path / "file").touch()
-    assert space(str(tmp_path / "file" / "b")).why == "Not a directory"
+    assert space(str(tmp_path / "file" / "b"))["why"] == "Not a directory"
 
 
 def test_space_that_may_not_be_used(tmp_path: Path) -> None:
@@ -261,11 +261,11 @@ def test_space_that_may_not_be_used(tmp_path: Path) -> None:
         disk.chmod(0o500)
         if os.access(disk, os.W_OK):
             pytest.skip("permissions do not bind this user, who may not mount either")
-        assert space(str(disk)).why == "Permission denied"
+        assert space(str(disk))["why"] == "Permission denied"
         return
     try:
         found = space(str(disk / "below"))
-        assert (found.why, found.free) == ("Read-only file system", 1 << 20)
+        assert (found["why"], found["free"]) == ("Read-only file system", 1 << 20)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

@@ -42,10 +42,13 @@ def test_no_name_in_two_thousand_projects_is_a_known_writers() -> None:
     assert doubtful > 500
 
 
-def test_a_cache_with_projects_in_it_is_listed_as_without(kept_291: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("projects", [96, pytest.param(250, marks=pytest.mark.slow)])
+def test_a_cache_with_projects_in_it_is_listed_as_without(
+    kept_291: Path, tmp_path: Path, projects: int
+) -> None:
     place = Path(shutil.copytree(kept_291, tmp_path / "place"))
     before = {item.identity for item in Folder(str(place)).items(Report())}
-    planted = plant(place, 250)
+    planted = plant(place, projects)
     items = Folder(str(place)).items(Report())
     known = [item for item in items if item.kind != "unknown"]
     assert {item.identity for item in known} == before

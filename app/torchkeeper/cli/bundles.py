@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torchkeeper.engine.messages.findings import LeftFinding
     from torchkeeper.engine.messages.places import ListResult
     from torchkeeper.engine.messages.verdicts import JudgeResult
+    from torchkeeper.stores.shapes import Space
     from torchkeeper.verdict.probed import Env
 
 
@@ -142,7 +143,7 @@ def _plan_export(
     return code or leaving.blocked_by_secrets(args, answer["leaks"])
 
 
-def _room(needed: int, space: bundles.Space) -> str:
+def _room(needed: int, space: Space) -> str:
     if space["why"]:
         return f"cannot be written: {space['why']}"
     free = "an unknown number of bytes" if space["free"] is None else say.size(space["free"])

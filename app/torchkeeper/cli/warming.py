@@ -264,7 +264,7 @@ def _check_room(into: str) -> None:
     if not os.path.isdir(above):
         raise user_error("place-not-folder", {"place": above})
     room = space(into)
-    if why := room.why or (os.strerror(errno.ENOSPC) if room.free == 0 else None):
+    if why := room["why"] or (os.strerror(errno.ENOSPC) if room["free"] == 0 else None):
         raise user_error("place-unwritable", {"place": into, "why": why})
 
 

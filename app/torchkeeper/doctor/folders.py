@@ -79,7 +79,7 @@ def _memory() -> int | None:
 
 def room(look: FolderLook) -> Iterator[Finding]:
     """Bytes and files that may still be written there."""
-    free, total = space(look.root).free, look.size.bytes
+    free, total = space(look.root)["free"], look.size.bytes
     writable = look.mount is None or "ro" not in look.mount.options
     if free is not None and writable:
         about = {"free_bytes": free, "size_bytes": total}
@@ -139,7 +139,7 @@ def names(look: FolderLook) -> Iterator[Finding]:
 
 def owner(look: FolderLook) -> Iterator[Finding]:
     """Whether this user can write there, and who else can (``stores.folders.owners``)."""
-    why = space(look.root).why
+    why = space(look.root)["why"]
     if why is not None and (look.mount is None or "ro" not in look.mount.options):
         code = {"why": why, "exists": look.exists}
         yield Finding("folder-unwritable", "error", _FOLDER, look.place, code)

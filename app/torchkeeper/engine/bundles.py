@@ -261,7 +261,7 @@ def compare_(session: Session, params: CompareParams, report: Report) -> Compare
             for bundle, one in zip(bundles, found, strict=True)
         ],
         "needed": sum(one.needed for one in found),
-        "space": space_said(into),
+        "space": space(into),
         "renamed": renamed,
     }
 
@@ -283,15 +283,10 @@ def _counts_said(of: Counts | OfKind | Planned | Imported) -> msg.Counts:
     return {"entries": of.entries, "files": of.files, "bytes": of.bytes}
 
 
-def space_said(folder: str) -> msg.Space:
-    said = space(folder)
-    return {"free": said.free, "why": said.why, "exists": said.exists}
-
-
 def target(_: Session, params: msg.TargetParams, __: Report) -> msg.TargetResult:
     """What is at ``path``. Links are followed, as by whoever writes there."""
     path = path_of(params["path"])
-    folder = space_said(os.path.dirname(path))
+    folder = space(os.path.dirname(path))
     try:
         status = os.stat(path)
     except OSError:

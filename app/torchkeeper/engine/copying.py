@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.report import Report
-from torchkeeper.engine.bundles import check_vouched, kinds_said, makers_of, space_said, target
+from torchkeeper.engine.bundles import check_vouched, kinds_said, makers_of, target
 from torchkeeper.engine.screening import cleared, is_shared, screen_of
 from torchkeeper.engine.session import (
     Rows,
@@ -25,6 +25,7 @@ from torchkeeper.stores.describe import Described
 from torchkeeper.stores.items import Item, Offered
 from torchkeeper.stores.names import scheme_of
 from torchkeeper.stores.offering import Named
+from torchkeeper.stores.preconditions import space
 from torchkeeper.stores.store import Lost, Store
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def copy_(session: Session, params: CopyParams, report: Report) -> CopyResult:
             )
             there = None if done.what == "server" else target(session, {"path": into}, report)
             if there and done.what != "bundle":
-                there["space"] = space_said(into)
+                there["space"] = space(into)
         else:
             try:
                 done = copy(

@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.stores.atomic import no_room
 from torchkeeper.stores.items import Item, OnDisk
+
+if TYPE_CHECKING:
+    from torchkeeper.stores.shapes import Space
 
 
 class Strange(NamedTuple):
@@ -44,18 +46,6 @@ def strange_in(items: Iterable[Item]) -> Strange:
 BLOCK = 4096
 
 
-@dataclass(frozen=True)
-class Space:
-    """What a file system says of a folder, or of the nearest one above that is there. free: bytes
-    this user may still write, or None where it does not tell. why: why the folder cannot be
-    written, or None where it can. exists: whether the folder itself is there.
-    """
-
-    free: int | None
-    why: str | None
-    exists: bool
-
-
 def space(folder: str) -> Space:
     """The Space of a folder, which need not exist yet. Nothing is written to find out."""
     here = os.path.realpath(folder)
@@ -64,15 +54,15 @@ def space(folder: str) -> Space:
         while not os.path.lexists(here):
             here = os.path.dirname(here)
         if not os.path.isdir(here):
-            return Space(None, os.strerror(errno.ENOTDIR), exists)
+            return {"free": None, "why": os.strerror(errno.ENOTDIR), "exists": exists}
         said = os.statvfs(here)
     except OSError as e:
-        return Space(None, e.strerror or str(e), exists)
+        return {"free": None, "why": e.strerror or str(e), "exists": exists}
     free = said.f_bavail * said.f_frsize if said.f_blocks else None
     why = None
     if not os.access(here, os.W_OK | os.X_OK):
         why = os.strerror(errno.EROFS if said.f_flag & os.ST_RDONLY else errno.EACCES)
-    return Space(free, why, exists)
+    return {"free": free, "why": why, "exists": exists}
 
 
 def needed(sizes: Iterable[int]) -> int:
@@ -85,7 +75,7 @@ def unwritable(file: str, e: OSError, needed: int) -> Problem:
     if no_room(e):
         # What a quota leaves is not known; on a disk that others use, too, it may be more by now.
         folder = os.path.dirname(os.path.abspath(file))
-        free = space(folder).free if e.errno == errno.ENOSPC else None
+        free = space(folder)["free"] if e.errno == errno.ENOSPC else None
         free = None if free is None or free >= needed else free
         return Problem("output-full", file=file, needed_bytes=needed, free_bytes=free)
     return Problem("output-unwritable", file=file, why=e.strerror or str(e))

@@ -170,3 +170,14 @@ class Beside(_Beside, Strays, Claims, total=False):
     owners: list[Owned] | None
     format: str
     made_in: MadeIn | None
+
+
+class Space(TypedDict):
+    """What a file system says of a folder, or of the nearest one above that is there. free: bytes
+    this user may still write, or None where it does not tell. why: why the folder cannot be
+    written, or None where it can. exists: whether the folder itself is there.
+    """
+
+    free: int | None
+    why: str | None
+    exists: bool

@@ -17,10 +17,10 @@ from typing import Any
 _OF_SESSION = (
     "COLOR", "COLUMNS", "DBUS_", "DESKTOP_", "DISPLAY", "EDITOR", "GDM", "GIO_", "GNOME_", "GPG_",
     "GTK_", "HIST", "INVOCATION_ID", "JOURNAL_STREAM", "KDE_", "KITTY_", "KONSOLE_", "LESS",
-    "LINES", "LS_COLORS", "MAIL", "MANAGERPID", "MOTD", "OLDPWD", "PAGER", "PROMPT", "PS1", "PWD",
-    "PYTEST_", "SESSION_", "SHELL", "SHLVL", "SSH_", "STY", "SUDO_", "SYSTEMD_", "TERM", "TMUX",
-    "VIRTUAL_ENV", "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW", "XAUTHORITY",
-    "XDG_",
+    "LINES", "LS_COLORS", "MAIL", "MANAGERPID", "MOTD", "NO_COLOR", "OLDPWD", "PAGER", "PROMPT",
+    "PS1", "PWD", "PYTEST_", "SESSION_", "SHELL", "SHLVL", "SSH_", "STY", "SUDO_", "SYSTEMD_",
+    "TERM", "TMUX", "VIRTUAL_ENV", "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW",
+    "XAUTHORITY", "XDG_",
 )  # fmt: skip
 
 

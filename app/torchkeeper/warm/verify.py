@@ -197,7 +197,7 @@ def verify(params: Verifying, report: Report, explain: Explain | None = None) ->
         above = params.get("scratch") or tempfile.gettempdir()
         raise Problem("place-unwritable", place=above, why=e.strerror or str(e)) from e
     try:
-        free = space(scratch).free
+        free = space(scratch)["free"]
         if free is not None and free < room(items) + _WORK:
             raise _no_room(scratch, room(items), free)
         ground = Ground(source, items, led, scratch, len(job.variants) > 1, explain)
@@ -311,7 +311,7 @@ def _runs(
                 more = {"load": mega}
             done[name] = _run(job, name, ground, report, more)
         except (Problem, OSError) as e:
-            free = space(scratch).free
+            free = space(scratch)["free"]
             said = str(e.params) if isinstance(e, Problem) else str(e)
             full = isinstance(e, Problem) and e.code == "disk-full"
             if full or _FULL in said or (free is not None and free < _NOTHING):

@@ -6,6 +6,7 @@ from typing import Literal, TypedDict
 from torchkeeper.artifacts.builds import MadeIn
 from torchkeeper.artifacts.shapes import Leaks, Secrets, Tally
 from torchkeeper.engine.messages import OfPlace, Select
+from torchkeeper.stores.shapes import Space
 
 #: How an environment builds objects, as its probe says (``native``); a bundle tells that.
 Builders = Mapping[str, object]
@@ -24,14 +25,6 @@ class Described(TypedDict):
     objects: int
     described: int
     maker: Maker | None
-
-
-class Space(TypedDict):
-    """What a file system says of a folder, as of ``stores.preconditions.Space``."""
-
-    free: int | None
-    why: str | None
-    exists: bool
 
 
 class Counts(TypedDict):

@@ -6,7 +6,8 @@ from typing import TypedDict
 from torchkeeper.artifacts.builds import Claims, MadeIn
 from torchkeeper.artifacts.shapes import EntryRow, Tally
 from torchkeeper.engine.messages import Nothing, OfPlace
-from torchkeeper.engine.messages.bundles import FilesParams, Into, KindOutcomes, Outcomes, Space
+from torchkeeper.engine.messages.bundles import FilesParams, Into, KindOutcomes, Outcomes
+from torchkeeper.stores.shapes import Space
 
 
 class EntryParams(OfPlace):

@@ -25,7 +25,8 @@ from torchkeeper.gui.widgets.notice import host_of
 from torchkeeper.gui.widgets.plain import window_title
 
 if TYPE_CHECKING:
-    from torchkeeper.engine.messages.bundles import Space, TargetResult
+    from torchkeeper.engine.messages.bundles import TargetResult
+    from torchkeeper.stores.shapes import Space
 
 _tr = partial(QCoreApplication.translate, "UnsavedDialog")
 

@@ -27,6 +27,7 @@ from torchkeeper.gui.widgets import forms
 if TYPE_CHECKING:
     from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages import bundles as messages
+    from torchkeeper.stores.shapes import Space
     from torchkeeper.verdict.probed import Env
 
 #: Torch versions and devices that are named one by one.
@@ -180,8 +181,8 @@ class ExportDialog(WorkDialog):
         self._say()
 
     def _not_looked(self, error: UserError) -> None:
-        space: messages.Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
-        self._looked({"what": "missing", "size": None, "mtime": None, "space": space})
+        about: Space = {"free": None, "why": error.what.rstrip("."), "exists": True}
+        self._looked({"what": "missing", "size": None, "mtime": None, "space": about})
 
     @property
     def path(self) -> str | None:
