@@ -1,8 +1,8 @@
 """Runs the benchmarks; 1 if a figure is over its aim. Takes some 15 minutes and 12 GB of disk.
 
 ``--write`` keeps what was measured, for the manual; ``--only NAME`` runs one of them; ``--show``
-prints what was kept, and what of it is out of date. ``memory``, ``far`` and ``hosts`` run only where
-they are named: see there.
+prints what was kept, and what of it is out of date. ``memory``, ``far`` and ``hosts`` run only
+where they are named: see there.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What the command line does with a Redis, it does with one that another machine reaches: every test
-of that once more, through ssh.
+"""What the command line does with a Redis, it does with one that another machine reaches: every
+test of that once more, through ssh.
 """
 
 from __future__ import annotations
