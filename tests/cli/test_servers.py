@@ -146,9 +146,9 @@ def test_a_password_comes_from_the_address_or_the_environment(
         needed = tk("ls", server.url)
         assert needed.code == 3
         assert "password" in needed.err
-        wrong = tk("ls", server.url.replace("//", "//:wrong@"))
+        wrong = tk("ls", server.url.replace("redis://", "redis://:wrong@"))
         assert wrong.code == 3
-        good = tk("ls", server.url.replace("//", "//:hunter2@"), "--json")
+        good = tk("ls", server.url.replace("redis://", "redis://:hunter2@"), "--json")
         assert len(good.objects) == 12
         from_environment = tk("du", server.url, TORCHKEEPER_REDIS_PASSWORD="hunter2")
         assert from_environment.code == 0
@@ -200,7 +200,7 @@ def test_a_server_is_exported(tk: Tk, server: Server, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_lost_its_graph_is_an_orphan(tk: Tk, server: Server) -> None:
     none = tk("ls", server.url, "--filter", "is:orphan", "--json")
-    assert (none.code, none.objects) == (1, [])
+    assert (none.code, none.objects) == (0, [])
     facts = tk("ls", server.url, "--facts", "--json").objects
     aot = next(e for e in facts if e["kind"] == "aotautograd")
     needs = tk("show", server.url, aot["key"], "--json").objects[0]["needs"]

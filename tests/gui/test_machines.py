@@ -371,7 +371,7 @@ def test_a_server_that_another_machine_reaches_is_a_server(
         assert there.sessions() == 1, "what was tried and what is listed share a connection"
         row = window.places.place_at(window.places.index(window.places.row_of(place)))
         assert row is not None and row.server and not row.near
-        assert row.title == f"there · 127.0.0.1:{server.port}/0"
+        assert (row.title, row.about) == (f"127.0.0.1:{server.port}/0", "there · Redis")
         assert way(window, place).line == "Connected to there"
         window.update_now()
         assert window.actions_["purge-shown"].isEnabled()

@@ -1,5 +1,5 @@
-"""What the command line does with a Redis, it does with one that another machine reaches: every test
-of that once more, through ssh.
+"""What the command line does with a Redis, it does with one that another machine reaches: every
+test of that once more, through ssh.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_servers import *  # noqa: F403
-from tests.cli.test_servers import dump
-from tests.redis_server import Server
+from tests.cli import test_servers as near
+from tests.redis_server import Server, dump
 from tests.ssh.conftest import Machine
 
 pytestmark = pytest.mark.slow
+globals().update({name: one for name, one in vars(near).items() if name.startswith("test_")})
 
 
 class Through(Server):

@@ -87,8 +87,9 @@ def test_one_that_is_away_is_told_and_the_others_are_listed(
 def test_one_that_hangs_holds_up_no_other(
     more: Machine, fixture_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the others hold is there before it is given up."""
-    monkeypatch.setattr(several, "PATIENCE", 8.0)
+    """What the others hold is there before it is given up, also where one is asked at a time."""
+    for name, value in {"PATIENCE": 8.0, "AT_ONCE": 1, "SOON": 0.2}.items():
+        monkeypatch.setattr(several, name, value)
 
     def look(machine: str) -> int:
         with Engine(machine) as engine:

@@ -79,11 +79,12 @@ def at_once(
                     slots.acquire()
             if machine:
                 line.to(machine).hello()
-            came.put((machine, look(machine)))
+            found: T | BaseException = look(machine)
         except BaseException as error:  # noqa: BLE001 - whoever waits has to hear of it
-            came.put((machine, error))
-        line.leave(machine)
+            found = error
+        line.leave(machine)  # all at the same time: the command ends when the last has
         slots.release()
+        came.put((machine, found))
 
     def start() -> None:
         for machine in machines:

@@ -358,17 +358,21 @@ class Line(mux.Mux):
                 self._close(stream)
         one.end(status, printable(why, 300))
 
-    def close(self) -> None:
-        """End it, and what runs there. Waits, but not for long."""
+    def hang_up(self) -> None:
+        """Have it end, and what runs there. Does not wait."""
         if self._hello is None:
             self._process.kill()  # it may still ask somebody
-        self.wake(self._hang_up)
+        self.wake(self._shut)
+
+    def close(self) -> None:
+        """The same, and wait for it, but not for long."""
+        self.hang_up()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(mux.PATIENCE)
             return
         self._process.kill()
 
-    def _hang_up(self) -> None:
+    def _shut(self) -> None:
         self._open = False
 
 
@@ -430,10 +434,13 @@ def leave(machine: str) -> None:
 def close_all() -> None:
     """End every connection of this process. Waits, but not for long."""
     with _lines_lock:
-        for (process, _), line in _lines.items():
-            if process == os.getpid() and not line.failure:
-                line.close()
+        here = [one for (process, _), one in _lines.items() if process == os.getpid()]
         _lines.clear()
+    for line in here:  # at the same time
+        line.hang_up()
+    for line in here:
+        if not line.failure:
+            line.close()
 
 
 atexit.register(close_all)

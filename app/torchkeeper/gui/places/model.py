@@ -128,14 +128,13 @@ def _address(place: str) -> tuple[str, str]:
     except Problem:
         return place, _tr("Redis")
     user = f"{address.username}@" if address.username else ""
-    if address.way:
-        user = f"{host_of(address.way)} · {user}"
+    way = f"{host_of(address.way)} · " if address.way else ""
     if address.scheme == "unix":
         folder, _, socket = address.path.rpartition("/")
-        return f"{user}{socket}/{address.db}", _tr("Redis in {}").format(folder or "/")
+        return f"{user}{socket}/{address.db}", way + _tr("Redis in {}").format(folder or "/")
     host = f"[{address.host}]" if ":" in address.host else address.host
     reached = _tr("Redis over TLS") if address.scheme == "rediss" else _tr("Redis")
-    return f"{user}{host}:{address.port}/{address.db}", reached
+    return f"{user}{host}:{address.port}/{address.db}", way + reached
 
 
 @functools.cache
