@@ -204,8 +204,8 @@ def test_the_recipe_last_warmed_into_a_place_is_what_it_is_verified_with(
     dialog.runs["cold"].setChecked(True)
     settle(qtbot)
     # What no run of the recipe can do is not asked for, and says why.
-    for recipe, why in ((last, "It holds graphs, and this recipe makes none"),
-                        (str(tmp_path / "recipes" / "script.toml"), "A script compiles in")):  # fmt: skip
+    script, compiles = str(tmp_path / "recipes" / "script.toml"), "A script compiles in"
+    for recipe, why in ((last, "It holds graphs, and this recipe makes none"), (script, compiles)):
         dialog.recipe.choose([recipe])
         qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
         settle(qtbot)
