@@ -310,7 +310,6 @@ class Flows(QObject):
         def start(place: str, env: Environment, runs: list[str], options: Asked) -> Job:
             context.settings.setValue(_RUNS, " ".join(runs))
             bundle = any(one.bundle and one.path == place for one in places)
-            bundle |= place == context.place and listing.what == "file"
             return context.operations.verify(place, env, runs, options, bundle=bundle)
 
         dialog = VerifyDialog(

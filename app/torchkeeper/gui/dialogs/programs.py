@@ -130,9 +130,7 @@ class ProgramDialog(Dialog):
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
             return said, "muted"
-        then = self.tr(
-            "After the run, “Save as recipe” on the Runs page keeps it for Warm and Verify."
-        )
+        then = self.tr("After the run, “Save as recipe” keeps what it compiled for Warm and Verify.")
         return then, "muted"
 
     def _browse(self) -> None:

@@ -50,7 +50,7 @@ class VerifyDialog(WorkDialog):
         recipes: Sequence[str] = (),
         runs: Sequence[str] = (),
     ) -> None:
-        """recipes: files and folders to begin with. runs: those, besides the one there always is."""
+        """recipes: files and folders to begin with. runs: those, and the one there always is."""
         super().__init__(parent, 800, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
         self._start, self._known = start, known
@@ -165,8 +165,7 @@ class VerifyDialog(WorkDialog):
         elif self.options.box.isChecked():
             prepared = self.tr("A portable cache needs no header")
         for name, why in (("mega", mega), ("prepared", prepared)):
-            if why:
-                self.runs[name].setChecked(False)
+            self.runs[name].setChecked(self.runs[name].isChecked() and not why)
             self.runs[name].setEnabled(not why)
             self._say_run(name, why)
 

@@ -429,7 +429,7 @@ class Operations(QObject):
     def purge(
         self, place: str, ticket: int, plan: int, at_once: bool, also: list[Job] | None = None
     ) -> Job:
-        """Carry out a plan, in the engine that made it. also: jobs of the clean-up it is part of."""
+        """Carry out a plan, in the engine that made it. also: jobs of the same clean-up."""
         params: dead.PurgeParams = {"place": place, "plan": plan, "now": at_once}
         start = _Start(protocol.PURGE, params, engine_of=ticket)
         title = self.tr("Purge {}") if also is None else self.tr("Clean up {}")
