@@ -130,8 +130,7 @@ class ProgramDialog(Dialog):
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
             return said, "muted"
-        then = self.tr("After the run, “Save as recipe” keeps what it compiled for Warm and Verify.")
-        return then, "muted"
+        return self.tr("After the run, “Save as recipe” on its page keeps what it compiled."), "muted"
 
     def _browse(self) -> None:
         title = self.tr("Choose the working folder")
