@@ -84,7 +84,7 @@ class Driver(QObject):
     def _close(self, button: str) -> None:
         self.window.close()
         [dialog] = [x for x in self.window.findChildren(LeaveDialog) if x.isVisible()]
-        _press({"background": dialog.background, "stop": dialog.stop}[button])
+        _press({"background": dialog.background, "stop": dialog.go}[button])
         self._look()
 
     def _strip(self) -> JobStrip:

@@ -23,6 +23,7 @@ from torchkeeper.client.words.problems import user_error
 from torchkeeper.gui.activity import shown
 from torchkeeper.gui.activity.drawer import HEIGHT, Drawer
 from torchkeeper.gui.activity.shown import DONE_MS, JobStrip
+from torchkeeper.gui.dialogs.about import AboutDialog
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.jobs.model import LOG_LINES, Selection, State
 from torchkeeper.gui.pages.comparing.differences import DifferencesTree
@@ -244,7 +245,13 @@ def test_the_strip_says_what_runs_and_falls_silent(qtbot: QtBot, window: Window)
     jobs.end(first, State.DONE, note="33 entries", result=RESULTS["export"])
     assert strip.words.text().startswith("Exported · One entry (") and strip.result.isVisible()
     assert not strip.cancel.isVisible()
+    # Who has a dialog open looks at that.
+    about = AboutDialog(window)
+    about.open()
     strip._quiet.start(0)
+    settle(qtbot)
+    assert strip.isVisible()
+    about.reject()
     qtbot.waitUntil(lambda: not strip.isVisible(), timeout=PATIENCE)
     assert DONE_MS >= 3000
 

@@ -173,6 +173,7 @@ def test_all_places_are_cleaned_with_three_clicks_and_come_back(
     assert (len(clicks.count), clicks.keys) == (3, 0)
     idle(qtbot, window)
     assert sorted(job.result["entries"] for job in window.jobs.jobs) == [7, 40]
+    assert {job.title for job in window.jobs.jobs} == {f"Clean up {place.name}" for place in two}
     assert sum(job.result["bytes"] for job in window.jobs.jobs) == whole
     for place in two:
         assert not graphs(place)

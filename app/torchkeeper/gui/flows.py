@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QDir, QObject, Signal, Slot
 
@@ -296,21 +296,19 @@ class Flows(QObject):
         options: Asked | None = None,
     ) -> VerifyDialog:  # fmt: skip
         """recipes, python, options: what it was warmed with, to begin with."""
-        from torchkeeper.gui.dialogs.verifying import Known, VerifyDialog
+        from torchkeeper.gui.dialogs.verifying import VerifyDialog
 
         context = self._context
         listing, places = context.listing, context.places.beside(place)
 
-        def known(place: str) -> Known:
+        def known(place: str) -> tuple[str, Mapping[str, Any], bool]:
             beside, shown = context.verifications.of(place), place == context.place
-            last = beside.line if beside is not None else ""
             own = shown and listing.what == "folder" and listing.owners == []
-            return Known(last, (listing.result if shown else None) or {}, own)
+            return beside.line if beside else "", (shown and listing.result) or {}, own
 
         def start(place: str, env: Environment, runs: list[str], options: Asked) -> Job:
             context.settings.setValue(_RUNS, " ".join(runs))
             bundle = any(one.bundle and one.path == place for one in places)
-            bundle |= place == context.place and listing.what == "file"
             return context.operations.verify(place, env, runs, options, bundle=bundle)
 
         dialog = VerifyDialog(

@@ -363,8 +363,7 @@ class Window(Shell):
         """selected: the entries that are; a table with very many need not be asked twice."""
         chosen, job, listing = self.places_pane.place, self.following.job, self.listing
         one = self._more.environments.list.current if self._more is not None else None
-        # On other pages nobody sees what is selected, or what the filter lets through.
-        seen = self.pages.current == ENTRIES
+        seen = self.pages.current == ENTRIES  # what is selected, and what the filter lets through
         return Situation(
             place=listing.place is not None, path=listing.place or "",
             place_added=chosen is not None and chosen.added,
@@ -379,8 +378,7 @@ class Window(Shell):
             environment_added=one is not None and one.added,
             environment_used=one is not None and one is self.here.environments.chosen,
             shown=(self.entries.count if seen else self.entries.rows) > 0,
-            apart=self.entries.apart_wanted,
-            filter_valid=not seen or self.head.fault is None,
+            apart=self.entries.apart_wanted, filter_valid=not seen or self.head.fault is None,
             grouping=self.entries.wanted_grouping,
             selected=len(selected) if seen else 0, comparable=summary.comparable(selected),
             undoable=self.context.undoable, trash=bool(listing.trash and listing.trash["receipts"]),

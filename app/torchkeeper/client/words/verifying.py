@@ -74,8 +74,7 @@ _UNWRITTEN: Nouns = (
     "{n} graph is traced again at each start, though its code is cached: PyTorch writes its "
     "AOTAutograd entry only once its backward graph is compiled, and the program never runs that.",
     "{n} graphs are traced again at each start, though their code is cached: PyTorch writes their "
-    "AOTAutograd entries only once their backward graphs are compiled, and the program never runs "
-    "those.",
+    "AOTAutograd entries only once their backward graphs are compiled, and the program runs none.",
 )
 _VARIANTS: Nouns = (
     "{n} of {all} variants is good. {outcome}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
 #: Variants that are listed.
 _VARIANTS = 500
-#: The last column of variants, and how wide their names are beside it.
-_WHY, _NAME_WIDE = 5, 316
+#: The last column of variants, and how wide their names are beside it; and a time: 59 min 59 s.
+_WHY, _NAME_WIDE, _TIME_WIDE = 5, 272, 96
 _MARK = Qt.ItemDataRole.UserRole
 
 
@@ -42,18 +42,9 @@ class _Table(lists.Table):
         theme.follow(self, self._paint, now=False)
 
     def fit(self, rows: int) -> None:
-        """Be as high as so many rows, and no higher; and have no number cut."""
-        self.widen(range(1, self.columnCount()))
+        """Be as high as so many rows, and no higher."""
         row = max(self.sizeHintForRow(0), 20)
         self.setFixedHeight(self.header().sizeHint().height() + row * rows + 6)
-
-    def widen(self, some: Iterable[int]) -> None:
-        """Have columns be as wide as what is in them, where they have a width of their own."""
-        header = self.header()
-        for column in some:
-            if header.sectionResizeMode(column) == QHeaderView.ResizeMode.Interactive:
-                wide = max(header.sectionSize(column), self.sizeHintForColumn(column))
-                header.resizeSection(column, wide)
 
     def _paint(self) -> None:
         """The marks, in the colours of the theme."""
@@ -64,7 +55,7 @@ class RunningLaps(_Table):
 
     def __init__(self) -> None:
         headings = [tr("Run"), tr("What it found"), tr("Time")]
-        super().__init__(tr("Runs of the verification"), headings, (190, 0, 88), 1)
+        super().__init__(tr("Runs of the verification"), headings, (190, 0, _TIME_WIDE), 1)
         lists.right(self, (2,))
 
     def show_laps(self, laps: Sequence[Lap], now: float) -> None:
@@ -102,7 +93,7 @@ class LapTable(_Table):
             tr("What each run took"),
             [tr("Run"), tr("Time"), tr("Against cold"), tr("Against mega"),
              tr("Misses"), tr("Rebuilt")],
-            (0, 72, 0, 0, 0, 0), 0,
+            (0, _TIME_WIDE, 0, 0, 0, 0), 0,
         )  # fmt: skip
         lists.right(self, range(1, 6))
 
@@ -151,7 +142,7 @@ class VerifiedVariants(_Table):
         super().__init__(
             tr("Variants of the verification"),
             [tr("Variant"), tr("Cold"), tr("Warm"), tr("Ratio"), tr("Outcome"), tr("Why")],
-            (_NAME_WIDE, 72, 72, 72, 168, 0), _WHY,
+            (_NAME_WIDE, _TIME_WIDE, _TIME_WIDE, 72, 168, 0), _WHY,
         )  # fmt: skip
         lists.right(self, range(1, 4))
 
@@ -186,7 +177,6 @@ class VerifiedVariants(_Table):
         if explained:
             self.header().resizeSection(0, _NAME_WIDE)
         self._paint()
-        self.widen(range(1, 4))
 
     def _paint(self) -> None:
         shades = theme.shades()

@@ -11,7 +11,7 @@ from typing import Any
 from PySide6 import QtCore
 from PySide6.QtCore import QCoreApplication, QModelIndex, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QProgressBar, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QProgressBar, QSizePolicy, QToolButton, QWidget
 
 from torchkeeper.client.kept.history import MAX_LINES, Past, Running, new_id
 from torchkeeper.client.words import outcomes, say
@@ -504,8 +504,8 @@ class JobStrip(QWidget):
         self._forget()
 
     def _forget(self) -> None:
-        if not self.window().isVisible():
-            # Nobody can have seen it: it is said once the window is back.
+        if not self.window().isVisible() or QApplication.activeModalWidget() is not None:
+            # Nobody can have seen it: it is said once the window is back, and no dialog over it.
             self._quiet.start()
             return
         self._over = None

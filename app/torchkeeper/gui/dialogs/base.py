@@ -373,42 +373,26 @@ class UnsavedDialog(Dialog):
         self.reject()
 
 
-class LeaveDialog(Dialog):
+class LeaveDialog(ConfirmDialog):
     """Go on in the background, stop, or stay. Cancel is the default: nothing happens then."""
 
     def __init__(self, parent: QWidget, jobs: Sequence[Job], background: Then, stop: Then) -> None:
         """jobs: what has not ended. background, stop: what is called for each answer."""
-        super().__init__(parent, 520)
-        self.setWindowTitle(self.tr("Quit"))
+        tr = partial(QCoreApplication.translate, "LeaveDialog")
         number = say.count(len(jobs), "job is", "jobs are")
-        question = self.tr("{} still running or waiting").format(number)
-        self.question = forms.label(question, "heading", wrap=True)
         names = [job.title for job in jobs[:_NAMED]]
         if len(jobs) > _NAMED:
-            names.append(self.tr("and {} more").format(len(jobs) - _NAMED))
-        self.jobs = forms.label("\n".join(names), wrap=True)
-        self.detail = forms.label(
-            self.tr("In the background, the jobs go on while the window is closed; start "
-                    "Torchkeeper again to open it. If you stop them, finished work stays, and "
-                    "nothing is left half-written."), "muted", wrap=True,
-        )  # fmt: skip
-        texts = forms.column(self.question, self.jobs, self.detail, forms.REST)
-        line = forms.row((forms.picture("running", 32, "accent"), forms.TOP), (texts, 1), gap=16)
-        self.body.addLayout(line)
-        self.cancel = forms.button(self.tr("Cancel"), self.reject)
-        self.cancel.setAccessibleDescription(self.tr("The window stays open, and jobs go on"))
-        self.stop = forms.button(self.tr("&Stop and quit"), lambda: self._answer(stop))
-        self.background = forms.button(self.tr("Go on in the &background"))
-        self.background.clicked.connect(lambda: self._answer(background))
-        self.buttons(self.cancel, self.stop, self.background)
-        for button in (self.background, self.stop, self.cancel):
-            button.setAutoDefault(True)
-        self.cancel.setDefault(True)
-        self.cancel.setFocus()
-
-    def _answer(self, then: Then) -> None:
-        self.accept()
-        then()
+            names.append(tr("and {} more").format(len(jobs) - _NAMED))
+        more = tr("In the background, the jobs go on while the window is closed; start Torchkeeper "
+                  "again to open it. If you stop them, finished work stays, and nothing is left "
+                  "half-written.")  # fmt: skip
+        question = tr("{} still running or waiting").format(number)
+        detail = "\n".join([*names, "", more])
+        super().__init__(parent, tr("Quit"), question, detail, tr("&Stop and quit"))
+        self.background = forms.button(tr("Go on in the &background"), self.reject)
+        self.background.clicked.connect(background)
+        self.add_way(self.background)
+        self.accepted.connect(stop)
 
 
 class Latest(QObject):

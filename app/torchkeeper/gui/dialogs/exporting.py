@@ -166,7 +166,8 @@ class ExportDialog(WorkDialog):
 
     def _planned(self, plan: messages.PlanExportResult) -> None:
         self.plan = plan
-        self.source.setText(self._from)
+        size = self.tr("a bundle of {}").format(say.size(plan["size"]))
+        self.source.setText(f"{self._from} · {size}" if plan["entries"] else self._from)
         kinds = plan["kinds"]
         self.table.fill([(x["kind"], [f"{x['entries']:,}", say.size(x["bytes"])]) for x in kinds])
         self._say()
@@ -208,8 +209,6 @@ class ExportDialog(WorkDialog):
             title = self.error.what.removesuffix(".")
         elif plan and not count:
             title = self.tr("There is nothing to export")
-        elif plan:
-            title = self.tr("{}: a bundle of {}").format(title, say.size(plan["size"]))
         self.title.setText(title)
         forms.tell(self.lacking, self._lacking())
         forms.tell(self.origin, self._origin())

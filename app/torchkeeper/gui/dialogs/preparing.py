@@ -231,21 +231,18 @@ class RecipeChoice(Compound):
         self._list_ticket = engines.background(Listener(result=self._fill), known.listed)
         self._look()
 
-    def choose(self, names: Sequence[str]) -> None:
-        self._free = False
-        self._take(list(names) or [BUILTIN])
+    def choose(self, names: Sequence[str], free: bool = False) -> None:
+        """free: whether nobody has chosen them."""
+        self.names, self._free = list(names) or [BUILTIN], free
+        self._show_chosen()
+        self._look()
 
     def into(self, place: str) -> None:
         """Unless somebody has chosen, take what was last warmed into this place, if anything."""
         self._into = place
         last = known.last_into(self._listed, place) if self._free else ""
         if last and [last] != self.names:
-            self._take([last])
-
-    def _take(self, names: list[str]) -> None:
-        self.names = names
-        self._show_chosen()
-        self._look()
+            self.choose([last], free=True)
 
     def let_go(self) -> None:
         """Hear no more: the dialog closes."""

@@ -130,9 +130,7 @@ class ProgramDialog(Dialog):
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
             return said, "muted"
-        said = self.tr("When it has run, “Save as recipe” on the Runs page keeps what it compiled, "
-                       "for Warm and Verify.")  # fmt: skip
-        return said, "muted"
+        return self.tr("After the run, “Save as recipe” on Runs keeps what it compiled."), "muted"
 
     def _browse(self) -> None:
         title = self.tr("Choose the working folder")

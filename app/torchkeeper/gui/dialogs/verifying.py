@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
@@ -28,15 +28,9 @@ from torchkeeper.warm.options import NO_MEGA, RUNS
 Start = Callable[[str, Environment, list[str], Asked], Job]
 
 
-class Known(NamedTuple):
-    """What is known of a place. last: what its last verification came to, in words; empty without
-    one. about: where a bundle was made, and what it says of its objects (``made_in``,
-    stores/bundles/parts.py). own: whether it is a folder of the user alone.
-    """
-
-    last: str
-    about: Mapping[str, Any]
-    own: bool
+#: Of a place: what its last verification came to, in words; where a bundle was made, and what it
+#: says of its objects (``made_in``, stores/bundles/parts.py); and whether it is the user's alone.
+Known = Callable[[str], tuple[str, Mapping[str, Any], bool]]
 
 
 class VerifyDialog(WorkDialog):
@@ -52,13 +46,11 @@ class VerifyDialog(WorkDialog):
         places: Sequence[Place],
         place: str,
         start: Start,
-        known: Callable[[str], Known],
+        known: Known,
         recipes: Sequence[str] = (),
         runs: Sequence[str] = (),
     ) -> None:
-        """recipes: files and folders to begin with. runs: those to begin with, besides the one
-        that there always is.
-        """
+        """recipes: files and folders to begin with. runs: those, and the one there always is."""
         super().__init__(parent, 800, "verification", "header")
         self.setWindowTitle(self.tr("Verify"))
         self._start, self._known = start, known
@@ -70,15 +62,11 @@ class VerifyDialog(WorkDialog):
         self.device = DeviceChoice()
         self.runs = {name: QCheckBox(title(name)) for name in RUNS}
         self._abouts = {name: forms.label("", "muted", wrap=True) for name in RUNS}
-        for name, box in self.runs.items():
-            box.setChecked(name == "warm" or name in runs)
-        #: Whether runs were wanted that make no sense at present.
-        self._wanted: dict[str, bool] = {}
         self.options = CompileOptions(
             self.tr("By default, the number that the cache was made for."),
             self.tr("Ticked by default if the cache is portable. Other entries then miss."),
         )
-        self._lay_out()
+        self._lay_out(runs)
         self.options.changed.connect(self._suit)
         explain(self.runs["mega"], "mega-cache")
         self.runs["cold"].toggled.connect(self._suit)
@@ -86,7 +74,7 @@ class VerifyDialog(WorkDialog):
         self.place.changed.connect(self._look_at)
         self._look_at()
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, runs: Sequence[str]) -> None:
         self.title = forms.label("", "title", wrap=True)
         intro = forms.label(
             self.tr("Runs the recipe in fresh processes, on a copy of the cache, and counts what "
@@ -102,6 +90,7 @@ class VerifyDialog(WorkDialog):
         forms.add(right, forms.label(self.tr("Runs"), "heading"), 2)
         for (name, box), letter in zip(self.runs.items(), "CmAP", strict=True):
             box.setText(forms.lettered(box.text(), letter))
+            box.setChecked(name == "warm" or name in runs)
             self._abouts[name].setContentsMargins(forms.CHECK, 0, 0, 4)
             forms.add(right, box, self._abouts[name])
             self._say_run(name)
@@ -152,7 +141,6 @@ class VerifyDialog(WorkDialog):
         threads = options.get("threads")
         if threads or options.get("portable"):
             self.options.suggest(threads, options.get("portable", False))
-            self._suit()
             self._say()
 
     @property
@@ -177,13 +165,8 @@ class VerifyDialog(WorkDialog):
         elif self.options.box.isChecked():
             prepared = self.tr("A portable cache needs no header")
         for name, why in (("mega", mega), ("prepared", prepared)):
-            box, able = self.runs[name], not why
-            if not able and box.isEnabled():
-                self._wanted[name] = box.isChecked()
-                box.setChecked(False)
-            elif able and not box.isEnabled():
-                box.setChecked(self._wanted.get(name, True))
-            box.setEnabled(able)
+            self.runs[name].setChecked(self.runs[name].isChecked() and not why)
+            self.runs[name].setEnabled(not why)
             self._say_run(name, why)
 
     def _say_run(self, name: str, why: str = "") -> None:
@@ -198,10 +181,9 @@ class VerifyDialog(WorkDialog):
         self.options.say(facts)
         self.device.say(facts)
         self._suit()
-        able = facts is not None and bool(facts.get("torch"))
         there = self.place.path is not None and self.recipe.made is not None
-        self.go.setEnabled(able and there)
-        self.go.setToolTip(tip("" if able else self.environment.about.text()))
+        self.go.setEnabled(facts is not None and there)
+        self.go.setToolTip(tip("" if facts is not None else self.environment.about.text()))
 
     def _go(self) -> None:
         place, env = self.place.path, self.environment.one

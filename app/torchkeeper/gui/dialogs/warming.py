@@ -419,24 +419,24 @@ class WarmDialog(WorkDialog):
         facts = self.choice_of.facts
         self.options.say(facts)
         self.device.say(facts)
-        title = printable(Place(self.target.path).title, 60) if self.target.path else "…"
+        path = self.target.path or ""
+        title = printable(Place(path).title, 60) if path else "…"
         self.title.setText(self.tr("Warm {}").format(title))
-        self.recipe.into(self.target.path or "")
+        self.recipe.into(path)
         made = self.recipe.made
         asked: VariantsParams = {"device": self.device.device} if self.device.device else {}
-        if UNQUOTED.search(path := self.target.path or ""):
+        if UNQUOTED.search(path):
             asked["into"] = path
         # Nothing of a recipe is on another machine before it is sent.
         known = facts is not None and not self._machine
         python = self.choice_of.python if known else ""
         self.foreseen.look(python, None if made is None else made.wire, asked)
-        there = self.target.path is not None
-        forms.tell(self.wrong, "" if there else self.target.wrong)
+        forms.tell(self.wrong, "" if path else self.target.wrong)
         several = made is not None and len(made.variants) > 1
         self.jobs_at_once.setEnabled(several and self.jobs_at_once.maximum() > 1)
         self.profile.use(facts, path)
         good = made is not None and self.then.then is not None and self.profile.good
-        self.go.setEnabled(facts is not None and there and good)
+        self.go.setEnabled(facts is not None and bool(path) and good)
 
     def _go(self) -> None:
         into, then = self.target.path, self.then.then

@@ -419,10 +419,11 @@ class Operations(QObject):
     def purge(
         self, place: str, ticket: int, plan: int, at_once: bool, also: list[Job] | None = None
     ) -> Job:
-        """Carry out a plan, in the engine that made it. also: jobs that are undone with it."""
+        """Carry out a plan, in the engine that made it. also: jobs of the same clean-up."""
         params: dead.PurgeParams = {"place": place, "plan": plan, "now": at_once}
         start = _Start(protocol.PURGE, params, engine_of=ticket)
-        title = self.tr("Purge {}").format(_short(place))
+        title = self.tr("Purge {}") if also is None else self.tr("Clean up {}")
+        title = title.format(_short(place))
         return self._begin(title, place, start, {"also": also if also is not None else []})
 
     def purge_all(self, plans: Sequence[tuple[str, int, int]], at_once: bool) -> None:

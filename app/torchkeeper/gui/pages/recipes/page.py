@@ -375,11 +375,8 @@ class RecipesPage(Page):
                 # A list that could not be read may have had some.
                 alone = len(self._listed) <= 1 and self.notice.error is None
                 self.blank.say(*words.instead_of_text(paths, alone))
-                if alone:
-                    self.blank.offer(self.tr("Run a program…"), _RUN)
-                else:
-                    write = self.tr("Write a recipe…") if paths == [BUILTIN] else ""
-                    self.blank.offer(write, _WRITE)
+                write = self.tr("Write a recipe…") if paths == [BUILTIN] else ""
+                self.blank.offer(*((self.tr("Run a program…"), _RUN) if alone else (write, _WRITE)))
             elif hidden:
                 text = self.tr("No recipe matches “{}”.").format(printable(self.box.text(), 120))
                 self.blank.say(self.tr("Nothing matches the filter"), text)
