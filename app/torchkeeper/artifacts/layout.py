@@ -25,6 +25,8 @@ from torchkeeper.artifacts import beside, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.patterns import regex
 
+#: Kinds of which a path tells that nothing else is called so.
+_SURE = ("fxgraph", "aotautograd", "code")
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
 #: it (stores/folders/journal.py); never part of a listing.
 TRASH = ".torchkeeper-trash"
@@ -209,6 +211,13 @@ def canonical(path: str) -> str:
     if own or (inner and not _PLAIN_INNER.fullmatch(inner)):
         raise Problem("part-of-artifact", path=path[:200])
     return alone
+
+
+def cache_above(path: str) -> str:
+    """The folder of the cache that a file is of by its path, where it is one below; else empty."""
+    parts = path.split("/")
+    within = (n for n in range(1, len(parts)) if locate("/".join(parts[n:])).kind in _SURE)
+    return "/".join(parts[: next(within, 0)])
 
 
 def _locate(path: str) -> Located | None:

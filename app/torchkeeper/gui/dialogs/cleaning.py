@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QSettings, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QMenu, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QSettings, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 from shiboken6 import isValid
 
 from torchkeeper.client.overviewing import added
@@ -483,14 +483,11 @@ class CleanDialog(Dialog):
         if len(places) == 1:
             self._show_entries(places[0])
         elif places:
-            menu = QMenu(self.shows)
-            menu.aboutToHide.connect(menu.deleteLater)
-            for place in places:
-                action = menu.addAction(caption(self._titles[place]))
-                action.triggered.connect(partial(self._show_entries, place))
-            menu.popup(self.shows.mapToGlobal(QPoint(0, self.shows.height())))
+            show, titles = self._show_entries, self._titles
+            every = [("entries", caption(titles[x]), x, partial(show, x)) for x in places]
+            lists.choose(self.shows, every)
 
-    def _show_entries(self, place: str, *_: object) -> None:
+    def _show_entries(self, place: str) -> None:
         select, engine = self.found.select(place), self.found.looks[place].engine
         self.preview = PurgeDialog(
             self, self._engines, place, select, engine_of=engine, in_use=self.in_use.isChecked()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from PySide6 import QtWidgets
 from PySide6.QtCore import (
@@ -11,6 +11,7 @@ from PySide6.QtCore import (
     QModelIndex,
     QObject,
     QPersistentModelIndex,
+    QPoint,
     QRect,
     QSize,
     Qt,
@@ -29,6 +30,39 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 KEEP = QItemSelectionModel.SelectionFlag.NoUpdate
 #: What a heading has beside its text.
 _AROUND = 36
+
+
+#: A line of a menu: its icon, text and hint, and what is done; None where that cannot be done now.
+Offer = tuple[str, str, str, Callable[[], object] | None]
+
+
+def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> QtWidgets.QMenu:
+    """Open a menu below a button, or at a point of something else."""
+    menu = QtWidgets.QMenu(over)
+    menu.setToolTipsVisible(True)
+    menu.aboutToHide.connect(menu.deleteLater)
+    for icon, text, hint, slot in offers:
+        action = menu.addAction(text)
+        if icon:
+            action.setIcon(theme.icon(icon))
+        action.setToolTip(tip(hint))
+        action.setStatusTip(hint)
+        action.setEnabled(slot is not None)
+        action.triggered.connect(lambda _=False, slot=slot: slot and slot())
+    menu.popup(over.mapToGlobal(QPoint(0, over.height()) if at is None else at))
+    return menu
+
+
+def offer_buttons(view: QTreeWidget, icons: Mapping[QtWidgets.QAbstractButton, str]) -> None:
+    """Have the menu of a row offer what buttons do: those that are seen."""
+
+    def opened(at: QPoint) -> None:
+        seen = {x: icon for x, icon in icons.items() if view.currentItem() and not x.isHidden()}
+        able = {x: x.click if x.isEnabled() else None for x in seen}
+        choose(view.viewport(), [(seen[x], x.text(), x.toolTip(), able[x]) for x in seen], at)
+
+    view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+    view.customContextMenuRequested.connect(opened)
 
 
 class Table(QTreeWidget):
