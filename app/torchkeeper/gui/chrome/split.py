@@ -10,9 +10,8 @@ from torchkeeper.gui.widgets import forms
 
 #: Pixels that it is wide at least, and high.
 NARROWEST, LOWEST = 380, 180
-#: Pixels that it is high below the page while it says no more than that nothing is selected, and
-#: wide beside it, until the page has so many.
-EMPTY, SLIM, _PAGE = 84, 220, 860
+#: Pixels that it is high below the page while it says no more than that nothing is selected.
+EMPTY = 84
 #: Where it is kept whether it is shown.
 SHOWN = "inspector/shown"
 
@@ -33,7 +32,7 @@ class InspectorFrame(QFrame):
         self._inside = forms.column(gap=0)
         self.setLayout(self._inside)
         # What is in it needs no more than this, whatever it says: else the window would grow.
-        self.setMinimumSize(SLIM, EMPTY)
+        self.setMinimumSize(NARROWEST, EMPTY)
 
     def hold(self, widget: QWidget) -> None:
         self._held = widget
@@ -48,7 +47,7 @@ class InspectorFrame(QFrame):
         """Whether there is nothing to show in it: then it needs little of the page's height."""
         if empty != self.empty:
             self.empty = empty
-            self.setMinimumSize(*((SLIM, EMPTY) if empty else (NARROWEST, LOWEST)))
+            self.setMinimumHeight(EMPTY if empty else LOWEST)
             self.turned.emit()
 
     def restore(self) -> None:
@@ -137,8 +136,7 @@ class InspectorSplitter(QSplitter):
             least = self._frame.least
             self._stand(left - gap - LEAST >= least)
             if not self.below:
-                least, page = (SLIM, _PAGE) if self._frame.empty else (least, LEAST)
-                width = max(least, min(self._kept(WING, _WING), left - gap - page))
+                width = max(least, min(self._kept(WING, _WING), left - gap - LEAST))
                 sizes = [side, left - gap - width, width]
         if anew or self.sizes()[: len(sizes)] != sizes:
             self.setSizes(sizes)
@@ -166,7 +164,7 @@ class InspectorSplitter(QSplitter):
         if not self._side.isHidden():
             # Of one that is hidden it stays as it was.
             self._settings.setValue(SIDE, self.sizes()[0])
-        if not self._frame.isHidden() and not self._frame.empty:
+        if not self._frame.isHidden() and not (self.below and self._frame.empty):
             size = self._frame.height() if self.below else self._frame.width()
             self._settings.setValue(BELOW if self.below else WING, size)
 
