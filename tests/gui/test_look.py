@@ -154,6 +154,7 @@ STATES = {
     "inspector-factors inspector-files inspector-broken inspector-orphan inspector-gone "
     "inspector-several inspector-shared",
     "small": "inspector-beside inspector-below inspector-below-a-map inspector-below-empty "
+    "inspector-beside-empty "
     "inspector-below-nothing",
     "secrets": "inspector-secrets inspector-searching inspector-not-searched",
     "kinds": "inspector-precompile inspector-aoti_eager inspector-autotune inspector-ondisk "

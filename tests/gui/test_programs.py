@@ -91,6 +91,8 @@ def test_output_and_graphs_are_there_while_it_runs(
     (run,) = cells(page.list)
     assert (run[2:4], run[7]) == (["0", "1"], "runs")
     assert page.cancel.isVisible() and not page.rerun.isEnabled()
+    buttons = page.save, page.rerun, page.nearest, page.entry, page.warm
+    stood = [one.mapTo(page, one.rect().topLeft()) for one in buttons]
     end.touch()
     idle(qtbot, window)
     assert job.state is State.DONE
@@ -102,6 +104,9 @@ def test_output_and_graphs_are_there_while_it_runs(
     assert page._output is not None
     assert page._output.text().splitlines()[0] == "the program"
     assert not page.cancel.isVisible()
+    settle(qtbot)
+    stand = [one.mapTo(page, one.rect().topLeft()) for one in buttons]
+    assert stand == stood, "nothing moved"
 
 
 #: What a trace says of a graph before it was compiled: that it was looked up.

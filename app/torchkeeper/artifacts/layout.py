@@ -211,6 +211,14 @@ def canonical(path: str) -> str:
     return alone
 
 
+def cache_above(path: str) -> str:
+    """The folder of the cache that a file is of by its path, where it is one below; else empty."""
+    parts = path.split("/")
+    sure = ("fxgraph", "aotautograd", "code")  # nothing else is called so
+    within = (n for n in range(1, len(parts)) if locate("/".join(parts[n:])).kind in sure)
+    return "/".join(parts[: next(within, 0)])
+
+
 def _locate(path: str) -> Located | None:
     parts = path.split("/")
     kernel = triton.is_folder(parts[:-1]) and triton.is_own(parts[-2], parts[-1])

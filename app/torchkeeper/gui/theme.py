@@ -310,7 +310,9 @@ QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.lin
 QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{ border: 1px solid {s.accent}; }}
 QLineEdit[wrong="true"] {{ border: 1px solid {s.warning}; }}
 QCheckBox {{ spacing: 8px; }}
-QTreeView::indicator:unchecked {{ border: 1px solid {s.muted}; border-radius: 3px; }}
+QTreeView::indicator {{ border: 1px solid {s.muted}; border-radius: 3px; }}
+QTreeView::indicator:checked {{ image: url({mark}); }}
+QTreeView::indicator:indeterminate {{ background: {s.muted}; }}
 QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
     border-radius: 4px; background: {s.base}; }}
 QCheckBox::indicator:focus {{ border-color: {s.accent}; }}
@@ -405,6 +407,7 @@ QFrame#guideBar {{ background: {s.selected}; border: none; border-bottom: 1px so
 QFrame#undoBar {{ background: {s.good_ground}; border: none; border-bottom: 1px solid {s.good}; }}
 QFrame#notice {{ background: {s.danger_ground}; border: 1px solid {s.danger}; border-radius: 6px; }}
 QFrame#problem {{ background: {s.raised}; border: 1px solid {s.warning}; border-radius: 6px; }}
+QFrame#hint QPushButton#go {{ padding: 6px 8px; }}
 QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 6px; }}
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}

@@ -510,6 +510,8 @@ class Window(Shell):
     def _asked(self, action: str) -> None:
         if action == "clear-filter":
             self.head.clear_filter()
+        elif action.startswith("/"):
+            self.show_folder(action)
         elif action:
             self.actions_[action].trigger()
 

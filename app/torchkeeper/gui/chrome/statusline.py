@@ -276,7 +276,7 @@ class VerdictBar(QWidget):
             count = numbers.get(verdict, 0)
             words = verdict_words(verdict).lower()
             # Where the filter is about another verdict, a click leads to this one.
-            self._texts[verdict], more = ("", ""), ""
+            self._texts[verdict], more = ("", words), ""
             spoken = self.tr("Show only {} entries").format(words)
             if count:
                 self._texts[verdict] = f"{count:,}", f"{count:,} {words}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication
@@ -22,6 +23,8 @@ _tr = partial(QCoreApplication.translate, "Summary")
 
 #: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]
+#: Rows that are looked at for a cache below.
+_SOME = 100
 #: What was typed that is no filter, and why; None where it is one.
 Fault = tuple[str, str] | None
 
@@ -111,7 +114,7 @@ def empty_state(
     if model.count:
         return None
     if model.rows:
-        return _all_hidden(model, why, fault)
+        return _all_hidden(listing, model, why, fault)
     if listing.silent:
         icon, title = "folder", _tr("The place does not answer")
         text = _tr("The disk of {} is slow or gone. The entries appear as soon as it answers.")
@@ -160,7 +163,7 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
     return icon, error.what, text, _tr("Try again"), "refresh"
 
 
-def _all_hidden(model: EntriesModel, unjudged: str, fault: Fault) -> State:
+def _all_hidden(listing: Listing, model: EntriesModel, unjudged: str, fault: Fault) -> State:
     if fault is not None:
         typed, why = fault
         title, text = _tr("The filter is not valid"), _tr("“{}” is not a filter: {}.")
@@ -169,6 +172,13 @@ def _all_hidden(model: EntriesModel, unjudged: str, fault: Fault) -> State:
     if model.total and unjudged and VERDICT in model.query.fields:
         return ("machine", _tr("No verdicts yet"), unjudged, _tr("Clear filter"), "clear-filter")
     if not model.total and not model.query.text:
+        from torchkeeper.artifacts.layout import cache_above  # few places are above a cache
+
+        some = islice(model.every_row, _SOME) if listing.scheme.local else ()
+        if inner := next(filter(None, (cache_above(row.entry.path) for row in some)), ""):
+            text = _tr("The files here are those of a cache in a folder below: {}.")
+            path = f"{listing.place}/{inner}"
+            return "folder", _tr("The cache is below"), text.format(inner), _tr("Show it"), path
         return ("box", _tr("No entries here"),
                 _tr("This place holds only files that are not entries: {}.")
                 .format(say.apart(model.every)), _tr("Show it"), "apart")  # fmt: skip

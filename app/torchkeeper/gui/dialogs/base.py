@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QWhatsThis, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QToolButton, QWhatsThis, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
-from torchkeeper.gui import taborder
+from torchkeeper.gui import taborder, theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.jobs.model import Job
@@ -260,6 +260,10 @@ def file_dialog(
     dialog = QFileDialog(parent, title, "", kinds)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(mode)
+    for button, icon in (("back", "back"), ("forward", "forward"), ("toParent", "up")):
+        # Qt's own are black, on whatever ground; the system's dialog has none of these.
+        if (made := dialog.findChild(QToolButton, f"{button}Button")) is not None:
+            made.setIcon(theme.icon(icon))
     folder, name = os.path.split(first)
     # Without a folder Qt would list drives, where its own choice is the current folder.
     if folder:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, QSettings, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QMenu, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QSettings, QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QTreeWidget, QTreeWidgetItem, QWidget
 from shiboken6 import isValid
 
 from torchkeeper.client.overviewing import added
@@ -154,13 +154,6 @@ class _Lines(QTreeWidget):
             self.left.setHidden(False)
             self.left.setExpanded(True)
 
-    @property
-    def current(self) -> list[tuple[str, str]]:
-        """The reason and the place of the current line, or of each below it."""
-        line = self.currentItem()
-        of = line.data(_WHAT, _OF) if line is not None and not line.isDisabled() else None
-        return [x for x in self.lines if of and x[0] == of[0] and of[1] in ("", x[1])]
-
 
 class CleanDialog(Dialog):
     """What is dead in places. What goes is what is shown; its entries are a button away."""
@@ -274,9 +267,9 @@ class CleanDialog(Dialog):
             number.setFixedHeight(self.unit.sizeHint().height())
         self.days.valueChanged.connect(lambda n: self.days.setSuffix(one if n == 1 else some))
         self.days.setSuffix(some)
-        self.days.setValue(_kept(self._settings, _DAYS, dead.DAYS))
-        self.budget.setValue(_kept(self._settings, _BUDGET, 10))
-        self.unit.setCurrentIndex(min(_kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
+        self.days.setValue(forms.kept(self._settings, _DAYS, dead.DAYS))
+        self.budget.setValue(forms.kept(self._settings, _BUDGET, 10))
+        self.unit.setCurrentIndex(min(forms.kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
         self.days.valueChanged.connect(self._changed)
         self.budget.valueChanged.connect(self._changed)
         self.unit.currentIndexChanged.connect(self._changed)
@@ -348,8 +341,9 @@ class CleanDialog(Dialog):
             "budget": self.tr("Over {} in a place").format(budget),
             "needless": self.tr("Needed only by removed entries"),
         }  # fmt: skip
-        stay = [one.result["header_bytes"] for one in self.found.looks.values() if one.result
-                and not self.found.known_plans.get(one.place, {}).get("headers")]  # fmt: skip
+        known = self.found.known_plans
+        some = [self.found.looks[place].result for place, x in known.items() if not x["headers"]]
+        stay = [one["header_bytes"] for one in some if one is not None]
         self.lines.headers.setHidden(not any(stay))
         self.lines.tell(self.lines.headers, self.tr("Stay for new C++ code"), say.size(sum(stay)))
         for reason, head in self.lines.heads.items():
@@ -364,10 +358,9 @@ class CleanDialog(Dialog):
                 size = say.measured(part) if part is not None else ""
                 line = self.lines.lines[reason, place]
                 self.lines.tell(line, text, size)
-                # Where nothing is, a line would only push away what goes; who is there stays.
-                known = place in self.found.known_plans or self.found.looks[place].error
-                if known and scheme_of(place).has_trash and line is not self.lines.currentItem():
-                    line.setHidden(part is None)
+                # Where nothing is, a line would only push away what goes; the chosen one stays.
+                if place in known and line is not self.lines.currentItem():
+                    line.setHidden(part is None and scheme_of(place).has_trash)
             head.setText(_WHAT, names[reason])
             waiting = texts & {self.tr("Looking…"), self.tr("Counting…")}
             text = next(iter(waiting or texts & {self.tr("Nothing"), self.tr("Not known")}), "")
@@ -474,23 +467,21 @@ class CleanDialog(Dialog):
 
     def _to_show(self) -> list[str]:
         """The places of which something goes for the reason of the current line."""
-        plans = self.found.plans
-        return [x for reason, x in self.lines.current if x in plans
-                if reason in plans[x].get("because", {})]  # fmt: skip
+        line, plans = self.lines.currentItem(), self.found.plans
+        why, place = line.data(_WHAT, _OF) or ("", "") if line is not None else ("", "")
+        some = [x for x, plan in plans.items() if why in plan.get("because", {})]
+        return [x for x in some if place in ("", x)]
 
     def _preview(self) -> None:
         places = self._to_show()
         if len(places) == 1:
             self._show_entries(places[0])
         elif places:
-            menu = QMenu(self.shows)
-            menu.aboutToHide.connect(menu.deleteLater)
-            for place in places:
-                action = menu.addAction(caption(self._titles[place]))
-                action.triggered.connect(partial(self._show_entries, place))
-            menu.popup(self.shows.mapToGlobal(QPoint(0, self.shows.height())))
+            show, titles = self._show_entries, self._titles
+            every = [("entries", caption(titles[x]), x, partial(show, x)) for x in places]
+            lists.choose(self.shows, every)
 
-    def _show_entries(self, place: str, *_: object) -> None:
+    def _show_entries(self, place: str) -> None:
         select, engine = self.found.select(place), self.found.looks[place].engine
         self.preview = PurgeDialog(
             self, self._engines, place, select, engine_of=engine, in_use=self.in_use.isChecked()
@@ -515,10 +506,3 @@ class CleanDialog(Dialog):
             confirm_for_good(self, for_good, decide)
         else:
             decide()
-
-
-def _kept(settings: QSettings, name: str, otherwise: int) -> int:
-    try:
-        return max(0, int(str(settings.value(name, otherwise))))
-    except ValueError:
-        return otherwise

@@ -164,7 +164,8 @@ def _what(entry: Entry, facts: Mapping[str, object]) -> Section:
         section.add(_tr("Inputs"), *_several([tensor(str(x)) for x in _list(facts.get("inputs"))]))
     section.add(_tr("Device"), printable(entry.device or ""))
     if entry.compile_s is not None:
-        section.add(_tr("Compile time"), say.seconds(entry.compile_s))
+        text = _tr("{} with its graphs") if entry.kind == "aotautograd" else "{}"
+        section.add(_tr("Compile time"), text.format(say.seconds(entry.compile_s)))
     section.add(_tr("Guards"), _text(facts.get("guards"), fixed=True))
     section.add(_tr("Missing files"), *_several(facts.get("missing")))
     return section

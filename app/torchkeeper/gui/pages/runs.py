@@ -159,8 +159,9 @@ class History(QWidget):
 
 
 _SHADES = {"hit": "good", "miss": "warning", "bypass": "muted"}
-#: Pixels of the list, of the graphs and of the page: for a few rows, and with room for everything.
-_FEW, _SOME, _TALL = 84, 104, 860
+#: Pixels of the list, of what is below it and of the page: for a few rows, whatever is said of
+#: them, and with room for everything.
+_FEW, _SOME, _TALL = 84, 252, 860
 #: Milliseconds between two looks at what a running program has looked up.
 _LIVE_MS = 200
 #: Processes that are named.
@@ -197,6 +198,7 @@ class RunsPage(Page):
         #: The id of the run that is to be chosen once the runs are read.
         self.wanted = ""
         self.totals = forms.label("", "muted", wrap=True)
+        forms.keep_room(self.totals, 1)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
         self.rate = History(self.tr("Hit rate"), lambda value: f"{value:.0%}", "good", 1.0)
@@ -243,12 +245,17 @@ class RunsPage(Page):
         self._follow()
 
     def _lay_out(self) -> None:
-        about = forms.row((self.head, 1), forms.row(self.save, self.rerun, self.cancel), gap=12)
+        # Nothing that comes and goes moves a button: it stands before them, or below.
+        about = forms.row((self.head, 1), forms.row(self.cancel, self.save, self.rerun), gap=12)
         note = forms.row((self.note, 1), self.end, gap=12)
         asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
-        parts = about, note, (self.graphs, 1), self.why, asks
-        below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
-        self.split = forms.split(self.list, below, sizes=[220, 260], upright=True)
+        parts = about, asks, note, (self.graphs, 1), self.why
+        ends = (self.cancel, "cancel"), (self.forget, "purge")
+        lists.offer_buttons(self.list, (self.rerun, "refresh"), (self.save, "recipes"), *ends)
+        shows = (self.nearest, "compare"), (self.entry, "entries")
+        lists.offer_buttons(self.graphs, *shows, (self.warm, "warm"))
+        self.below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
+        self.split = forms.split(self.list, self.below, sizes=[220, 260], upright=True)
         self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))
         page = forms.page(forms.column(self.bars, (self.split, 1), margin=(0, 8, 0, 0), gap=12))
         self.stack = forms.stack(self.blank, forms.Scrolled(page))
@@ -415,7 +422,7 @@ class RunsPage(Page):
             # The graphs and what it prints need the room more.
             self.bars.setVisible(job is None or self.height() > _TALL)
             self.list.setMinimumHeight(_FEW if job is not None else 0)
-            self.graphs.setMinimumHeight(_SOME if job is not None else 0)
+            self.below.setMinimumHeight(_SOME if job is not None else 0)
             if job is not None and job is not self._of:
                 self._output.show_lines(job.log)
             self._of = job

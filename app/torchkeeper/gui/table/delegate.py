@@ -170,8 +170,8 @@ class EntryDelegate(QStyledItemDelegate):
 
 #: What a text is narrower than its column at least.
 _SPARE = 2
-#: The name takes what the others leave, and no less than this.
-_NAME_WIDTH = 180
+#: The name takes what the others leave, and no less than this; for more, others are scrolled to.
+_NAME_WIDTH, _READ = 180, 260
 
 
 def as_rows(view: QTableView, high: int) -> None:
@@ -238,8 +238,13 @@ class NameColumn:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         else:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
-            header.resizeSection(NAME, self.own or _NAME_WIDTH + self._edge())
+            header.resizeSection(NAME, self.own or self._least + self._edge())
         self._fitting = False
+
+    @property
+    def _least(self) -> int:
+        """Pixels of a name where all can scroll: of a function and its inputs, if there is room."""
+        return max(_NAME_WIDTH, min(_READ, self._table.viewport().width() * 2 // 5))
 
     def _edge(self) -> int:
         """Pixels in which the edge of a column would be seen; the name, if seen whole, has them."""
@@ -247,7 +252,7 @@ class NameColumn:
         room, named = self._table.viewport().width(), False
         for place in range(header.count()):
             column = header.logicalIndex(place)
-            wide = _NAME_WIDTH if column == NAME else header.sectionSize(column)
+            wide = self._least if column == NAME else header.sectionSize(column)
             if at + wide > room:
                 break
             at += wide

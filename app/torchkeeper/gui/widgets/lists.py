@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from PySide6 import QtWidgets
+from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import (
     QEvent,
     QItemSelectionModel,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
+    QPoint,
     QRect,
     QSize,
     Qt,
@@ -29,6 +30,41 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 KEEP = QItemSelectionModel.SelectionFlag.NoUpdate
 #: What a heading has beside its text.
 _AROUND = 36
+
+
+#: A line of a menu: its icon, text and hint, and what is done; None where that cannot be done now.
+Offer = tuple[str, str, str, Callable[[], object] | None]
+Does = QtWidgets.QPushButton | QtGui.QAction
+
+
+def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> QtWidgets.QMenu:
+    """Open a menu below a button, or at a point of something else."""
+    menu = QtWidgets.QMenu(over)
+    menu.setToolTipsVisible(True)
+    menu.aboutToHide.connect(menu.deleteLater)
+    for icon, text, hint, slot in offers:
+        action = menu.addAction(theme.icon(icon), text)
+        action.setToolTip(tip(hint))
+        action.setStatusTip(hint)
+        action.setEnabled(slot is not None)
+        action.triggered.connect(lambda _=False, slot=slot: slot and slot())
+    menu.popup(over.mapToGlobal(QPoint(0, over.height()) if at is None else at))
+    return menu
+
+
+def offer_buttons(view: QTreeWidget, *icons: tuple[Does, str]) -> None:
+    """Have the menu of a row offer what actions do, and buttons that are seen."""
+
+    def opened(at: QPoint) -> None:
+        offers = []
+        for x, icon in icons if view.currentItem() else ():
+            does = x.trigger if isinstance(x, QtGui.QAction) else x.click
+            if isinstance(x, QtGui.QAction) or not x.isHidden():
+                offers.append((icon, x.text(), x.toolTip(), does if x.isEnabled() else None))
+        choose(view.viewport(), offers, at)
+
+    view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+    view.customContextMenuRequested.connect(opened)
 
 
 class Table(QTreeWidget):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPoint, QSize, Qt, Signal
-from PySide6.QtWidgets import QFrame, QMenu, QSplitter
+from PySide6.QtWidgets import QFrame, QSplitter
 
 from torchkeeper.client.overviewing import DIMENSIONS, Overview, Reclaim
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
 from torchkeeper.client.words.verdicts import unsafe
-from torchkeeper.gui import theme
 from torchkeeper.gui.context import Context
 from torchkeeper.gui.idle import once
 from torchkeeper.gui.pages.glossary import explain
@@ -102,6 +101,7 @@ class OverviewPage(Page):
     def _make(self) -> None:
         self.said = forms.label("", "muted", wrap=True)
         self.bar = forms.progress_bar(self.tr("Progress of the search"))
+        forms.keep_room(self.bar)
         self.notice = Notice()
         self.notice.again.connect(self.refresh)
         self.by = Choice()
@@ -173,6 +173,7 @@ class OverviewPage(Page):
 
     def _happened(self, _: str) -> None:
         self._outdated = True
+        self.reclaiming.setEnabled(False)  # until it is looked again: its figures are old
         self._soon.start()
 
     def _look_if_seen(self) -> None:
@@ -195,6 +196,7 @@ class OverviewPage(Page):
     def _changed(self) -> None:
         if not self.looking.running:
             self._rest.stop()
+            self.reclaiming.setEnabled(not self._outdated)
             self._show()
         elif not self._rest.isActive():
             self._rest.start()
@@ -259,16 +261,14 @@ class OverviewPage(Page):
         if len(places) == 1:
             self._show_in_table(places[0].value, within)
             return
-        menu = QMenu(self)
-        menu.aboutToHide.connect(menu.deleteLater)
+        offers: list[lists.Offer] = []
         for place, totals in sorted(places, key=lambda one: -one.totals.bytes)[:20]:
             text = self.tr("{}: {}").format(self._title(place), say.content(totals.bytes))
-            action = menu.addAction(theme.icon("entries"), caption(text))
-            action.setStatusTip(self.tr("Show its entries in the table"))
-            action.triggered.connect(partial(self._show_in_table, place, within))
-        menu.popup(self.show_button.mapToGlobal(QPoint(0, self.show_button.height())))
+            hint, slot = self.tr("Show its entries in the table"), self._show_in_table
+            offers.append(("entries", caption(text), hint, partial(slot, place, within)))
+        lists.choose(self.show_button, offers)
 
-    def _show_in_table(self, place: str, within: dict[str, str], _: bool = False) -> None:
+    def _show_in_table(self, place: str, within: dict[str, str]) -> None:
         self.filtered.emit(place, words.filter_of(within))
 
     def _menu(self, at: QPoint) -> None:
@@ -284,21 +284,14 @@ class OverviewPage(Page):
             self._menu_of(value, self.list.viewport().mapToGlobal(at))
 
     def _menu_of(self, value: str, at: QPoint) -> None:
-        menu = QMenu(self)
-        menu.setObjectName("of-part")
-        menu.aboutToHide.connect(menu.deleteLater)
         shows = self.tr("Show its entries in the table of the place"), self.show_entries
         into = self.tr("Show its parts"), partial(self._open, value)
-        for icon, text, hint, slot in (
-            ("next", self.tr("&Go into"), *into),
-            ("entries", self.tr("&Show entries"), *shows),
-            ("up", self.tr("Go &up"), self.tr("Go up to the whole"), self.go_up),
-        ):
-            action = menu.addAction(theme.icon(icon), text)
-            action.setStatusTip(hint)
-            action.triggered.connect(lambda _=False, slot=slot: slot())
-        action.setEnabled(bool(self.within))  # the last, which goes up
-        menu.popup(at)
+        up = self.tr("Go up to the whole"), self.go_up if self.within else None
+        offers: list[lists.Offer] = [
+            ("next", self.tr("&Go into"), *into), ("entries", self.tr("&Show entries"), *shows),
+            ("up", self.tr("Go &up"), *up),
+        ]  # fmt: skip
+        lists.choose(self, offers, self.mapFromGlobal(at)).setObjectName("of-part")
 
     def _title(self, place: str) -> str:
         return self._titles.get(place) or self._context.places.title(place)
@@ -339,6 +332,8 @@ class OverviewPage(Page):
         while self.within and not looking and not any(found.total(self.within).counts.values()):
             self.within.popitem()
         dimension = self.dimension or "verdict"
+        if not (looking or self.within):
+            self._by = dimension  # it changes by a choice only
         some = found.groups(dimension, self.within)
         if dimension == "place":
             some = [part for part in some if part.totals.entries]
@@ -369,7 +364,8 @@ class OverviewPage(Page):
         timed = self.tr("known of {}").format(say.count(totals.timed, "entry", "entries"))
         self.compiling.tell(
             words.compile_words(totals), timed if 0 < totals.timed < totals.entries else "",
-            self.tr("The time of compiling that these entries record."),
+            self.tr("The time of compiling that these entries record. A graph counts once, with "
+                    "the FX graphs, though its AOTAutograd entry records its time, too."),
         )  # fmt: skip
         self.usable.tell(
             words.usable_words(totals), words.judged_words(totals),

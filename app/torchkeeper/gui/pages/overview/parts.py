@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6 import QtWidgets
 from PySide6.QtCore import QCoreApplication, QObject, QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from torchkeeper.artifacts.entry import tally
 from torchkeeper.client.overviewing import (
@@ -29,7 +29,6 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.client.words.verdicts import counted_as
 from torchkeeper.engine import protocol
-from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.table.rows import verdict_words
 from torchkeeper.gui.treemap import layout
@@ -328,6 +327,7 @@ class ReasonCard(QtWidgets.QFrame):
         self.text = forms.label("", "muted", wrap=True)
         self.text.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.go = forms.button(verb)
+        self.go.setObjectName("go")
         self.go.setAccessibleName(f"{title}: {verb}".replace("…", ""))
         # One below the other: five cards stand side by side in the smallest window.
         inner = self.title, self.bytes, (self.text, 1), forms.row(self.go, forms.REST)
@@ -425,20 +425,14 @@ class Reclaiming(QWidget):
         if len(every) == 1:
             self._empty(every)
             return
-        menu = QMenu(card)
-        menu.setToolTipsVisible(True)
-        menu.aboutToHide.connect(menu.deleteLater)
-        whole = say.measured(added(list(every.values())))
-        text = self.tr("All places: {}").format(whole)
-        action = menu.addAction(theme.icon("clean"), text, lambda: self._empty(every))
-        action.setToolTip(self.tr("Empty the trash of all places"))
-        menu.addSeparator()
+        whole = self.tr("All places: {}").format(say.measured(added(list(every.values()))))
+        hint = self.tr("Empty the trash of all places")
+        offers: list[lists.Offer] = [("clean", whole, hint, partial(self._empty, every))]
         for name, told in islice(every.items(), 20):
             text = caption(self.tr("{}: {}").format(self._titles(name), say.measured(told)))
-            action = menu.addAction(theme.icon("clean"), text)
-            action.setToolTip(tip(printable(name, 400)))
-            action.triggered.connect(lambda _=False, x=name, of=told: self._empty({x: of}))
-        menu.popup(card.go.mapToGlobal(QPoint(0, card.go.height())))
+            hint = printable(name, 400)
+            offers.append(("clean", text, hint, partial(self._empty, {name: told})))
+        lists.choose(card.go, offers)
 
 
 class Looking(QObject):
