@@ -66,4 +66,6 @@ def cross(
             answer = target._asker.ask(
                 COPY, place=sent, into=target.name, env=env, secrets=secrets, **about
             )
-            return answer, left
+        if target._machine:
+            ferry.drop([sent])
+        return answer, left

@@ -186,6 +186,7 @@ class Place:
         TORCHKEEPER_TORCH_PYTHON, or else the interpreter of the script, if it has torch.
         """
         from torchkeeper.client import signers
+        from torchkeeper.client.engines import ferry
 
         paths = [_file(file) for file in files]
         if not paths:
@@ -204,6 +205,8 @@ class Place:
                 protocol.IMPORT, files=list(sent.values()), into=self.name, env=env,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
             )  # fmt: skip
+        if self._machine:
+            ferry.drop(sent.values())
         return _placed(self.name, answer)
 
     def copy(

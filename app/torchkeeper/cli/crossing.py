@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,23 +34,26 @@ def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]
     """torchkeeper import into a place on another machine, of files that were looked at here."""
     with Engine(machine) as engine:
         asker = Asker(engine, args.json)
-        there = {file: ferry.send(machine, file, asker.carried) for file in args.files}
-        answer: bundles.ImportResult = asker.ask(
-            IMPORT, files=list(there.values()), into=args.into,
-            manifests={there[file]: manifest for file, manifest in manifests.items()},
-        )  # fmt: skip
+        with ferry.sent(machine, args.files, asker.carried) as there:
+            answer: bundles.ImportResult = asker.ask(
+                IMPORT, files=list(there.values()), into=args.into,
+                manifests={there[file]: manifest for file, manifest in manifests.items()},
+            )  # fmt: skip
     return asker.end(args, IMPORT, {**answer, "env": None}, args.into)
 
 
 def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy, where the places are on two machines."""
     to = far.machine_of(args.target)
-    with temporary.folder("crossing") as folder, Engine(to or None) as engine:
+    with ExitStack() as stack:
+        folder = stack.enter_context(temporary.folder("crossing"))
+        engine = stack.enter_context(Engine(to or None))
         asker = Asker(engine, args.json)
         bundle, first = _taken(args, asker, os.path.join(folder, f"bundle{SUFFIX}"))
         env = None
         if to:
-            bundle = ferry.send(to, bundle, asker.carried)
+            sending = ferry.sent(to, [bundle], asker.carried)
+            [bundle] = stack.enter_context(sending).values()
         elif scheme_of(args.target).becomes(args.target) == "folder":
             here = partial(leaving.here_of, args, [bundle])
             env = leaving.tell_names(args, engine, [bundle], here)[0]

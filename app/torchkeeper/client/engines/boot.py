@@ -14,7 +14,7 @@ from torchkeeper.client.engines.questions import Asking
 from torchkeeper.stores.ssh import Address
 
 #: Seconds without a word of the other machine, thrice, after which the connection is broken.
-_ALIVE = 15
+_ALIVE = 10
 #: As scp and sftp start it: nothing of here is lent to the machine, and nothing else is begun.
 _OPTIONS = (
     "RequestTTY=no", "RemoteCommand=none", "PermitLocalCommand=no", "ClearAllForwardings=yes",

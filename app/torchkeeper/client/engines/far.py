@@ -25,7 +25,7 @@ _OPERATIONS = frozenset({
     protocol.JUDGE, protocol.EXPLAIN, protocol.PLAN_EXPORT, protocol.EXPORT, protocol.IMPORT,
     protocol.COPY, protocol.PLAN_PURGE, protocol.PURGE, protocol.UNDO, protocol.TRASH,
     protocol.EMPTY_TRASH, protocol.RECOVER, protocol.SUGGEST, protocol.TARGET, protocol.LEAKS,
-    protocol.VARIANTS, protocol.WARM,
+    protocol.VARIANTS, protocol.WARM, protocol.RESUME,
 })  # fmt: skip
 #: The parameters that name places and files, and what is of here alone.
 _PLACED = frozenset({

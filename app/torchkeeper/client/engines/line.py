@@ -62,6 +62,8 @@ class Hello(NamedTuple):
     executable: str
     home: str
     folder: str
+    #: Whether something is there of files that broke off on their way (``stores.parts``).
+    parts: bool = False
 
 
 class Channel:
@@ -162,9 +164,17 @@ class Line(mux.Mux):
         """An engine there; python: None for the machine's own python3, which sees no packages."""
         return self._begin({0: True, 1: False, 2: False}, {"python": python} if python else {})
 
-    def file(self, name: str, writes: bool) -> Channel:
-        """A file of the private folder there; one that is written is new."""
-        return self._begin({0: True} if writes else {1: False}, {"file": name, "writes": writes})
+    def file(self, name: str, writes: bool, keeps: bool = False) -> Channel:
+        """A file of the private folder there; one that is written is new. keeps: also where the
+        connection breaks (``stores.parts``).
+        """
+        asked = {"file": name, "writes": writes, "keeps": keeps}
+        return self._begin({0: True} if writes else {1: False}, asked)
+
+    def forget(self, name: str) -> None:
+        """Remove a file of the private folder there. Waits, but not for long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._begin({}, {"file": name, "gone": True}).wait(mux.PATIENCE)
 
     def free(self) -> str:
         """What no file of the private folder is called yet."""
@@ -373,13 +383,15 @@ def _hello(data: bytes) -> Hello:
     told = _object(data)
     if told.get("version") != mux.VERSION:
         raise mux.Broken(tr("it is of another version"))
-    said = [told.get(name) for name in Hello._fields]
-    for name, one in zip(Hello._fields, said, strict=True):
+    names = Hello._fields[:-1]
+    said = [told.get(name) for name in names]
+    for name, one in zip(names, said, strict=True):
         if not isinstance(one, str) or len(one) > _PATH or not one.isprintable():
             raise mux.Broken(tr("its {name} is no plain text", name=name))
         if name != "python" and not (os.path.isabs(one) and one == os.path.normpath(one)):
             raise mux.Broken(tr("its {name} is no path", name=name))
-    return Hello(*map(str, said))
+    python, executable, home, folder = map(str, said)
+    return Hello(python, executable, home, folder, told.get("parts") is True)
 
 
 #: By the process, for a forked one has no threads of the other, and the machine.
@@ -396,6 +408,12 @@ def to(machine: str) -> Line:
         if line is None or line.failure:
             line = _lines[os.getpid(), machine] = Line(machine)
         return line
+
+
+def standing(machine: str) -> Line | None:
+    """The one that there is."""
+    line = _lines.get((os.getpid(), machine))
+    return line if line and not line.failure else None
 
 
 def close_all() -> None:

@@ -49,7 +49,8 @@ WORDS: dict[str, Words] = {
     "ssh-failed": Words("There is no way to {machine}.", remedy=_BY_HAND),
     "ssh-lost": Words(
         "The connection to {machine} broke.",
-        remedy="Try again. What had begun to change there is taken back, or complete.",
+        remedy="Try again: a file on its way goes on from where it was. What had begun to change "
+        "there is taken back, or complete.",
     ),
     "ssh-misspoken": Words(
         "{machine} does not speak as Torchkeeper does.",
