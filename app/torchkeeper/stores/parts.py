@@ -24,9 +24,8 @@ LEAST, _MOST, _KEPT = 1 << 20, 3, 7 * 86_400
 #: Bytes of a piece at least, and how many pieces of that size a file has at most, as powers of two:
 #: they fit into one message. How many times as long one may be, and where members have it end.
 _PIECE, _PIECES, _LONGEST, _NEAR = 16, 13, 16, 4
-#: How a member of a bundle begins, and in how many bytes it says what it is; how many stretches of
-#: a file may be missing.
-_MEMBER, _HEAD, _STRETCHES = b"PK\x03\x04", 64, 500
+#: How a member of a bundle begins, and in how many bytes it says what it is.
+_MEMBER, _HEAD = b"PK\x03\x04", 64
 #: Bytes at once.
 BLOCK = 1 << 18
 
@@ -118,13 +117,13 @@ def fill(pieces: Sequence[Piece], stream: IO[bytes]) -> tuple[list[Stretch], set
                 begin += piece[0]
     stream.truncate(size)
     for piece in pieces:
-        end, many = at + piece[0], len(missing) == _STRETCHES
-        if piece in known and not many:
+        end = at + piece[0]
+        if piece in known:
             path, begin = known[piece]
             used.add(path)
             with open(path, "rb") as part:
                 scatter(blocks(part, [(begin, begin + piece[0])]), [(at, end)], stream)
-        elif missing and (many or missing[-1][1] == at):
+        elif missing and missing[-1][1] == at:
             missing[-1] = missing[-1][0], end
         else:
             missing.append((at, end))

@@ -74,11 +74,14 @@ main("{token}", at, "" if there or at is None else "{digest}.zip", data)
 """
 
 
-def command(address: Address, token: str, digest: str, size: int) -> list[str]:
+def command(
+    address: Address, token: str, digest: str, size: int, silent: bool = False
+) -> list[str]:
     """ssh, and what it is to run there. token: what the machine says before each word of its own;
-    digest, size: the SHA-256 of what travels, and its bytes.
+    digest, size: the SHA-256 of what travels, and its bytes; silent: as of a ``Line``.
     """
-    batch = [] if Asking.by or (_can_ask() and not Asking.silent) else ["-o", "BatchMode=yes"]
+    asks = not silent and (Asking.by or (_can_ask() and not Asking.silent))
+    batch = [] if asks else ["-o", "BatchMode=yes"]
     options = [part for one in _OPTIONS for part in ("-o", one)]
     port = ["-p", str(address.port)] if address.port else []
     user = ["-l", address.user] if address.user else []

@@ -106,7 +106,8 @@ class Channel:
 class Line(mux.Mux):
     """A connection to a machine. It begins at once, in a thread of its own."""
 
-    def __init__(self, machine: str) -> None:
+    def __init__(self, machine: str, silent: bool = False) -> None:
+        """silent: nobody is asked for anything."""
         self.machine = machine
         self._address = parse(machine)
         self.failure: UserError | None = None
@@ -126,8 +127,8 @@ class Line(mux.Mux):
         except OSError as e:
             raise self._no_way("ssh-failed", e.strerror or str(e)) from e
         digest = hashlib.sha256(self._zip).hexdigest()
-        argv = boot.command(self._address, self._token, digest, len(self._zip))
-        self._asking = Asking(machine, Asking.by) if Asking.by else None
+        argv = boot.command(self._address, self._token, digest, len(self._zip), silent)
+        self._asking = Asking(machine, Asking.by) if Asking.by and not silent else None
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
         shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *argv]
         pipe = subprocess.PIPE
@@ -399,14 +400,14 @@ _lines: dict[tuple[int, str], Line] = {}
 _lines_lock = threading.Lock()
 
 
-def to(machine: str) -> Line:
-    """The one connection of this process to a machine; a new one where the last has ended. Raises
-    UserError where there is no ssh.
+def to(machine: str, silent: bool = False) -> Line:
+    """The one connection of this process to a machine; a new one where the last has ended. silent:
+    as of a ``Line``. Raises UserError where there is no ssh.
     """
     with _lines_lock:
         line = _lines.get((os.getpid(), machine))
         if line is None or line.failure:
-            line = _lines[os.getpid(), machine] = Line(machine)
+            line = _lines[os.getpid(), machine] = Line(machine, silent)
         return line
 
 
