@@ -6,48 +6,21 @@ import base64
 import os
 import random
 import shutil
-import sys
-import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.pace import LONG
 from tests.ssh import breaking
-from tests.ssh.conftest import Machine, config
+from tests.ssh.conftest import Machine, ended
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.stores import parts
 
 
-@pytest.fixture
-def orders(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """What becomes of each connection (``breaking``); temporary files here are of this test."""
-    file = tmp_path / "line" / "orders"
-    file.parent.mkdir()
-    breaking.order(file)
-    proxy = [sys.executable, breaking.__file__, str(there.port), str(file)]
-    config(there, ProxyCommand=" ".join(f"'{one}'" for one in proxy))
-    own = tmp_path / "own"
-    own.mkdir()
-    monkeypatch.setenv("TMPDIR", str(own))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    yield file
-    line.close_all()
-
-
 def kept(folder: Path) -> list[Path]:
     return list(folder.glob("torchkeeper-parts-*/*"))
-
-
-def ended(there: Machine) -> None:
-    """Wait until what ran there has ended."""
-    until = time.monotonic() + LONG
-    while time.monotonic() < until and list((there.folder / "tmp").glob("torchkeeper-far-*")):
-        time.sleep(0.02)
 
 
 def bundle(file: Path, members: int, seed: int = 0, first: str = "") -> bytes:
