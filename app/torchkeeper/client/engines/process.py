@@ -84,6 +84,11 @@ class Engine:
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
     ) -> None:
         self.python = python or sys.executable
+        self._start(python, env, nice)
+
+    def _start(
+        self, python: str | None, env: Mapping[str, str] | None = None, nice: int = 0
+    ) -> None:
         self._of = os.getpid()
         self._home, self._kept = "", -1
         #: Another machine that it is on, and what places are called there.
@@ -303,8 +308,34 @@ class Engine:
         way go to ``on_message``. Raises UserError for an error. Passes on KeyboardInterrupt after
         the engine has cancelled, or at once where it comes again; an Ended, for which nobody waits,
         after CANCEL seconds at most. ``on_interrupt`` hears of each, and whether the engine was
-        ended then before it was done.
+        ended then before it was done. Where the way to a machine breaks, what only looks is asked
+        once more, if it is the first that is asked and nothing was heard of it.
         """
+        first, heard = not self._next_id, False
+
+        def hear(message: Message) -> None:
+            nonlocal heard
+            heard = heard or message.type != "progress"
+            if on_message:
+                on_message(message)
+
+        try:
+            return self._call(op, params, hear, on_interrupt)
+        except UserError as e:
+            looks = protocol.ends(op, params or {}) is protocol.Ends.LOOKS
+            if e.code != "ssh-lost" or heard or not (first and looks):
+                raise
+        self.close_and_wait()
+        self._start(self.python)
+        return self._call(op, params, hear, on_interrupt)
+
+    def _call(
+        self,
+        op: str,
+        params: Mapping[str, object] | None,
+        on_message: Callable[[Message], None],
+        on_interrupt: Callable[[bool], None] | None,
+    ) -> Any:
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
 
@@ -347,12 +378,11 @@ class Engine:
                             raise interrupted
                         error = message.body["error"]
                         raise user_error(error["code"], error.get("params", {}))
-                    if on_message:
-                        try:
-                            with interrupts.let_in():
-                                on_message(message)
-                        except KeyboardInterrupt as interrupt:
-                            cancel(interrupt)
+                    try:
+                        with interrupts.let_in():
+                            on_message(message)
+                    except KeyboardInterrupt as interrupt:
+                        cancel(interrupt)
 
     def end_input(self) -> None:
         """Close the engine's input: it cancels what it does and ends. Does not wait."""
