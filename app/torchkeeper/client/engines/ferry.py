@@ -66,7 +66,10 @@ def _rest_sent(machine: str, file: str, size: int, told: Told) -> str:
     try:
         with Engine(machine) as engine, open(file, "rb") as source:
             asked: bundles.ResumeParams = {"pieces": list(parts.cut(source, size)), "output": made}
-            missing = [(begin, end) for begin, end in engine.call(RESUME, asked)["missing"]]
+            missing = [(x, y) for x, y in engine.call(RESUME, asked).get("missing", [(0, size)])]
+            edges = [edge for stretch in missing for edge in stretch]
+            if sorted([0, *edges, size]) != [0, *edges, size]:
+                return ""  # of another file
             _put(machine, rest, file, missing, told)
             asked = {"path": rest, "stretches": missing, "output": made, "back": True}
             engine.call(RESUME, asked)
@@ -110,7 +113,8 @@ def _rest_of(made: str, size: int, target: IO[bytes]) -> tuple[str, list[Stretch
     try:
         with Engine(machine) as engine:
             asked: bundles.ResumeParams = {"path": made}
-            pieces = [(length, sha256) for length, sha256 in engine.call(RESUME, asked)["pieces"]]
+            told = engine.call(RESUME, asked).get("pieces", ())
+            pieces = [(length, digest) for length, digest in told]
             if sum(length for length, _ in pieces) == size and all(x > 0 for x, _ in pieces):
                 missing, used = parts.fill(pieces, target)
                 rest = name(machine)

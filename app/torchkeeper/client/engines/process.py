@@ -27,7 +27,7 @@ from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.protocol import TABLE, Message, misfit, traits
+from torchkeeper.engine.protocol import TABLE, Ends, Message, misfit, traits
 from torchkeeper.stores import atomic
 
 if TYPE_CHECKING:
@@ -311,31 +311,7 @@ class Engine:
         ended then before it was done. Where the way to a machine breaks, what only looks is asked
         once more, if it is the first that is asked and nothing was heard of it.
         """
-        first, heard = not self._next_id, False
-
-        def hear(message: Message) -> None:
-            nonlocal heard
-            heard = heard or message.type != "progress"
-            if on_message:
-                on_message(message)
-
-        try:
-            return self._call(op, params, hear, on_interrupt)
-        except UserError as e:
-            looks = protocol.ends(op, params or {}) is protocol.Ends.LOOKS
-            if e.code != "ssh-lost" or heard or not (first and looks):
-                raise
-        self.close_and_wait()
-        self._start(self.python)
-        return self._call(op, params, hear, on_interrupt)
-
-    def _call(
-        self,
-        op: str,
-        params: Mapping[str, object] | None,
-        on_message: Callable[[Message], None],
-        on_interrupt: Callable[[bool], None] | None,
-    ) -> Any:
+        once_more = not self._next_id and protocol.ends(op, params or {}) is Ends.LOOKS
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
 
@@ -368,21 +344,31 @@ class Engine:
                 unbegun = self._channel is not None and not self._greeted
                 if interrupted and (unbegun or time.monotonic() > latest):
                     give_up(interrupted)
-                for message in self.receive():
-                    if message.id != ident:
-                        continue
-                    if message.type == "result":
-                        return message.body["result"]
-                    if message.type == "error":
-                        if interrupted:
-                            raise interrupted
-                        error = message.body["error"]
-                        raise user_error(error["code"], error.get("params", {}))
-                    try:
-                        with interrupts.let_in():
-                            on_message(message)
-                    except KeyboardInterrupt as interrupt:
-                        cancel(interrupt)
+                try:
+                    for message in self.receive():
+                        if message.id != ident:
+                            continue
+                        if message.type == "result":
+                            return message.body["result"]
+                        if message.type == "error":
+                            if interrupted:
+                                raise interrupted
+                            error = message.body["error"]
+                            raise user_error(error["code"], error.get("params", {}))
+                        once_more = once_more and message.type == "progress"
+                        if on_message:
+                            try:
+                                with interrupts.let_in():
+                                    on_message(message)
+                            except KeyboardInterrupt as interrupt:
+                                cancel(interrupt)
+                except UserError as e:
+                    if e.code != "ssh-lost" or interrupted or not once_more:
+                        raise
+                    once_more = False
+                    self.close_and_wait()
+                    self._start(self.python)
+                    ident = self.send(op, params)
 
     def end_input(self) -> None:
         """Close the engine's input: it cancels what it does and ends. Does not wait."""
