@@ -1,7 +1,7 @@
 """A line that breaks, as ssh's ProxyCommand: ``breaking.py PORT ORDERS``. The file ORDERS says what
 becomes of each connection after so many bytes from when that was written, or from its beginning:
-``drop`` ends it, ``kill`` ends ssh, and with ``hush`` it stays open and says nothing more; anything
-else lets it be. The file COUNTS, beside it, has how many bytes have come and gone over the
+``drop`` ends it, ``kill`` ends ssh, and with ``hush`` it stays open and says nothing more until ssh
+has ended; anything else lets it be. The file COUNTS, beside it, has how many bytes have come and gone over the
 connections, one a line.
 """
 
@@ -36,6 +36,7 @@ def counts(orders: Path) -> list[tuple[int, int]]:
 class _Line:
     def __init__(self, orders: Path) -> None:
         self._orders, self._told, self._what, self._after = orders, (0, 0), "", 0
+        self._of = os.getppid()
         self.moved, self._lock = [0, 0], threading.Lock()
 
     def end(self) -> None:
@@ -52,8 +53,8 @@ class _Line:
             self._what, after = self._orders.read_text().rsplit(" ", 1)
             self._after = sum(self.moved) + int(after)
         if self._what and sum(self.moved) + more > self._after:
-            if self._what == "hush":
-                threading.Event().wait()
+            while self._what == "hush" and os.getppid() == self._of:
+                time.sleep(0.1)
             if self._what == "kill":
                 os.kill(os.getppid(), signal.SIGKILL)
             self.end()
