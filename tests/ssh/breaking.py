@@ -1,8 +1,8 @@
 """A line that breaks, as ssh's ProxyCommand: ``breaking.py PORT ORDERS``. The file ORDERS says what
 becomes of each connection after so many bytes from when that was written, or from its beginning:
 ``drop`` ends it, ``kill`` ends ssh, and with ``hush`` it stays open and says nothing more until ssh
-has ended; anything else lets it be. The file COUNTS, beside it, has how many bytes have come and gone over the
-connections, one a line.
+has ended; anything else lets it be. The file COUNTS, beside it, has how many bytes have come and
+gone over the connections, one a line.
 """
 
 from __future__ import annotations

@@ -97,6 +97,7 @@ def many_kernels(folder: Path, kernels: Path, count: int = 40) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
+@pytest.mark.slow
 def test_a_copy_that_broke_off_goes_on(
     tk: Tk, there: Machine, orders: Path, kernels: Path, tmp_path: Path
 ) -> None:
