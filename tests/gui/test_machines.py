@@ -177,15 +177,57 @@ def test_a_way_that_breaks_is_told_and_found_again(
     qtbot.waitUntil(lambda: window.error_bar.error is not None)
     assert barred(window) == "ssh-lost"
     assert way(window, place).short == "no connection"
-    # What was read stays, and nothing is tried unasked.
+    # What was read stays.
     assert window.entries.total == total
     again = window.error_bar.remedies.buttons[0]
-    assert again.text() == "Try again"
+    assert again.text() == "Connect now"
     click(qtbot, again)
     qtbot.waitUntil(lambda: way(window, place).short == "" and not window.listing.loading)
     settle(qtbot)
     assert barred(window) == "" and window.entries.total == total
     assert there.sessions() == 2
+
+
+def test_a_way_that_breaks_is_sought_again_by_itself(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path
+) -> None:
+    window = open_window(fixture_cache)
+    place = opened(qtbot, window, there, fixture_cache)
+    total = window.entries.total
+    window.update_now()
+    told: list[object] = []
+    window.engines.reached.connect(lambda _, state: told.append(state))
+    config(there, Port=1)
+    line.to("ssh://there")._process.kill()
+    # The machine lets nobody in for a while; what was read stays, with its time.
+    qtbot.waitUntil(lambda: window.listing.failures >= 3)
+    assert failed(window) == "" and window.entries.total == total
+    assert window.error_bar.error is not None and "as of " in window.error_bar.error.remedy
+    qtbot.waitUntil(lambda: "no connection" in window.totals.text())
+    assert way(window, place).short in ("no connection", "connecting…")
+    assert all(getattr(state, "code", "") != "ssh-denied" for state in told)
+    config(there)
+    qtbot.waitUntil(lambda: window.listing.broken is None)
+    settle(qtbot)
+    assert barred(window) == "" and window.entries.total == total
+    assert way(window, place).short == "" and "no connection" not in window.totals.text()
+
+
+def test_a_way_that_nobody_asked_for_asks_for_nothing(
+    qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
+) -> None:
+    window = open_window()
+    place = opened(qtbot, window, there, fixture_cache)
+    config(there, UserKnownHostsFile=tmp_path / "known")
+    line.to("ssh://there")._process.kill()
+    broken = "ssh-key-unknown"
+    qtbot.waitUntil(lambda: bool(window.listing.broken and window.listing.broken.code == broken))
+    assert not window.listing.can_poll, "it is not tried again by itself"
+    assert not window.findChildren(QuestionDialog)
+    window.actions_["refresh"].trigger()
+    click(qtbot, question(qtbot, window).go)
+    shown(qtbot, window, place)
+    assert window.listing.broken is None and window.entries.total > 0
 
 
 def test_a_new_key_is_shown_and_asked_about(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchkeeper.gui.jobs.model import Pace, coarse
+from torchkeeper.client.words.pace import Pace, coarse
 
 
 def run(

@@ -12,10 +12,11 @@ from tests.shots.sample_engines import SampleEngines
 from tests.shots.sample_results import EXPORTED, IMPORTED
 from tests.shots.stage import Stage, turn
 from torchkeeper.artifacts.entry import measured
+from torchkeeper.client.words.pace import Pace
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.gui import CURRENT, theme
 from torchkeeper.gui.desktop.dragging import picture
-from torchkeeper.gui.jobs.model import Job, Pace, State
+from torchkeeper.gui.jobs.model import Job, State
 from torchkeeper.gui.widgets import plain
 from torchkeeper.gui.window import Window
 

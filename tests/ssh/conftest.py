@@ -18,6 +18,8 @@ import pytest
 
 from tests.cli.conftest import forks, tk
 from tests.pace import LONG
+from tests.ssh import breaking
+from torchkeeper.client.engines import line
 
 __all__ = ["forks", "tk"]
 
@@ -148,6 +150,29 @@ def there(sshd: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("PATH", f"{programs(sshd, tmp_path / 'ours')}:{os.environ['PATH']}")
     yield sshd
     assert not list((sshd.folder / "tmp").glob("torchkeeper-far-*")), "nothing is left there"
+
+
+@pytest.fixture
+def orders(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """What becomes of each connection (``breaking``); temporary files here are of this test."""
+    file = tmp_path / "line" / "orders"
+    file.parent.mkdir()
+    breaking.order(file)
+    proxy = [sys.executable, breaking.__file__, str(there.port), str(file)]
+    config(there, ProxyCommand=" ".join(f"'{one}'" for one in proxy))
+    own = tmp_path / "own"
+    own.mkdir()
+    monkeypatch.setenv("TMPDIR", str(own))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    yield file
+    line.close_all()
+
+
+def ended(there: Machine) -> None:
+    """Wait until what ran there has ended."""
+    until = time.monotonic() + LONG
+    while time.monotonic() < until and list((there.folder / "tmp").glob("torchkeeper-far-*")):
+        time.sleep(0.02)
 
 
 def programs(there: Machine, folder: Path) -> Path:

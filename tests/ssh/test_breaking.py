@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
-from tests.ssh.conftest import Machine
+from tests.ssh.conftest import Machine, ended
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
@@ -48,6 +48,33 @@ def until_cut(engine: Engine, messages: int) -> bool:
                 messages = -1
     assert raised.value.code == "ssh-lost"
     return True
+
+
+def test_what_only_looks_is_asked_once_more(there: Machine, fixture_cache: Path) -> None:
+    place = there.place(fixture_cache)
+    with Engine("ssh://there") as engine:
+        cut_once(engine)
+        assert engine.call(protocol.DU, {"place": place})["kinds"]
+        cut_once(engine)
+        with pytest.raises(UserError) as raised:
+            engine.call(protocol.DU, {"place": place})
+        assert raised.value.code == "ssh-lost"
+    shutil.copytree(fixture_cache, there.home / "c")
+    with Engine("ssh://there") as engine:
+        cut_once(engine)
+        with pytest.raises(UserError) as raised:
+            engine.call(protocol.EMPTY_TRASH, {"place": there.place("c")})
+        assert raised.value.code == "ssh-lost"
+    assert there.sessions() == 3
+    line.close_all()
+    ended(there)
+
+
+def cut_once(engine: Engine) -> None:
+    """End the way to an engine that runs."""
+    line.to("ssh://there").hello()
+    cut()
+    line.to("ssh://there")._process.wait()
 
 
 def recovered(there: Machine, place: str) -> None:

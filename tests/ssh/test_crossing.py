@@ -130,15 +130,15 @@ def test_what_is_to_be_signed_is_not_sent_unsigned(
 def test_files_go_and_come_as_they_are(there: Machine, tmp_path: Path) -> None:
     data = os.urandom(3_000_000)
     (tmp_path / "a").write_bytes(data)
-    told: list[int] = []
-    made = ferry.send("ssh://there", str(tmp_path / "a"), told.append)
-    assert told[-1] == len(data)
-    ferry.fetch(made, str(tmp_path / "b"), len(data))
-    assert (tmp_path / "b").read_bytes() == data
+    told: list[tuple[int, int]] = []
+    made = ferry.send("ssh://there", str(tmp_path / "a"), lambda *far: told.append(far))
+    assert told[-1] == (len(data), len(data))
     for size in (len(data) - 1, len(data) + 1):
         with pytest.raises(UserError) as raised:
             ferry.fetch(made, str(tmp_path / "c"), size)
         assert raised.value.code == "ssh-misspoken"
+    ferry.fetch(made, str(tmp_path / "b"), len(data))
+    assert (tmp_path / "b").read_bytes() == data
     with pytest.raises(UserError) as raised:
         ferry.fetch("ssh://there/nothing", str(tmp_path / "c"), 1)
     assert "No such file" in raised.value.why

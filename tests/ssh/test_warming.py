@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def test_only_what_recipes_need_is_sent(there: Machine, folder: Path) -> None:
     wired = files.wire([str(folder)])
     heard: list[int] = []
-    request = sending.send("ssh://there", [*wired, "builtin"], heard.append)
+    request = sending.send("ssh://there", [*wired, "builtin"], lambda done, _: heard.append(done))
     file = request["sent"].removeprefix("ssh://there")
     with zipfile.ZipFile(file) as zipped:
         assert sorted(zipped.namelist()) == [

@@ -205,6 +205,8 @@ class Place:
                 protocol.IMPORT, files=list(sent.values()), into=self.name, env=env,
                 manifests={sent[path]: one["manifest"] for path, one in signed.items()},
             )  # fmt: skip
+        if self._machine:
+            ferry.drop(sent.values())
         return _placed(self.name, answer)
 
     def copy(

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from torchkeeper.client.engines import asking as requests
 from torchkeeper.client.engines import far, interpreters
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words import found
+from torchkeeper.client.words.pace import Pace, coarse
 from torchkeeper.client.words.problems import printable, user_error
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Ends, Message, ends
@@ -53,6 +55,7 @@ class Asker:
         self.on_finding: Callable[[Finding], None] | None = None
         self.aside: Callable[[], str] = str
         self._far = ""
+        self._pace = Pace()
         #: What is carried just now.
         self._now = ""
         #: Servers that were tried with the password for any, and of which one was typed.
@@ -98,8 +101,7 @@ class Asker:
         if message.type == "rows":
             self.on_rows([row for row in message.rows if isinstance(row, dict)])
         elif message.type == "progress":
-            self._far = output.progress_text(message.body)
-            self._show()
+            self._gone_on(message.body)
         elif message.type == "finding":
             self._found(message.finding)
 
@@ -135,9 +137,18 @@ class Asker:
         aside = self.aside() or self._now
         self._progress.update("; ".join(filter(None, [self._far, aside])))
 
-    def carried(self, done: int) -> None:
+    def carried(self, done: int, total: int) -> None:
         """So many bytes of a bundle have gone to another machine, or come from it."""
-        self._far = output.progress_text({"done": done, "unit": "bytes"})
+        self._gone_on({"done": done, "total": total, "unit": "bytes"})
+
+    def _gone_on(self, body: Mapping[str, Any]) -> None:
+        self._far = output.progress_text(body)
+        done, total = body.get("done"), body.get("total")
+        if body.get("unit") == "bytes" and isinstance(done, int) and isinstance(total, int):
+            now = time.monotonic()
+            self._pace.add(now, done, total)
+            if left := self._pace.left(now):
+                self._far += f", about {coarse(left)} left"
         self._show()
 
     def say(self, text: str) -> None:

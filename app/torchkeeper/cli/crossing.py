@@ -26,11 +26,11 @@ def import_(args: argparse.Namespace, machine: str, manifests: Mapping[str, str]
     """torchkeeper import into a place on another machine, of files that were looked at here."""
     with Engine(machine) as engine:
         asker = Asker(engine, args.json)
-        there = {file: ferry.send(machine, file, asker.carried) for file in args.files}
-        answer: bundles.ImportResult = asker.ask(
-            IMPORT, files=list(there.values()), into=args.into,
-            manifests={there[file]: manifest for file, manifest in manifests.items()},
-        )  # fmt: skip
+        with ferry.sent(machine, args.files, asker.carried) as there:
+            answer: bundles.ImportResult = asker.ask(
+                IMPORT, files=list(there.values()), into=args.into,
+                manifests={there[file]: manifest for file, manifest in manifests.items()},
+            )  # fmt: skip
     return asker.end(args, IMPORT, {**answer, "env": None}, args.into)
 
 

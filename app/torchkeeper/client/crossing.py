@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from torchkeeper.client import temporary
@@ -21,7 +22,7 @@ Given = TypeVar("Given")
 def copy(
     source: str, target: str, filter: str | None, secrets: Secrets | None,
     make: Callable[[str, Secrets | None], int], give: Callable[[str, str, bool], Given],
-    told: ferry.Told = lambda _: None,
+    told: ferry.Told = lambda *_: None,
 ) -> Given:  # fmt: skip
     """What ``give`` says of a copy. make: has an engine of the source write a bundle; its bytes.
     give: has one of the target copy a bundle, of which it hears the file here, what that is called
@@ -38,4 +39,5 @@ def copy(
             size = make(made, "allow" if here else secrets)
             if machine:
                 ferry.fetch(made, file, size, told=told)
-        return give(file, ferry.send(to, file, told) if to else file, here)
+        with ferry.sent(to, [file], told) if to else nullcontext({file: file}) as there:
+            return give(file, there[file], here)

@@ -34,6 +34,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import home, past, protocol
 from torchkeeper.engine.fence import Fence
+from torchkeeper.stores import parts
 
 if TYPE_CHECKING:
     import socket
@@ -454,7 +455,7 @@ class Far(Mux):
             return
         if kind != OPEN:
             raise Broken("a frame of an unknown kind")
-        python, name, writes, server = _asked(payload)
+        python, name, server, how = _asked(payload)
         if channel in {*self._running, *self._joined, *(key[0] for key in self._streams)}:
             raise Broken("a channel is begun twice")
         try:
@@ -465,7 +466,7 @@ class Far(Mux):
             elif name is None:
                 self._begin(channel, python)
             else:
-                self._file(channel, name, writes)
+                self._file(channel, name, **how)
         except OSError as e:
             self.tell(ENDED, channel, why=e.strerror or str(e))
 
@@ -492,16 +493,24 @@ class Far(Mux):
             self.add(channel, number, os.dup(pipe.fileno()), number > 0, said=number == 1)
             pipe.close()
 
-    def _file(self, channel: int, name: str, writes: bool) -> None:
+    def _file(
+        self, channel: int, name: str, writes: bool, keeps: bool = False, gone: bool = False
+    ) -> None:
         if not NAME.fullmatch(name):
             raise Broken("a file has a path")
         if writes and self._fence and self._fence.read_only:
             raise OSError(READ_ONLY)
         path = os.path.join(self._folder, name)
+        if gone:
+            parts.forget(path)
+            return self.tell(ENDED, channel, status=0)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL if writes else os.O_RDONLY
         handle = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        if writes and keeps and not self._fence:
+            parts.keep(path)
         self._files[channel] = None
         self.add(channel, int(not writes), handle, reads=not writes)
+        return None
 
     def _join(self, channel: int, server: str) -> None:
         """Connect to a server, in a thread: it may take long to find its host."""
@@ -551,20 +560,22 @@ class Far(Mux):
             self._files[channel] = error.strerror or str(error)
 
 
-def _asked(payload: bytes) -> tuple[str | None, str | None, bool, str | None]:
-    """The interpreter and the file that a channel is begun with, None where none is named, whether
-    that is written, and the server. Raises Broken.
+def _asked(
+    payload: bytes,
+) -> tuple[str | None, str | None, str | None, dict[str, bool]]:
+    """The interpreter, the file and the server that a channel is begun with, None where none is
+    named, and what is done with the file. Raises Broken.
     """
     try:
         asked = json.loads(payload)
-        python, name, writes = asked.get("python"), asked.get("file"), asked.get("writes", False)
-        server = asked.get("server")
+        python, name, server = (asked.get(one) for one in ("python", "file", "server"))
+        how = {one: asked.get(one, False) for one in ("writes", "keeps", "gone")}
         fit = all(isinstance(one, str | None) for one in (python, name, server))
     except (ValueError, RecursionError, AttributeError):
-        fit = False
-    if not (fit and "\0" not in (python or "") and isinstance(writes, bool)):
+        fit, how = False, {}
+    if not (fit and "\0" not in (python or "") and all(x in (True, False) for x in how.values())):
         raise Broken("a channel is begun with something else")
-    return python, name, writes, server
+    return python, name, server, how
 
 
 def _signal(one: _Running, number: signal.Signals) -> None:
@@ -625,6 +636,7 @@ def main(
             "executable": sys.executable,
             "home": os.path.expanduser("~"),
             "folder": folder,
+            "parts": serving is None and bool(parts.there()),
         }
         os.write(out, f"\n{token}{json.dumps(told)}\n".encode())
         if cache is not None and copy:

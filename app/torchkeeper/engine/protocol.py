@@ -121,7 +121,7 @@ PLACES, LIST, DU, SUM, OVERVIEW, HOLD = "places", "list", "du", "sum", "overview
 SHOW, DETAIL, NEEDS, TEXT, FACTORS = "show", "detail", "needs", "text", "factors"
 RUNNABLE, COMPARE, ORIGIN, NAMED, NAMES = "runnable", "compare", "origin", "named", "names"
 PLAN_EXPORT, TARGET, LEAKS, SIGNATURE = "plan_export", "target", "leaks", "signature"
-COPY_MANIFEST, ATTACH_SIGNATURE = "copy_manifest", "attach_signature"
+COPY_MANIFEST, ATTACH_SIGNATURE, RESUME = "copy_manifest", "attach_signature", "resume"
 FACTS, SERVER, SECRET = "facts", "server", "secret"
 PLAN_PURGE, SUGGEST, TRASH = "plan_purge", "suggest", "trash"
 PROBE, INSTALLED, KNOW = "probe", "installed", "know"
@@ -172,6 +172,7 @@ _OPERATIONS: dict[str, tuple[Operation, ...]] = {
                   owned=(Owned("place", only_servers=True), Owned("into"))),
         Operation(TARGET, "bundles.target"),
         Operation(LEAKS, "screening.leaks"),
+        Operation(RESUME, "resuming.resume"),
         Operation(SIGNATURE, "bundles.signature"),
         Operation(COPY_MANIFEST, "bundles.copy_manifest"),
         Operation(ATTACH_SIGNATURE, "bundles.attach_signature", Ends.BACK, "file"),

@@ -121,6 +121,8 @@ def _sensible(error: UserError, actions: Actions) -> list[QAction]:
 
 def _label(action: QAction, code: str) -> str:
     text = LABELS.get(action.objectName())
+    if code.startswith("ssh-") and action.objectName() == "refresh":
+        text = _n("Connect now")
     if code in _OUTDATED or text is None:
         return action.text().replace("&", "")
     return QCoreApplication.translate("Remedies", text)

@@ -219,6 +219,7 @@ class Window(Shell):
         self.owners_bar.said.connect(lambda text: self.statusBar().showMessage(text, 4000))
         self.inspector_made.connect(self._connect_inspector)
         self.listing.incomplete.connect(self.error_bar.tell)
+        self.listing.healed.connect(self.error_bar.clear)
         self.listing.changed.connect(self.discovery.help)
         self.discovery.listed.connect(self.opening.ready)
         self.opening.bundles.connect(late(lambda: self.flows.open_import))
@@ -228,6 +229,7 @@ class Window(Shell):
         self.guide.showing.connect(self.show_folder)
         self.engines.trouble.connect(self.error_bar.tell)
         self.engines.reached.connect(self.places.told_way)
+        self.engines.reached.connect(self.listing.told_way)
         self.engines.asks.connect(self._ask_for_ssh)
         self.engines.stopped.connect(self.stopped)
         for name, view in (("entries", self.table), ("places", self.places_pane.list)):

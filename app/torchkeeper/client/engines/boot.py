@@ -14,7 +14,7 @@ from torchkeeper.client.engines.questions import Asking
 from torchkeeper.stores.ssh import Address
 
 #: Seconds without a word of the other machine, thrice, after which the connection is broken.
-_ALIVE = 15
+_ALIVE = 10
 #: As scp and sftp start it: nothing of here is lent to the machine, and nothing else is begun.
 _OPTIONS = (
     "RequestTTY=no", "RemoteCommand=none", "PermitLocalCommand=no", "ClearAllForwardings=yes",
@@ -74,11 +74,14 @@ main("{token}", at, "" if there or at is None else "{digest}.zip", data)
 """
 
 
-def command(address: Address, token: str, digest: str, size: int) -> list[str]:
+def command(
+    address: Address, token: str, digest: str, size: int, silent: bool = False
+) -> list[str]:
     """ssh, and what it is to run there. token: what the machine says before each word of its own;
-    digest, size: the SHA-256 of what travels, and its bytes.
+    digest, size: the SHA-256 of what travels, and its bytes; silent: as of a ``Line``.
     """
-    batch = [] if Asking.by or (_can_ask() and not Asking.silent) else ["-o", "BatchMode=yes"]
+    asks = not silent and (Asking.by or (_can_ask() and not Asking.silent))
+    batch = [] if asks else ["-o", "BatchMode=yes"]
     options = [part for one in _OPTIONS for part in ("-o", one)]
     port = ["-p", str(address.port)] if address.port else []
     user = ["-l", address.user] if address.user else []

@@ -1,26 +1,31 @@
 """Bundles that go to another machine, or come from one, over the connection that engines share. Of
-what comes only its bytes are taken; where they are kept is said here.
+what comes only its bytes are taken; where they are kept is said here. What came before a connection
+broke need not go again (``stores.parts``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING
 
 from torchkeeper.client.engines import line
+from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError, failing_as, user_error
 from torchkeeper.client.words.tongue import tr
-from torchkeeper.engine import mux, protocol
-from torchkeeper.stores import atomic
+from torchkeeper.engine import mux
+from torchkeeper.engine.protocol import IMPORT, RESUME
+from torchkeeper.stores import atomic, parts
 from torchkeeper.stores.names import SUFFIX
+from torchkeeper.stores.parts import Stretch
 from torchkeeper.stores.ssh import parse
 
-#: Bytes at once.
-_PIECE = 1 << 18
-#: Hears how many bytes have gone or come.
-Told = Callable[[int], None]
+if TYPE_CHECKING:
+    from torchkeeper.engine.messages import bundles
+
+#: Hears how many bytes of a file have gone or come, and how many it has.
+Told = Callable[[int, int], None]
 
 
 def folder(machine: str) -> str:
@@ -35,53 +40,152 @@ def name(machine: str, suffix: str = SUFFIX) -> str:
     return f"{folder(machine)}/{line.to(machine).free()}{suffix}"
 
 
-def send(machine: str, file: str, told: Told = lambda _: None) -> str:
+@contextlib.contextmanager
+def sent(machine: str, files: Sequence[str], told: Told) -> Iterator[dict[str, str]]:
+    """What ``send`` says of each file, which is there while it lasts, but for what the next time
+    goes on with. Raises UserError.
+    """
+    there = {file: send(machine, file, told) for file in files}
+    try:
+        yield there
+    finally:
+        drop(there.values())
+
+
+def send(machine: str, file: str, told: Told = lambda *_: None) -> str:
     """The name of a file there that has the contents of one here. Raises UserError."""
+    with failing_as("bundle-unreadable", file=file):
+        size = os.path.getsize(file)
+        begun = size >= parts.LEAST and line.to(machine).hello().parts
+        if begun and (made := _rest_sent(machine, file, size, told)):
+            return made
     made = name(machine)
-    channel = line.to(machine).file(made.rpartition("/")[2], writes=True)
-    assert channel.stdin
-    with (
-        failing_as("bundle-unreadable", file=file),
-        open(file, "rb") as source,
-        contextlib.suppress(BrokenPipeError),  # why it breaks is told below
-        channel.stdin as target,
-    ):
-        _carry(source, target, told)
-    _ended(machine, channel)
+    _put(machine, made, file, [(0, size)], told)
     return made
 
 
+def _rest_sent(machine: str, file: str, size: int, told: Told) -> str:
+    """As ``send``, where only what is missing there goes; "" where that cannot be."""
+    made, rest = name(machine), name(machine)
+    try:
+        with Engine(machine) as engine, open(file, "rb") as source:
+            asked: bundles.ResumeParams = {"pieces": list(parts.cut(source, size)), "output": made}
+            missing = [(x, y) for x, y in engine.call(RESUME, asked).get("missing", [(0, size)])]
+            edges = [edge for stretch in missing for edge in stretch]
+            if sorted([0, *edges, size]) != [0, *edges, size]:
+                return ""  # of another file
+            _put(machine, rest, file, missing, told)
+            asked = {"path": rest, "stretches": missing, "output": made, "back": True}
+            engine.call(RESUME, asked)
+            return made
+    except UserError as e:
+        _unless_lost(e)
+        drop([made, rest])
+        return ""
+
+
 def fetch(
-    made: str, file: str, size: int, replace: bool = True, told: Told = lambda _: None
+    made: str, file: str, size: int, replace: bool = True, told: Told = lambda *_: None
 ) -> None:
-    """Write what a bundle of ``name`` holds into a file here. size: of how many bytes, as was said;
-    not one more is taken. Raises UserError.
+    """Write what a bundle of ``name`` holds into a file here; it is not kept there. size: of how
+    many bytes, as was said; not one more is taken. Raises UserError.
     """
-    machine = parse(made).machine
     if not replace and os.path.lexists(file):
         raise user_error("output-exists", {"file": file})
+    with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:
+        source, missing, used = made, [(0, size)], set[str]()
+        if size >= parts.LEAST and parts.there():
+            source, missing, used = _rest_of(made, size, target.stream)
+        try:
+            _take(source, missing, target.stream, size, told)
+        except (UserError, KeyboardInterrupt) as e:
+            target.stream.flush()
+            lost = not isinstance(e, UserError) or e.code == "ssh-lost"
+            if lost and os.fstat(target.stream.fileno()).st_size >= parts.LEAST:
+                parts.keep(target.path)
+            raise
+        target.commit(replace)
+    drop([made, source])
+    parts.forget(*used)
+
+
+def _rest_of(made: str, size: int, target: IO[bytes]) -> tuple[str, list[Stretch], set[str]]:
+    """Put what is here of a file there into its place. What has the rest, there; the stretches that
+    this is of; and the files that something was taken from.
+    """
+    machine = parse(made).machine
+    try:
+        with Engine(machine) as engine:
+            asked: bundles.ResumeParams = {"path": made}
+            told = engine.call(RESUME, asked).get("pieces", ())
+            pieces = [(length, digest) for length, digest in told]
+            if sum(length for length, _ in pieces) == size and all(x > 0 for x, _ in pieces):
+                missing, used = parts.fill(pieces, target)
+                rest = name(machine)
+                engine.call(RESUME, {"path": made, "stretches": missing, "output": rest})
+                return rest, missing, used
+    except UserError as e:
+        _unless_lost(e)
+    return made, [(0, size)], set()
+
+
+def _unless_lost(error: UserError) -> None:
+    """What fails here but for the connection is no reason not to carry all of a file."""
+    if error.code.startswith("ssh-"):
+        raise error
+
+
+def drop(names: Iterable[str]) -> None:
+    """Remove files of the private folder there, unless the connection has ended."""
+    for made in names:
+        machine, _, path = made.rpartition("/")
+        there = line.standing(parse(made).machine)
+        if there and machine == f"{there.machine}{there.hello().folder}":
+            there.forget(path)
+
+
+def _put(machine: str, made: str, file: str, stretches: Sequence[Stretch], told: Told) -> None:
+    """Write these stretches of a file into a new one there."""
+    with failing_as("bundle-unreadable", file=file), open(file, "rb") as source:
+        size = os.fstat(source.fileno()).st_size
+        there = line.to(machine)
+        channel = there.file(made.rpartition("/")[2], writes=True, keeps=size >= parts.LEAST)
+        assert channel.stdin
+        done = size - sum(end - begin for begin, end in stretches)
+        # Why it breaks is told below.
+        with contextlib.suppress(BrokenPipeError), channel.stdin as target:
+            for data in parts.blocks(source, stretches):
+                target.write(data)
+                done += len(data)
+                told(done, size)
+    _ended(machine, channel)
+
+
+def _take(
+    made: str, stretches: Sequence[Stretch], target: IO[bytes], size: int, told: Told
+) -> None:
+    """Write a file there into these stretches of one here, which has this size."""
+    machine = parse(made).machine
     channel = line.to(machine).file(made.rpartition("/")[2], writes=False)
     assert channel.stdout
-    with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:
-        with channel.stdout as source:
-            came = _carry(source, target.stream, told, size)
-        _ended(machine, channel)
-        if came != size:
+    done = size - sum(end - begin for begin, end in stretches)
+
+    def come(source: IO[bytes]) -> Iterator[bytes]:
+        nonlocal done
+        while data := source.read(parts.BLOCK):
+            yield data
+            done += len(data)
+            told(done, size)
+
+    why = ""
+    with channel.stdout as source:
+        try:
+            parts.scatter(come(source), stretches, target)
+        except ValueError:
             why = tr("It sends another number of bytes than it says.")
-            raise user_error("ssh-misspoken", {"machine": machine, "why": why})
-        target.commit(replace)
-
-
-def _carry(source: IO[bytes], target: IO[bytes], told: Told, most: int | None = None) -> int:
-    """How many bytes went from one to the other; one more than ``most`` ends it."""
-    done = 0
-    while data := source.read(_PIECE):
-        done += len(data)
-        if most is not None and done > most:
-            break
-        target.write(data)
-        told(done)
-    return done
+    _ended(machine, channel)
+    if why:
+        raise user_error("ssh-misspoken", {"machine": machine, "why": why})
 
 
 def _ended(machine: str, channel: line.Channel) -> None:
@@ -90,7 +194,7 @@ def _ended(machine: str, channel: line.Channel) -> None:
     if failure := channel.failure():
         raise failure
     if channel.why == mux.READ_ONLY:
-        raise user_error("not-served", {"what": protocol.IMPORT})
+        raise user_error("not-served", {"what": IMPORT})
     if channel.returncode != 0:
         raise UserError(
             tr("A file on {machine} cannot be used.", machine=machine),

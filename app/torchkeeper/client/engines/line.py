@@ -63,6 +63,8 @@ class Hello(NamedTuple):
     executable: str
     home: str
     folder: str
+    #: Whether something is there of files that broke off on their way (``stores.parts``).
+    parts: bool = False
 
 
 class Channel:
@@ -105,7 +107,8 @@ class Channel:
 class Line(mux.Mux):
     """A connection to a machine. It begins at once, in a thread of its own."""
 
-    def __init__(self, machine: str) -> None:
+    def __init__(self, machine: str, silent: bool = False) -> None:
+        """silent: nobody is asked for anything."""
         self.machine = machine
         self._address = parse(machine)
         self.failure: UserError | None = None
@@ -125,8 +128,8 @@ class Line(mux.Mux):
             self._zip, digest = _travels()
         except OSError as e:
             raise self._no_way("ssh-failed", e.strerror or str(e)) from e
-        argv = boot.command(self._address, self._token, digest, len(self._zip))
-        self._asking = Asking(machine, Asking.by) if Asking.by else None
+        argv = boot.command(self._address, self._token, digest, len(self._zip), silent)
+        self._asking = Asking(machine, Asking.by) if Asking.by and not silent else None
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
         shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *argv]
         pipe = subprocess.PIPE
@@ -167,9 +170,17 @@ class Line(mux.Mux):
         """An engine there; python: None for the machine's own python3, which sees no packages."""
         return self._begin({0: True, 1: False, 2: False}, {"python": python} if python else {})
 
-    def file(self, name: str, writes: bool) -> Channel:
-        """A file of the private folder there; one that is written is new."""
-        return self._begin({0: True} if writes else {1: False}, {"file": name, "writes": writes})
+    def file(self, name: str, writes: bool, keeps: bool = False) -> Channel:
+        """A file of the private folder there; one that is written is new. keeps: also where the
+        connection breaks (``stores.parts``).
+        """
+        asked = {"file": name, "writes": writes, "keeps": keeps}
+        return self._begin({0: True} if writes else {1: False}, asked)
+
+    def forget(self, name: str) -> None:
+        """Remove a file of the private folder there. Waits, but not for long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._begin({}, {"file": name, "gone": True}).wait(mux.PATIENCE)
 
     def join(self, server: str, handle: int) -> None:
         """Have a server that the machine reaches at the other end of a socket, after a line there
@@ -398,13 +409,15 @@ def _hello(data: bytes) -> Hello:
     told = _object(data)
     if told.get("version") != mux.VERSION:
         raise mux.Broken(tr("it is of another version"))
-    said = [told.get(name) for name in Hello._fields]
-    for name, one in zip(Hello._fields, said, strict=True):
+    names = Hello._fields[:-1]
+    said = [told.get(name) for name in names]
+    for name, one in zip(names, said, strict=True):
         if not isinstance(one, str) or len(one) > _PATH or not one.isprintable():
             raise mux.Broken(tr("its {name} is no plain text", name=name))
         if name != "python" and not (os.path.isabs(one) and one == os.path.normpath(one)):
             raise mux.Broken(tr("its {name} is no path", name=name))
-    return Hello(*map(str, said))
+    python, executable, home, folder = map(str, said)
+    return Hello(python, executable, home, folder, told.get("parts") is True)
 
 
 #: By the process, for a forked one has no threads of the other, and the machine.
@@ -412,14 +425,14 @@ _lines: dict[tuple[int, str], Line] = {}
 _lines_lock = threading.Lock()
 
 
-def to(machine: str) -> Line:
-    """The one connection of this process to a machine; a new one where the last has ended. Raises
-    UserError where there is no ssh.
+def to(machine: str, silent: bool = False) -> Line:
+    """The one connection of this process to a machine; a new one where the last has ended. silent:
+    as of a ``Line``. Raises UserError where there is no ssh.
     """
     with _lines_lock:
         line = _lines.get((os.getpid(), machine))
         if line is None or line.failure:
-            line = _lines[os.getpid(), machine] = Line(machine)
+            line = _lines[os.getpid(), machine] = Line(machine, silent)
         return line
 
 
@@ -429,6 +442,12 @@ def leave(machine: str) -> None:
         line = _lines.pop((os.getpid(), machine), None)
     if line and not line.failure:
         line.close()
+
+
+def standing(machine: str) -> Line | None:
+    """The one that there is."""
+    line = _lines.get((os.getpid(), machine))
+    return line if line and not line.failure else None
 
 
 def close_all() -> None:

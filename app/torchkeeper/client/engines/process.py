@@ -27,7 +27,7 @@ from torchkeeper.client.temporary import Ended, Interrupts
 from torchkeeper.client.words.problems import UserError, user_error
 from torchkeeper.client.words.tongue import tr
 from torchkeeper.engine import home, protocol
-from torchkeeper.engine.protocol import TABLE, Message, misfit, traits
+from torchkeeper.engine.protocol import TABLE, Ends, Message, misfit, traits
 from torchkeeper.stores import atomic
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ class Engine:
         self, python: str | None = None, env: Mapping[str, str] | None = None, *, nice: int = 0
     ) -> None:
         self.python = python or sys.executable
+        self._start(python, env, nice)
+
+    def _start(
+        self, python: str | None, env: Mapping[str, str] | None = None, nice: int = 0
+    ) -> None:
         self._of = os.getpid()
         self._home, self._kept = "", -1
         self._joining: Joining | None = None
@@ -329,8 +334,10 @@ class Engine:
         way go to ``on_message``. Raises UserError for an error. Passes on KeyboardInterrupt after
         the engine has cancelled, or at once where it comes again; an Ended, for which nobody waits,
         after CANCEL seconds at most. ``on_interrupt`` hears of each, and whether the engine was
-        ended then before it was done.
+        ended then before it was done. Where the way to a machine breaks, what only looks is asked
+        once more, if it is the first that is asked and nothing was heard of it.
         """
+        once_more = not self._next_id and protocol.ends(op, params or {}) is Ends.LOOKS
         interrupted: KeyboardInterrupt | None = None
         latest = math.inf
 
@@ -363,22 +370,31 @@ class Engine:
                 unbegun = self._channel is not None and not self._greeted
                 if interrupted and (unbegun or time.monotonic() > latest):
                     give_up(interrupted)
-                for message in self.receive():
-                    if message.id != ident:
-                        continue
-                    if message.type == "result":
-                        return message.body["result"]
-                    if message.type == "error":
-                        if interrupted:
-                            raise interrupted
-                        error = message.body["error"]
-                        raise user_error(error["code"], error.get("params", {}))
-                    if on_message:
-                        try:
-                            with interrupts.let_in():
-                                on_message(message)
-                        except KeyboardInterrupt as interrupt:
-                            cancel(interrupt)
+                try:
+                    for message in self.receive():
+                        if message.id != ident:
+                            continue
+                        if message.type == "result":
+                            return message.body["result"]
+                        if message.type == "error":
+                            if interrupted:
+                                raise interrupted
+                            error = message.body["error"]
+                            raise user_error(error["code"], error.get("params", {}))
+                        once_more = once_more and message.type == "progress"
+                        if on_message:
+                            try:
+                                with interrupts.let_in():
+                                    on_message(message)
+                            except KeyboardInterrupt as interrupt:
+                                cancel(interrupt)
+                except UserError as e:
+                    if e.code != "ssh-lost" or interrupted or not once_more:
+                        raise
+                    once_more = False
+                    self.close_and_wait()
+                    self._start(self.python)
+                    ident = self.send(op, params)
 
     def end_input(self) -> None:
         """Close the engine's input: it cancels what it does and ends. Does not wait."""

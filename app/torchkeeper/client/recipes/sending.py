@@ -22,7 +22,7 @@ _MOST_FILES, _MOST_BYTES = 2000, 512 << 20
 
 
 def send(
-    machine: str, recipes: Sequence[str | SentRecipe], told: ferry.Told = lambda _: None
+    machine: str, recipes: Sequence[str | SentRecipe], told: ferry.Told = lambda *_: None
 ) -> Compiling:
     """What a request on another machine says of recipes, whose files are there then. Raises
     UserError.

@@ -175,6 +175,21 @@ class TargetResult(TypedDict):
     space: Space
 
 
+class ResumeParams(TypedDict, total=False):
+    """As of ``resuming.resume``, with pieces and stretches as of ``stores.parts``."""
+
+    path: str
+    output: str
+    pieces: list[tuple[int, str]]
+    stretches: list[tuple[int, int]]
+    back: bool
+
+
+class ResumeResult(TypedDict, total=False):
+    pieces: list[tuple[int, str]]
+    missing: list[tuple[int, int]]
+
+
 class _CopyResult(Written):
     what: str
     exists: int

@@ -15,12 +15,13 @@ from PySide6.QtWidgets import QApplication, QProgressBar, QSizePolicy, QToolButt
 
 from torchkeeper.client.kept.history import MAX_LINES, Past, Running, new_id
 from torchkeeper.client.words import outcomes, say
+from torchkeeper.client.words.pace import coarse
 from torchkeeper.client.words.problems import printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines
 from torchkeeper.gui.idle import every, once
 from torchkeeper.gui.jobs import model as jobs
-from torchkeeper.gui.jobs.model import Job, JobsModel, State, coarse, outcome, state_text
+from torchkeeper.gui.jobs.model import Job, JobsModel, State, outcome, state_text
 from torchkeeper.gui.places.model import Place
 from torchkeeper.gui.widgets import forms, plain
 from torchkeeper.gui.widgets.lists import Index

@@ -153,11 +153,12 @@ class Engines(QObject):
         login_of: str | None = None,
         bare: bool = False,
         before: Sequence[tuple[str, Mapping[str, object]]] = (),
+        unasked: bool = False,
     ) -> int:
         """Ask an engine (see Request); returns the ticket."""
         ticket = self._ticket(listener)
         request = Request(ticket, op, params, python, shared, aside, keep, engine_of, tuple(hold),
-                          password, login_of, bare, tuple(before))  # fmt: skip
+                          password, login_of, bare, tuple(before), unasked)  # fmt: skip
         self._do.emit(partial(self.worker.start, request))
         return ticket
 

@@ -66,7 +66,7 @@ class Request(NamedTuple):
     is used for this request, where that has none. bare: no password is used but what its parameters
     have, and no keyring asked: an engine of its own knows none. before: operations that the same
     engine is asked for ahead, with their parameters; nobody hears the answers: where one fails, the
-    request says what it lacks.
+    request says what it lacks. unasked: the user is asked for nothing on its way.
     """
 
     ticket: int
@@ -82,6 +82,7 @@ class Request(NamedTuple):
     login_of: str | None = None
     bare: bool = False
     before: tuple[tuple[str, Mapping[str, object]], ...] = ()
+    unasked: bool = False
 
 
 @dataclass

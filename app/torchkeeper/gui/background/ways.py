@@ -5,6 +5,7 @@ asked, however long that takes, and ssh may ask for something meanwhile.
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
@@ -14,6 +15,18 @@ from torchkeeper.gui.background.lookups import aside
 
 if TYPE_CHECKING:
     from torchkeeper.client.engines.line import Line
+
+
+#: Seconds after which a way that nobody asked for is given up.
+_PATIENCE = 30.0
+
+
+def _give_up(machine: str) -> None:
+    """End the way that is sought."""
+    from torchkeeper.client.engines import line
+
+    if way := line.standing(machine):
+        way.close()
 
 
 class Ways(QObject):
@@ -31,13 +44,19 @@ class Ways(QObject):
         super().__init__(parent)
         #: None while one is sought.
         self._ways: dict[str, Line | None] = {}
+        #: The machines to which one is sought without asking anybody for anything.
+        self.unasked: set[str] = set()
         self._found.connect(self._arrive)
 
-    def has(self, machine: str) -> bool:
+    def has(self, machine: str, unasked: bool = False) -> bool:
         """Whether there is one; else it is sought, and ``reached`` says what came of it."""
         if machine in self._ways and ((way := self._ways[machine]) is None or not way.failure):
+            if way is None and machine in self.unasked and not unasked:
+                aside(partial(_give_up, machine))  # what was asked for begins anew
             return way is not None
         self._ways[machine] = None
+        if unasked:
+            self.unasked.add(machine)
         self.reached.emit(machine, None)
 
         def seek() -> None:
@@ -46,8 +65,8 @@ class Ways(QObject):
 
             Asking.by = self.asks.emit
             try:
-                found: object = line.to(machine)
-                line.to(machine).hello()
+                found: object = line.to(machine, silent=unasked)
+                line.to(machine).hello(_PATIENCE if unasked else None)
             except UserError as e:
                 found = e
             with contextlib.suppress(RuntimeError):  # the window is gone meanwhile
@@ -63,6 +82,7 @@ class Ways(QObject):
         else:
             self._ways[machine] = way
             self.reached.emit(machine, "")
+        self.unasked.discard(machine)
 
     def look(self, machine: str) -> None:
         """Say so where the way to a machine has broken."""

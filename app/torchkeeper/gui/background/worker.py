@@ -173,7 +173,8 @@ class Worker(QObject):
         except UserError as e:
             self.failed.emit(request.ticket, e, [])
             return
-        if [machine for machine in ways if not self.ways.has(machine)]:  # all are sought
+        # All are sought.
+        if [one for one in ways if not self.ways.has(one, request.unasked)]:
             self._locked.append(request)
             return
         servers = [] if request.bare else servers_of(request)
@@ -197,7 +198,8 @@ class Worker(QObject):
         waiting = [one for one in self._locked if machine in ways_of(one)]
         self._locked = [one for one in self._locked if one not in waiting]
         for request in waiting:
-            if isinstance(way, UserError):
+            again = machine in self.ways.unasked and not request.unasked
+            if isinstance(way, UserError) and not again:
                 self.failed.emit(request.ticket, way, [])
             else:
                 self.start(request)
@@ -478,8 +480,8 @@ class Worker(QObject):
             line.deadline, line.step = None, 0
 
     def _lost(self, line: Line, error: UserError) -> None:
-        told = False
         self.ways.look(line.machine)
+        told = error.code.startswith("ssh-")  # of the way, which it says itself
         for asked in list(line.asked.values()):
             if asked.cancelled and not asked.ends.changes:
                 self.cancelled.emit(asked.request.ticket, _log(line))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -68,6 +69,9 @@ def status_text(
             parts.append(say.count(totals.orphans, "orphan", "orphans"))
     if listing.loading:
         parts.append(_tr("reading…"))
+    elif listing.broken is not None:
+        at = time.strftime("%H:%M", time.localtime(listing.read_at))
+        parts.append(_tr("as of {}: no connection").format(at))
     return " · ".join(parts)
 
 
@@ -160,7 +164,8 @@ def _unreadable(listing: Listing, place: str, error: UserError) -> State:
     icon = "machine" if listing.scheme.elsewhere else icon
     if icon == "server" and error.code in ("password-needed", "password-wrong"):
         return icon, error.what, text, _tr("Enter password…"), "enter-password"
-    return icon, error.what, text, _tr("Try again"), "refresh"
+    verb = _tr("Connect now") if listing.broken is not None else _tr("Try again")
+    return icon, error.what, text, verb, "refresh"
 
 
 def _all_hidden(listing: Listing, model: EntriesModel, unjudged: str, fault: Fault) -> State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -35,17 +34,26 @@ class Crossing(QObject):
         self._jobs, self._look = jobs, look
         self._carried.connect(self._tell)
 
-    def to(self, machine: str, files: Sequence[str], manifests: Mapping[str, str]) -> First:
-        """What sends files there, before an import by what they are called there."""
+    def to(
+        self, machine: str, files: Sequence[str], manifests: Mapping[str, str]
+    ) -> tuple[First, Follow]:
+        """What sends files there, before an import by what they are called there, and has them
+        removed there afterwards.
+        """
+        made = list[str]()
 
         def first(job: Job, then: GoOn) -> None:
             def sent(there: dict[str, str]) -> None:
+                made[:] = there.values()
                 seen = {there[file]: manifest for file, manifest in manifests.items()}
                 then({"files": list(there.values()), **({"manifests": seen} if seen else {})})
 
             self._look(job, sent, self._send, job, machine, files)
 
-        return first
+        def follow(job: Job, result: Values, go_on: GoOn) -> None:
+            self._look(job, lambda _: go_on(result), ferry.drop, made)
+
+        return first, follow
 
     def recipes(self, machine: str, first: First) -> First:
         """The same as ``first``, which reads recipes, whose files are there then."""
@@ -96,22 +104,21 @@ class Crossing(QObject):
         return first, follow
 
     def _send(self, job: Job, machine: str, files: Sequence[str]) -> dict[str, str]:
-        told = self._told(job, sum(os.stat(file).st_size for file in files if os.path.exists(file)))
-        return {file: ferry.send(machine, file, told) for file in files}
+        return {file: ferry.send(machine, file, self._told(job)) for file in files}
 
     def _send_recipes(
         self, job: Job, machine: str, recipes: Sequence[str | SentRecipe]
     ) -> Compiling:
-        return sending.send(machine, recipes, self._told(job, None))
+        return sending.send(machine, recipes, self._told(job))
 
     def _fetch(self, job: Job, made: str, output: str, size: int, replace: bool) -> None:
-        ferry.fetch(made, output, size, replace, self._told(job, size))
+        ferry.fetch(made, output, size, replace, self._told(job))
 
-    def _told(self, job: Job, total: int | None) -> Callable[[int], None]:
+    def _told(self, job: Job) -> Callable[[int, int], None]:
         """Hears how far it is; raises where the job has ended meanwhile, so that it stops."""
         said = 0.0
 
-        def told(done: int) -> None:
+        def told(done: int, total: int) -> None:
             nonlocal said
             if not job.active:
                 raise user_error("cancelled", {})
@@ -121,6 +128,6 @@ class Crossing(QObject):
 
         return told
 
-    def _tell(self, job: Job, done: int, total: int | None) -> None:
+    def _tell(self, job: Job, done: int, total: int) -> None:
         if job.active:
             self._jobs.progress(job, done, total, "bytes")

@@ -375,8 +375,8 @@ class Operations(QObject):
             if any(about.claims["unportable"] for about in abouts):
                 start = start._replace(first=self._look_for_header)
         if machine := far.machine_of(into):
-            crossing = self._crossing.to(machine, files, params.pop("manifests", {}))
-            start = start._replace(first=crossing)
+            first, then = self._crossing.to(machine, files, params.pop("manifests", {}))
+            start = start._replace(first=first, then=then)
         title = self.tr("Import {} files").format(f"{len(files):,}")
         if len(files) == 1:
             title = self.tr("Import {}").format(_named(files[0]))

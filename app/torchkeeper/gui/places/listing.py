@@ -14,6 +14,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine import protocol
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.idle import once
+from torchkeeper.gui.places.model import machine_of
 from torchkeeper.gui.table.entries import EntriesModel
 from torchkeeper.stores.names import Scheme, scheme_of
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Milliseconds without a word after which a place is said not to answer.
 SILENCE_MS = 5000
+#: What is wrong with the way to a machine where it may come back by itself.
+_COMES_BACK = frozenset({"ssh-lost", "ssh-silent", "ssh-refused", "ssh-failed", "ssh-host-unknown"})
 
 
 class Listing(QObject):
@@ -34,6 +37,8 @@ class Listing(QObject):
     changed = Signal()
     #: A listing ended with what it could not read.
     incomplete = Signal(object)
+    #: The way to the place is there again; and what was said when it broke.
+    healed = Signal(object)
     #: A reading is over; True where one that nobody asked for brought something new.
     over = Signal(bool)
     #: The place, a server, wants a password, or another one than it was given: why.
@@ -54,6 +59,10 @@ class Listing(QObject):
         self.failures = 0
         self.place: str | None = None
         self.error: UserError | None = None
+        #: Why there is no way to the place; its rows are as of ``read_at`` then.
+        self.broken: UserError | None = None
+        self._said: UserError | None = None
+        self.read_at = 0.0
         #: What more is known of some entries of a server than its listing says.
         self.known: dict[tuple[str, str], Entry] = {}
         #: Whether a server is asked for the times of all entries, which takes it longer.
@@ -109,10 +118,10 @@ class Listing(QObject):
         """Whether the place may change by itself, and nothing reads it at the moment."""
         missing = self.error is not None and self.error.code == "place-missing"
         known = self.is_folder and self.result is not None
-        # Every look takes a server some time, and others use it. A way that broke is not sought
-        # unasked: ssh may want a password.
+        # Every look takes a server some time, and others use it.
         if self.failures and self.scheme.elsewhere:
-            return False
+            back = self.broken is not None and self.broken.code in _COMES_BACK
+            return back and self._ticket is None
         return not self.scheme.lazy and self._ticket is None and (missing or known)
 
     def show(self, place: str | None, *, times: bool = False) -> None:
@@ -123,7 +132,7 @@ class Listing(QObject):
         self.place, self.error, self.result, self.gone = place, None, None, False
         self.unit, self.known = "", {}
         self.times = times and self.scheme.keeps_times
-        self.mark, self._told, self.took, self.failures = "", [], 0.0, 0
+        self.mark, self._told, self.took, self.failures, self.broken = "", [], 0.0, 0, None
         self._model.clear()
         if place is None:
             self.changed.emit()
@@ -163,7 +172,9 @@ class Listing(QObject):
             params["times"] = True
         if self._all and not quiet:
             params["all"], self._all = True, False
-        self._ticket = self._engines.ask(protocol.LIST, params, listener, shared=True)
+        self._ticket = self._engines.ask(
+            protocol.LIST, params, listener, shared=True, unasked=quiet
+        )
         if not quiet:
             self.changed.emit()
 
@@ -205,8 +216,36 @@ class Listing(QObject):
                 path, why = one["unreadable"]["path"], one["unreadable"]["why"]
                 self._unreadable.append(f"{printable(path)}: {printable(why)}")
 
+    def told_way(self, machine: str, state: object) -> None:
+        """There is news of the way to a machine (``Ways.reached``)."""
+        if self._ticket is not None or machine != machine_of(self.place or ""):
+            return
+        if state == "" and self.broken is not None:
+            self._read(quiet=True)
+        elif isinstance(state, UserError) and self.broken is None:
+            self._lost(state, tell=True)
+            self._finish(True, False)
+
+    def _lost(self, error: UserError, tell: bool) -> None:
+        """There is no way to the place; what was read stays."""
+        self.failures += 1
+        self.broken = error
+        if not tell:
+            return
+        if error.code in _COMES_BACK and self.result is not None:
+            at = time.strftime("%H:%M", time.localtime(self.read_at))
+            again = self.tr("What is shown is as of {}. The connection is tried again by itself.")
+            error = UserError(
+                error.what, error.why, again.format(at), code=error.code, params=error.params
+            )
+        self._said = error
+        self.incomplete.emit(error)
+
     def _result(self, result: ListResult) -> None:
         self.failures = 0
+        if self.broken is not None:
+            self.healed.emit(self._said)
+            self.broken = None
         if "same" in result and self.result is not None:
             self._model.same()
             known = self.result.copy()
@@ -220,6 +259,7 @@ class Listing(QObject):
         self.mark = result.get("mark", "")
         news = self.error is not None or told != self.result
         quiet, self.error, self.result, self.gone = self._quiet, None, told, False
+        self.read_at = time.time()
         self._ended()
         if self._unreadable and not (quiet and self._unreadable == self._told):
             self._told = self._unreadable
@@ -233,8 +273,13 @@ class Listing(QObject):
         self._finish(news or not quiet, news and quiet)
 
     def _failed(self, error: UserError) -> None:
-        quiet = self._quiet
+        quiet, broke = self._quiet, error.code.startswith("ssh-")
         self._ended()
+        if broke and (quiet or self.result is not None):
+            self._model.abandon()
+            self._lost(error, tell=self.broken is None or not quiet)
+            self._finish(True, False)
+            return
         if quiet and not error.code.startswith("place-"):
             # The engine's trouble is not the place's: what is shown stays.
             self.failures += 1
@@ -245,6 +290,8 @@ class Listing(QObject):
         same = quiet and self.error is not None and self.error.code == error.code
         self.gone = error.code == "place-missing" and (self.gone or self.result is not None)
         self.error, self.result, self.mark = error, None, ""
+        if broke:
+            self._lost(error, tell=False)
         if same:
             self._model.abandon()
         else:
@@ -281,6 +328,8 @@ _FILLING = 30.0
 _SHARE = 0.1
 #: After failures the time between looks doubles, this often at most.
 _DOUBLINGS = 5
+#: Seconds between two tries of a way that broke; the first comes after one.
+_SELDOM = 60
 
 
 class Watch(QObject):
@@ -292,6 +341,7 @@ class Watch(QObject):
         self._window, self._listing, self._filling = window, listing, filling
         self._ended = time.monotonic()
         self._news = float("-inf")
+        self._spread = 1.0
         self._timer = once(self, self.look)
         listing.over.connect(self._over)
         window.installEventFilter(self)
@@ -300,6 +350,8 @@ class Watch(QObject):
         return self._window.isVisible() and not self._window.isMinimized()
 
     def _pause(self) -> float:
+        if self._listing.broken is not None:
+            return self._spread * min(1 << min(self._listing.failures - 1, 6), _SELDOM)
         fast = self._filling() or time.monotonic() - self._news < _FILLING
         pause = max(FAST if fast else SLOW, self._listing.took / _SHARE)
         return float(pause * 2 ** min(self._listing.failures, _DOUBLINGS))
@@ -319,6 +371,7 @@ class Watch(QObject):
 
     def _over(self, news: bool) -> None:
         self._ended = time.monotonic()
+        self._spread = 0.8 + self._ended % 0.4  # windows of many users do not come at once
         if news:
             self._news = self._ended
         self._timer.stop()

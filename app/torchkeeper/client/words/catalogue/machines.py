@@ -55,7 +55,8 @@ WORDS: dict[str, Words] = {
     "ssh-lost": Words(
         "The connection to {machine} broke.",
         "{why}",
-        "Try again. What had begun to change there is taken back, or complete.",
+        "Try again: a file on its way goes on from where it was. What had begun to change there is "
+        "taken back, or complete.",
     ),
     "ssh-misspoken": Words(
         "{machine} does not speak as Torchkeeper does.",

@@ -1,0 +1,198 @@
+"""A transfer that broke off goes on from where it was, and what broke off is nowhere seen."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tk
+from tests.snapshots import snapshot
+from tests.ssh import breaking
+from tests.ssh.conftest import Machine, ended
+from torchkeeper.client.engines import ferry, line
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.stores import parts
+
+
+def kept(folder: Path) -> list[Path]:
+    return list(folder.glob("torchkeeper-parts-*/*"))
+
+
+def bundle(file: Path, members: int, seed: int = 0, first: str = "") -> bytes:
+    """A file as a bundle is: members that nothing can compress, the same for the same name."""
+    with zipfile.ZipFile(file, "w") as zipped:
+        for name in [*filter(None, [first]), *(f"{n:04}" for n in range(members))]:
+            data = random.Random(f"{seed} {name}").randbytes(60_000)
+            zipped.writestr(zipfile.ZipInfo(name), data)
+    return file.read_bytes()
+
+
+def test_what_was_sent_does_not_go_again(there: Machine, orders: Path, tmp_path: Path) -> None:
+    file, data = tmp_path / "a", bundle(tmp_path / "a", 100)
+    breaking.order(orders, "drop", 4_000_000)
+    with pytest.raises(UserError) as raised:
+        ferry.send("ssh://there", str(file))
+    assert raised.value.code == "ssh-lost"
+    ended(there)
+    [one] = kept(there.folder / "tmp")
+    came = one.stat().st_size
+    assert came > 1_000_000
+    breaking.order(orders)
+    told: list[tuple[int, int]] = []
+    # It is another bundle by now: something comes before all that has arrived.
+    data = bundle(file, 100, first="!")
+    with ferry.sent("ssh://there", [str(file)], lambda *far: told.append(far)) as made:
+        there_too = Path(made[str(file)].removeprefix("ssh://there"))
+        assert there_too.read_bytes() == data
+        assert told[0][0] > came - 500_000 and told[-1] == (len(data), len(data))
+        ferry.fetch(made[str(file)], str(tmp_path / "back"), len(data))
+    line.close_all()
+    ended(there)
+    sent, _ = breaking.counts(orders)[-1]
+    assert sent < len(data) - came + 700_000
+    assert not kept(there.folder / "tmp"), "what has arrived is not kept"
+
+
+def test_what_came_does_not_come_again(there: Machine, orders: Path, tmp_path: Path) -> None:
+    file, data = there.home / "a", bundle(there.home / "a", 100)
+    target = tmp_path / "b"
+
+    def fetch() -> list[int]:
+        told: list[int] = []
+        made = ferry.name("ssh://there")
+        shutil.copy(file, made.removeprefix("ssh://there"))
+        ferry.fetch(made, str(target), len(data), told=lambda done, _: told.append(done))
+        return told
+
+    for after in (2_000_000, 3_500_000):
+        breaking.order(orders, "drop", after)
+        with pytest.raises(UserError):
+            fetch()
+        assert not target.exists()
+    [one] = kept(tmp_path / "own")
+    assert one.stat().st_size > 2_500_000
+    breaking.order(orders)
+    assert fetch()[0] > 2_000_000
+    assert target.read_bytes() == data
+    line.close_all()
+    ended(there)
+    assert breaking.counts(orders)[-1][1] < len(data) - 2_000_000
+    assert not kept(tmp_path / "own")
+
+
+def many_kernels(folder: Path, kernels: Path, count: int = 40) -> int:
+    """Kernels whose binaries nothing can compress; how many bytes they have."""
+    chance, begun = random.Random(4), sorted(one for one in kernels.iterdir() if one.is_dir())
+    for number in range(count):
+        key = base64.b32encode(chance.randbytes(32)).decode().rstrip("=")
+        shutil.copytree(begun[number % len(begun)], folder / key)
+        largest = max((folder / key).iterdir(), key=lambda file: file.stat().st_size)
+        largest.write_bytes(chance.randbytes(100_000))
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+@pytest.mark.slow
+def test_a_copy_that_broke_off_goes_on(
+    tk: Tk, there: Machine, orders: Path, kernels: Path, tmp_path: Path
+) -> None:
+    """As a user types it, to there and back: nothing of it is seen before all of it is there."""
+    whole = many_kernels(tmp_path / "kernels", kernels)
+    for source, target, into in (
+        (tmp_path / "kernels", there.place("new"), there.home / "new"),
+        (there.place("new"), tmp_path / "again", tmp_path / "again"),
+    ):
+        command = "copy", "--json", "--allow-secrets", source, target
+        breaking.order(orders, "drop", whole * 2 // 3)
+        broken = tk(*command)
+        assert broken.objects[-1]["error"]["code"] == "ssh-lost", broken
+        assert "goes on" in broken.objects[-1]["error"]["remedy"]
+        assert not into.exists()
+        ended(there)
+        breaking.order(orders)
+        assert tk(*command).result["entries"] == 40
+        ended(there)
+        assert sum(breaking.counts(orders)[-1]) < whole
+        assert not tk("ls", "--json", target, "--filter", "is:broken").objects[:-1]
+    assert not kept(there.folder / "tmp") and not kept(tmp_path / "own")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_a_copy_is_cut_anywhere(
+    tk: Tk, there: Machine, orders: Path, kernels: Path, tmp_path: Path, seed: int
+) -> None:
+    """To there and to here; a bundle, or a folder; as often as it breaks, it is begun again."""
+    chance = random.Random(seed)
+    whole = many_kernels(tmp_path / "kernels", kernels, 30)
+    before = snapshot(tmp_path / "kernels")
+    name, there_too = chance.choice(("new", "new.torchcache")), chance.random() < 0.5
+    source, target = str(tmp_path / "kernels"), str(there.place(name))
+    into = there.home / name
+    if not there_too:
+        source, into = there.place(tmp_path / "kernels"), tmp_path / name
+        target = str(into)
+    for _ in range(3):
+        how = chance.choice(("drop", "kill", "drop", "kill", "hush"))
+        breaking.order(orders, how, chance.randrange(whole))
+        ran = tk("copy", "--json", "--allow-secrets", source, target)
+        breaking.order(orders)
+        if ran.code == 0:
+            break
+        assert ran.objects[-1]["error"]["code"] in ("ssh-lost", "ssh-failed", "ssh-silent"), ran
+        ended(there)
+        # What had come by then is placed, or taken back.
+        tk("recover", "--json", target)
+        assert not into.exists() or not tk("ls", "--json", target, "--filter", "is:broken").objects
+    else:
+        assert tk("copy", "--json", "--allow-secrets", source, target).code == 0
+    copied = {key(row) for row in tk("ls", "--json", target).objects if "sha256" in row}
+    assert len(copied) == 30
+    assert copied == {key(row) for row in tk("ls", "--json", tmp_path / "kernels").objects}
+    assert snapshot(tmp_path / "kernels") == before
+
+
+def key(row: dict[str, object]) -> tuple[object, ...]:
+    return row.get("kind"), row.get("key"), row.get("sha256")
+
+
+def test_what_is_old_or_too_much_goes_and_others_are_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for n in range(5):
+        (tmp_path / f"{n}").write_bytes(b"x" * n)
+        parts.keep(str(tmp_path / f"{n}"))
+        for path in kept(tmp_path):
+            os.utime(path, (os.stat(path).st_mtime - 60,) * 2)
+    assert sorted(os.path.getsize(one) for one in parts.there()) == [2, 3, 4]
+    os.utime(parts.there()[0], (0, 0))
+    assert len(parts.there()) == 2
+    [folder] = tmp_path.glob("torchkeeper-parts-*")
+    folder.chmod(0o777)
+    assert parts.there() == []
+    parts.keep(str(tmp_path / "1"))
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_pieces_are_put_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    data = bundle(tmp_path / "a", 120)
+    (tmp_path / "part").write_bytes(data[:1_000_000] + bytes(500_000) + data[1_500_000:6_000_000])
+    parts.keep(str(tmp_path / "part"))
+    with (tmp_path / "a").open("rb") as stream:
+        pieces = list(parts.cut(stream, len(data)))
+        assert sum(size for size, _ in pieces) == len(data) and len(pieces) > 10
+        with (tmp_path / "made").open("w+b") as made:
+            missing, used = parts.fill(pieces, made)
+            assert len(missing) == 2 and used == set(parts.there())
+            parts.scatter(parts.blocks(stream, missing), missing, made)
+        assert (tmp_path / "made").read_bytes() == data
+        for more in (b"", b"x" * (1 + sum(b - a for a, b in missing))):
+            with (tmp_path / "made").open("r+b") as made, pytest.raises(ValueError):
+                parts.scatter([more], missing, made)
