@@ -87,13 +87,24 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 #: How begins what a group has printed elsewhere: by another group, or by a test of its own.
 ELSEWHERE: dict[str, tuple[str, ...]] = {
-    "look": ("LeftFinding.", "RecipeProof.", "doctor, with --fix"),
+    "look": (
+        "LeftFinding.",
+        "RecipeProof.",
+        "doctor, with --fix",
+        "Autograd.",
+        "Found.",
+        "Uncached.",
+        "WarmedVariant.",
+    ),
     "carry": ("Builder.",),
     "set": ("Found.", "LeftFinding.", "config show, with --env: the last"),
 }
 #: What a test of its own prints: a disk fails, and a GPU is asked. Only root gives files away.
 ALONE = {"places, each place.problem", "Device.memory", "Device.warp"}
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
+#: tests/ssh/test_jobs.py
+_THERE = ("jobs, with --follow", "jobs, with --end")
+ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}
 
 #: Leaves the traces that are in folders where PyTorch would write them.
 REPLAY = """
