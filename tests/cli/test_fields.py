@@ -91,8 +91,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "carry": ("Builder.",),
     "set": ("Found.", "LeftFinding.", "config show, with --env: the last"),
 }
-#: What a test of its own prints: a disk fails, and a GPU is asked. Only root gives files away.
+#: What a test of its own prints: a disk fails, a GPU is asked, and several machines are (ssh).
+#: Only root gives files away.
 ALONE = {"places, each place.problem", "Device.memory", "Device.warp"}
+ALONE |= {"doctor, each finding; of several machines also with the machine.machine"}
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
 
 #: Leaves the traces that are in folders where PyTorch would write them.
