@@ -99,8 +99,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "carry": ("Builder.",),
     "set": ("Found.", "LeftFinding.", "config show, with --env: the last"),
 }
-#: What a test of its own prints: a disk fails, and a GPU is asked. Only root gives files away.
+#: What a test of its own prints: a disk fails, a GPU is asked, and several machines are (ssh).
+#: Only root gives files away.
 ALONE = {"places, each place.problem", "Device.memory", "Device.warp"}
+ALONE |= {"doctor, each finding; of several machines also with the machine.machine"}
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
