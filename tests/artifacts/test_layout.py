@@ -172,6 +172,14 @@ def test_what_a_cache_inside_a_place_is_in_one_of_its_own() -> None:
             layout.canonical(path)
 
 
+def test_a_cache_below_is_told_by_the_paths_of_its_files() -> None:
+    for above in ("", "x/", "from-last-year/x/cache/"):
+        assert layout.cache_above(f"{above}ab/c{STEM[1:]}.py") == above[:-1]
+        payload = layout.payload_path("fxgraph", "f" + "a" * 51, SHA)
+        assert layout.cache_above(above + payload) == above[:-1]
+    assert layout.cache_above("mine/notes.txt") == ""
+
+
 def test_long_kernel_names() -> None:
     assert layout.triton_path("0", "A" * 52, "k" * 249 + ".cubin")
 

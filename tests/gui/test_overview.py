@@ -216,11 +216,13 @@ def test_what_a_purge_took_is_counted_no_more(
     qtbot.waitUntil(preview.go.isEnabled, timeout=PATIENCE)
     click(qtbot, preview.go)
     qtbot.waitUntil(lambda: not window.jobs.active, timeout=PATIENCE)
+    assert not page.reclaiming.isEnabled(), "old figures lead nowhere"
     window.show_page("overview")
     qtbot.waitUntil(
         lambda: page.looking.looked > before and not page.looking.running, timeout=PATIENCE
     )
     assert str(two[1]) not in tiles(page)
+    assert page.dimension == "place" == page.by.currentData(), "of one place, too: nobody chose"
     card = page.reclaiming.cards["trash"]
     assert card.go.isEnabled()
     click(qtbot, card.go)

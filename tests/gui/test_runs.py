@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QTreeWidgetItem
+from PySide6.QtWidgets import QApplication, QMenu, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
 from tests.engine.test_running import SAID, explained
@@ -201,9 +201,21 @@ def test_a_page_that_is_gone_to_by_a_key_has_its_run_chosen(
     QTest.keyRelease(window, Qt.Key.Key_3)
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 def test_runs_are_forgotten(qtbot: QtBot, open_window: OpenWindow, recorded: Path) -> None:
     kept = [keep(recorded, "same", 600 - n) for n in range(3)]
     dialog = opened(qtbot, open_window(), 3)
+    # What the buttons do is in the menus of the lines, too.
+    for tree, buttons in (
+        (dialog.list, (dialog.rerun, dialog.save, dialog.forget)),
+        (dialog.graphs, (dialog.nearest, dialog.entry, dialog.warm)),
+    ):
+        tree.customContextMenuRequested.emit(QPoint(2, 2))
+        menu = QApplication.activePopupWidget()
+        assert isinstance(menu, QMenu)
+        told = [(x.text(), x.isEnabled()) for x in menu.actions()]
+        assert told == [(x.text(), x.isEnabled()) for x in buttons]
+        menu.close()
     for row in (0, 1):
         item(dialog, row).setSelected(True)
     assert dialog.head.text() == "2 runs chosen"

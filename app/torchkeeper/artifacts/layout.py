@@ -25,8 +25,6 @@ from torchkeeper.artifacts import beside, triton
 from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.patterns import regex
 
-#: Kinds of which a path tells that nothing else is called so.
-_SURE = ("fxgraph", "aotautograd", "code")
 #: Our own folder inside a place, and what our own files begin with that say what is being done to
 #: it (stores/folders/journal.py); never part of a listing.
 TRASH = ".torchkeeper-trash"
@@ -216,7 +214,8 @@ def canonical(path: str) -> str:
 def cache_above(path: str) -> str:
     """The folder of the cache that a file is of by its path, where it is one below; else empty."""
     parts = path.split("/")
-    within = (n for n in range(1, len(parts)) if locate("/".join(parts[n:])).kind in _SURE)
+    sure = ("fxgraph", "aotautograd", "code")  # nothing else is called so
+    within = (n for n in range(1, len(parts)) if locate("/".join(parts[n:])).kind in sure)
     return "/".join(parts[: next(within, 0)])
 
 

@@ -38,8 +38,6 @@ _VALUES = {
 #: What a field is compared by, where that is not “:”; and lines that are shown at once.
 _BY = {"size": ">", "age": ">", "files": ">", "compile": ">", "used": ">", "expires": "<"}
 _LINES = 10
-#: Digits that tell one size from another.
-_DIGITS = 3
 #: A function in the name of what was made of it, and what follows there: inputs, or else ops.
 _MODEL = re.compile(r'[^"(:]+(?:\(|:(?= ))')
 _PART = re.compile(r'(-?)(?:([a-z]+)([:<>=]+)((?:[^\s",]*,)*))?([^\s",]*)$')
@@ -219,13 +217,13 @@ class Completing:
         for piece in pieces(list(self._model.every_row)):
             for row in select_rows(piece, query, apart):
                 size = row.entry.size
-                held[size - size % 10 ** max(0, len(str(size)) - _DIGITS)] += size
+                held[size - size % 10 ** max(0, len(str(size)) - 3)] += size
             yield
         above, total = 0, sum(held.values())
         least = next((x for x in sorted(held, reverse=True)
                       if (above := above + held[x]) * 2 >= total), 0)  # fmt: skip
         power = min((len(str(least)) - 1) // 3, 4)
-        self._term = f"size>={least / 1000**power:.{_DIGITS}g}{' kMGT'[power].strip()}"
+        self._term = f"size>={least / 1000**power:.3g}{' kMGT'[power].strip()}"
 
     def _put_largest(self) -> None:
         self._toggle(self._term)

@@ -154,13 +154,6 @@ class _Lines(QTreeWidget):
             self.left.setHidden(False)
             self.left.setExpanded(True)
 
-    @property
-    def current(self) -> list[tuple[str, str]]:
-        """The reason and the place of the current line, or of each below it."""
-        line = self.currentItem()
-        of = line.data(_WHAT, _OF) if line is not None and not line.isDisabled() else None
-        return [x for x in self.lines if of and x[0] == of[0] and of[1] in ("", x[1])]
-
 
 class CleanDialog(Dialog):
     """What is dead in places. What goes is what is shown; its entries are a button away."""
@@ -348,8 +341,11 @@ class CleanDialog(Dialog):
             "budget": self.tr("Over {} in a place").format(budget),
             "needless": self.tr("Needed only by removed entries"),
         }  # fmt: skip
-        stay = [one.result["header_bytes"] for one in self.found.looks.values() if one.result
-                and not self.found.known_plans.get(one.place, {}).get("headers")]  # fmt: skip
+        known = self.found.known_plans
+        looks = [one for one in self.found.looks.values() if one.place in known]
+        stay = [
+            x.result["header_bytes"] for x in looks if x.result and not known[x.place]["headers"]
+        ]
         self.lines.headers.setHidden(not any(stay))
         self.lines.tell(self.lines.headers, self.tr("Stay for new C++ code"), say.size(sum(stay)))
         for reason, head in self.lines.heads.items():
@@ -365,8 +361,8 @@ class CleanDialog(Dialog):
                 line = self.lines.lines[reason, place]
                 self.lines.tell(line, text, size)
                 # Where nothing is, a line would only push away what goes; who is there stays.
-                known = place in self.found.known_plans or self.found.looks[place].error
-                if known and scheme_of(place).has_trash and line is not self.lines.currentItem():
+                told = place in known or self.found.looks[place].error
+                if told and scheme_of(place).has_trash and line is not self.lines.currentItem():
                     line.setHidden(part is None)
             head.setText(_WHAT, names[reason])
             waiting = texts & {self.tr("Looking…"), self.tr("Counting…")}
@@ -474,9 +470,10 @@ class CleanDialog(Dialog):
 
     def _to_show(self) -> list[str]:
         """The places of which something goes for the reason of the current line."""
-        plans = self.found.plans
-        return [x for reason, x in self.lines.current if x in plans
-                if reason in plans[x].get("because", {})]  # fmt: skip
+        line, plans = self.lines.currentItem(), self.found.plans
+        why, place = line.data(_WHAT, _OF) or ("", "") if line is not None else ("", "")
+        some = [x for x, plan in plans.items() if why in plan.get("because", {})]
+        return [x for x in some if place in ("", x)]
 
     def _preview(self) -> None:
         places = self._to_show()

@@ -73,8 +73,7 @@ class PurgeDialog(Dialog):
         names: of entries by their identities, as a plan reads none of a server.
         """
         super().__init__(parent, 720, "trash")
-        title = self.tr("Purge") if engine_of is None else self.tr("What goes")
-        self.setWindowTitle(title)
+        self.setWindowTitle(self.tr("Purge") if engine_of is None else self.tr("What goes"))
         self.resize_within(760, 520)
         self._engines, self._place = engines, place
         self._has_trash = scheme_of(place).has_trash
@@ -172,10 +171,7 @@ class PurgeDialog(Dialog):
         forms.tell(self.waiting, "" if files else self.tr("Nothing goes"))
         if not files:
             self.title.setText(self.tr("There is nothing to purge"))
-            text = self.tr("Nothing goes from {}.")
-            if "items" in self._select or self._hold:
-                text = self.tr("The selected entries are no longer in {}.")
-            self.text.setText(text.format(place))
+            self.text.setText(self.tr("The selected entries are no longer in {}.").format(place))
             self._end()
             return
         held = say.held_of(plan)

@@ -250,10 +250,10 @@ class RunsPage(Page):
         note = forms.row((self.note, 1), self.end, gap=12)
         asks = forms.row(self.nearest, self.entry, self.warm, forms.REST)
         parts = about, asks, note, (self.graphs, 1), self.why
-        first, last = {self.rerun: "refresh", self.save: "recipes"}, {self.forget: "purge"}
-        lists.offer_buttons(self.list, {**first, self.cancel: "cancel", **last})
-        of_graph = {self.nearest: "compare", self.entry: "entries", self.warm: "warm"}
-        lists.offer_buttons(self.graphs, of_graph)
+        ends = (self.cancel, "cancel"), (self.forget, "purge")
+        lists.offer_buttons(self.list, (self.rerun, "refresh"), (self.save, "recipes"), *ends)
+        shows = (self.nearest, "compare"), (self.entry, "entries")
+        lists.offer_buttons(self.graphs, *shows, (self.warm, "warm"))
         self.below = forms.page(forms.column(*parts, margin=(0, 4, 0, 0)))
         self.split = forms.split(self.list, self.below, sizes=[220, 260], upright=True)
         self.bars = forms.page(forms.row(self.rate, self.saved, gap=32))

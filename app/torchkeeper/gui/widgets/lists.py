@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from PySide6 import QtWidgets
+from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import (
     QEvent,
     QItemSelectionModel,
@@ -34,6 +34,7 @@ _AROUND = 36
 
 #: A line of a menu: its icon, text and hint, and what is done; None where that cannot be done now.
 Offer = tuple[str, str, str, Callable[[], object] | None]
+Does = QtWidgets.QPushButton | QtGui.QAction
 
 
 def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> QtWidgets.QMenu:
@@ -53,13 +54,16 @@ def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> 
     return menu
 
 
-def offer_buttons(view: QTreeWidget, icons: Mapping[QtWidgets.QAbstractButton, str]) -> None:
-    """Have the menu of a row offer what buttons do: those that are seen."""
+def offer_buttons(view: QTreeWidget, *icons: tuple[Does, str]) -> None:
+    """Have the menu of a row offer what actions do, and buttons that are seen."""
 
     def opened(at: QPoint) -> None:
-        seen = {x: icon for x, icon in icons.items() if view.currentItem() and not x.isHidden()}
-        able = {x: x.click if x.isEnabled() else None for x in seen}
-        choose(view.viewport(), [(seen[x], x.text(), x.toolTip(), able[x]) for x in seen], at)
+        offers = []
+        for x, icon in icons if view.currentItem() else ():
+            does = x.trigger if isinstance(x, QtGui.QAction) else x.click
+            if isinstance(x, QtGui.QAction) or not x.isHidden():
+                offers.append((icon, x.text(), x.toolTip(), does if x.isEnabled() else None))
+        choose(view.viewport(), offers, at)
 
     view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
     view.customContextMenuRequested.connect(opened)

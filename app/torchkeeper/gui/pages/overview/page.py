@@ -287,7 +287,7 @@ class OverviewPage(Page):
         shows = self.tr("Show its entries in the table of the place"), self.show_entries
         into = self.tr("Show its parts"), partial(self._open, value)
         up = self.tr("Go up to the whole"), self.go_up if self.within else None
-        offers = [
+        offers: list[lists.Offer] = [
             ("next", self.tr("&Go into"), *into), ("entries", self.tr("&Show entries"), *shows),
             ("up", self.tr("Go &up"), *up),
         ]  # fmt: skip

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, QSettings, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSettings, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QMenu, QTreeWidgetItem, QWidget
 
@@ -114,7 +114,6 @@ class RecipesPage(Page):
         self.edit = forms.button(self.tr("Ed&it…"), lambda *_: self._edit(), hint)
         self.fill_in = QAction(self.tr("Edit in a f&orm…"), self)
         self.fill_in.setStatusTip(self.tr("Edit in a form what it compiles"))
-        theme.follow(self, lambda: self.fill_in.setIcon(theme.icon("recipes")))
         hint = self.tr("Remove it from the list; the file stays")
         self.remove = forms.button(self.tr("Re&move"), self._remove, hint)
         self._dress()
@@ -177,8 +176,9 @@ class RecipesPage(Page):
         for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             forms.on_key(self.tree, key, self._enter)
         forms.on_key(self.tree, QKeySequence.StandardKey.Delete, self._remove)
-        self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.tree.customContextMenuRequested.connect(self._menu)
+        does = (self.go, "warm"), (self.verify, "verify"), (self.edit, "rename")
+        last = (self.fill_in, "recipes"), (self.remove, "folder-remove")
+        lists.offer_buttons(self.tree, *does, *last)
         self.faults.wanted.connect(lambda line, _: self._edit(line))
         self.fill_in.triggered.connect(lambda *_: self._edit(form=True))
         self._listing.changed.connect(self._chosen)
@@ -401,19 +401,6 @@ class RecipesPage(Page):
         if isinstance(one, Listed):
             return printable(one.path, 400)
         return self.tr("{} chosen").format(len(paths)) if paths else ""
-
-    def _menu(self, at: QPoint) -> None:
-        menu = QMenu(self)
-        icons = {self.go: "warm", self.verify: "verify", self.edit: "rename"}
-        for button, icon in {**icons, self.remove: "folder-remove"}.items():
-            action = menu.addAction(theme.icon(icon), button.text())
-            action.setStatusTip(button.toolTip())
-            action.setEnabled(button.isEnabled())
-            action.triggered.connect(button.click)
-            if button is self.edit:
-                menu.addAction(self.fill_in)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(self.tree.viewport().mapToGlobal(at))
 
     def _edit(self, line: int = 1, *, form: bool = False) -> None:
         paths = self.selected()
