@@ -15,7 +15,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.gui.conftest import PATIENCE, OpenWindow, children, click, idle, listed, settle, told
@@ -25,6 +25,7 @@ from tests.snapshots import snapshot
 from tests.stores.building import NATIVE, rename
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.gui import theme
 from torchkeeper.gui.activity.shown import JobStrip
 from torchkeeper.gui.dialogs.exporting import ExportDialog
 from torchkeeper.gui.jobs.model import Job, State
@@ -267,6 +268,10 @@ def test_every_control_has_a_name(
     click(qtbot, dialog.browse)
     chooser = open_dialog(qtbot, window, QFileDialog)
     assert chooser.testOption(QFileDialog.Option.DontConfirmOverwrite)
+    back = chooser.findChild(QToolButton, "backButton")
+    assert back is not None, "Qt's own is black in the dark, too"
+    ours = theme.icon("back").pixmap(16).toImage()
+    assert back.icon().pixmap(16).toImage() == ours
     chooser.reject()
     dialog.reject()
 

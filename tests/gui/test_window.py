@@ -87,6 +87,17 @@ def test_filters_as_one_types(qtbot: QtBot, open_window: OpenWindow, fixture_cac
     click(qtbot, window.empty.button)
     qtbot.waitUntil(lambda: window.entries.rowCount() == total)
     assert window.head.wrong.text() == ""
+    # A folder above a cache says so, and leads there.
+    inner = fixture_cache.parent / "above" / "x" / "cache"
+    inner.parent.mkdir(parents=True)
+    fixture_cache.rename(inner)
+    window.show_folder(str(inner.parents[1]))
+    title = window.empty.title
+    qtbot.waitUntil(lambda: title.text() == "The cache is below", timeout=PATIENCE)
+    assert window.empty.text.text().endswith(": x/cache.")
+    click(qtbot, window.empty.button)
+    qtbot.waitUntil(lambda: window.place == str(inner), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.entries.rowCount() == total, timeout=PATIENCE)
 
 
 @pytest.mark.slow

@@ -123,7 +123,7 @@ class InspectorSplitter(QSplitter):
 
     def _fit(self, anew: bool) -> None:
         wide, gap = self.width(), self.handleWidth()
-        side = min(self._kept(SIDE, _SIDE), wide - gap - LEAST)
+        side = min(forms.kept(self._settings, SIDE, _SIDE), wide - gap - LEAST)
         side = 0 if self._side.isHidden() else max(self._side.minimumWidth(), side)
         left = max(1, wide - (side + gap if side else 0))
         # The window is made no smaller than what the page needs; nor any larger by that.
@@ -136,14 +136,14 @@ class InspectorSplitter(QSplitter):
             least = self._frame.least
             self._stand(left - gap - LEAST >= least)
             if not self.below:
-                width = max(least, min(self._kept(WING, _WING), left - gap - LEAST))
+                width = max(least, min(forms.kept(self._settings, WING, _WING), left - gap - LEAST))
                 sizes = [side, left - gap - width, width]
         if anew or self.sizes()[: len(sizes)] != sizes:
             self.setSizes(sizes)
         if self.below and not self._frame.isHidden():
             high = self._down.height() - gap
             room = high - max(LEAST_HIGH, self._page.minimumSizeHint().height())
-            kept = max(LOWEST, min(self._kept(BELOW, _BELOW), room))
+            kept = max(LOWEST, min(forms.kept(self._settings, BELOW, _BELOW), room))
             frame = EMPTY if self._frame.empty else kept
             sizes = [max(1, high - frame), frame]
             if self._down.sizes() != sizes:
@@ -167,12 +167,6 @@ class InspectorSplitter(QSplitter):
         if not self._frame.isHidden() and not (self.below and self._frame.empty):
             size = self._frame.height() if self.below else self._frame.width()
             self._settings.setValue(BELOW if self.below else WING, size)
-
-    def _kept(self, name: str, otherwise: int) -> int:
-        try:
-            return int(str(self._settings.value(name) or otherwise))
-        except ValueError:
-            return otherwise
 
     def resizeEvent(self, _: QResizeEvent) -> None:
         # Instead of what Qt would do, which takes from all alike.

@@ -267,9 +267,9 @@ class CleanDialog(Dialog):
             number.setFixedHeight(self.unit.sizeHint().height())
         self.days.valueChanged.connect(lambda n: self.days.setSuffix(one if n == 1 else some))
         self.days.setSuffix(some)
-        self.days.setValue(_kept(self._settings, _DAYS, dead.DAYS))
-        self.budget.setValue(_kept(self._settings, _BUDGET, 10))
-        self.unit.setCurrentIndex(min(_kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
+        self.days.setValue(forms.kept(self._settings, _DAYS, dead.DAYS))
+        self.budget.setValue(forms.kept(self._settings, _BUDGET, 10))
+        self.unit.setCurrentIndex(min(forms.kept(self._settings, _UNIT, 1), len(_UNITS) - 1))
         self.days.valueChanged.connect(self._changed)
         self.budget.valueChanged.connect(self._changed)
         self.unit.currentIndexChanged.connect(self._changed)
@@ -342,10 +342,8 @@ class CleanDialog(Dialog):
             "needless": self.tr("Needed only by removed entries"),
         }  # fmt: skip
         known = self.found.known_plans
-        looks = [one for one in self.found.looks.values() if one.place in known]
-        stay = [
-            x.result["header_bytes"] for x in looks if x.result and not known[x.place]["headers"]
-        ]
+        some = [self.found.looks[place].result for place, x in known.items() if not x["headers"]]
+        stay = [one["header_bytes"] for one in some if one is not None]
         self.lines.headers.setHidden(not any(stay))
         self.lines.tell(self.lines.headers, self.tr("Stay for new C++ code"), say.size(sum(stay)))
         for reason, head in self.lines.heads.items():
@@ -360,10 +358,9 @@ class CleanDialog(Dialog):
                 size = say.measured(part) if part is not None else ""
                 line = self.lines.lines[reason, place]
                 self.lines.tell(line, text, size)
-                # Where nothing is, a line would only push away what goes; who is there stays.
-                told = place in known or self.found.looks[place].error
-                if told and scheme_of(place).has_trash and line is not self.lines.currentItem():
-                    line.setHidden(part is None)
+                # Where nothing is, a line would only push away what goes; the chosen one stays.
+                if place in known and line is not self.lines.currentItem():
+                    line.setHidden(part is None and scheme_of(place).has_trash)
             head.setText(_WHAT, names[reason])
             waiting = texts & {self.tr("Looking…"), self.tr("Counting…")}
             text = next(iter(waiting or texts & {self.tr("Nothing"), self.tr("Not known")}), "")
@@ -509,10 +506,3 @@ class CleanDialog(Dialog):
             confirm_for_good(self, for_good, decide)
         else:
             decide()
-
-
-def _kept(settings: QSettings, name: str, otherwise: int) -> int:
-    try:
-        return max(0, int(str(settings.value(name, otherwise))))
-    except ValueError:
-        return otherwise

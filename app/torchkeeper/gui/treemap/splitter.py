@@ -7,6 +7,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QSettings, Qt, Signal
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from torchkeeper.gui.widgets import forms
+
 #: Where it is kept whether the map is wanted, and how high it is.
 SHOWN, HEIGHT = "map/shown", "map/height"
 #: Pixels of it where nobody said otherwise.
@@ -54,10 +56,7 @@ class MapSplitter(QSplitter):
             self.insertWidget(0, self._map)
             self.setStretchFactor(0, 0)
             self.setStretchFactor(1, 1)
-            try:
-                high = int(str(self._settings.value(HEIGHT) or _HIGH))
-            except ValueError:
-                high = _HIGH
+            high = forms.kept(self._settings, HEIGHT, _HIGH)
             self.setSizes([high, max(1, self.height() - high)])
             self.placed.emit()
         self._map.setVisible(shown)

@@ -108,6 +108,14 @@ def keep_room(made: QWidget, lines: int = 0) -> None:
     made.setMinimumHeight(lines * made.fontMetrics().lineSpacing())
 
 
+def kept(settings: QtCore.QSettings, name: str, otherwise: int) -> int:
+    """A number of the settings, from 0 on; ``otherwise`` where there is none."""
+    try:
+        return max(0, int(str(settings.value(name, otherwise))))
+    except ValueError:
+        return otherwise
+
+
 def selectable(made: QLabel, *, keys: bool = False) -> None:
     """Have the text of a label be selected by the mouse, and by keys."""
     by = Qt.TextInteractionFlag

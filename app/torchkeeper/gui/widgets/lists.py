@@ -43,9 +43,7 @@ def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> 
     menu.setToolTipsVisible(True)
     menu.aboutToHide.connect(menu.deleteLater)
     for icon, text, hint, slot in offers:
-        action = menu.addAction(text)
-        if icon:
-            action.setIcon(theme.icon(icon))
+        action = menu.addAction(theme.icon(icon), text)
         action.setToolTip(tip(hint))
         action.setStatusTip(hint)
         action.setEnabled(slot is not None)
