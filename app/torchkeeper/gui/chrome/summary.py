@@ -24,8 +24,6 @@ _tr = partial(QCoreApplication.translate, "Summary")
 
 #: Icon, title, text, button, action: what an EmptyState says and offers.
 State = tuple[str, str, str, str, str]
-#: Rows that are looked at for a cache below.
-_SOME = 100
 #: What was typed that is no filter, and why; None where it is one.
 Fault = tuple[str, str] | None
 
@@ -179,7 +177,7 @@ def _all_hidden(listing: Listing, model: EntriesModel, unjudged: str, fault: Fau
     if not model.total and not model.query.text:
         from torchkeeper.artifacts.layout import cache_above  # few places are above a cache
 
-        some = islice(model.every_row, _SOME) if listing.scheme.local else ()
+        some = islice(model.every_row, 100) if listing.scheme.local else ()
         if inner := next(filter(None, (cache_above(row.entry.path) for row in some)), ""):
             text = _tr("The files here are those of a cache in a folder below: {}.")
             path = f"{listing.place}/{inner}"

@@ -232,7 +232,9 @@ class NameColumn:
     def fit(self) -> None:
         """Have the name take what the others leave; where that is too little, all can scroll."""
         header = self._table.horizontalHeader()
-        left = self._table.viewport().width() - header.length() + header.sectionSize(NAME)
+        wide = self._table.viewport().width()
+        left = wide - header.length() + header.sectionSize(NAME)
+        self._least = max(_NAME_WIDTH, min(_READ, wide * 2 // 5))
         self._fitting = True
         if left >= max(_NAME_WIDTH, self.own):
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
@@ -240,11 +242,6 @@ class NameColumn:
             header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
             header.resizeSection(NAME, self.own or self._least + self._edge())
         self._fitting = False
-
-    @property
-    def _least(self) -> int:
-        """Pixels of a name where all can scroll: of a function and its inputs, if there is room."""
-        return max(_NAME_WIDTH, min(_READ, self._table.viewport().width() * 2 // 5))
 
     def _edge(self) -> int:
         """Pixels in which the edge of a column would be seen; the name, if seen whole, has them."""
