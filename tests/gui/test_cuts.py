@@ -35,7 +35,7 @@ BLOCKED = 0.05
 #: Milliseconds between two looks of the probe.
 _EVERY = 5
 #: What is done, and after how many bytes at most it is cut; and how.
-DOES = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 8_000}
+DOES = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600}
 HOWS = ("drop", "kill", "drop", "kill", "drop", "hush")
 #: One point of each in every run, forty in a long one.
 POINTS = [
