@@ -20,9 +20,9 @@ from torchkeeper.engine.protocol import TABLE
 APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
-    "files": 469,
-    "lines": 111_226,
-    "lines of code": 81_632,
+    "files": 476,
+    "lines": 113_140,
+    "lines of code": 83_050,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

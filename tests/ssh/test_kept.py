@@ -14,7 +14,7 @@ from tests.ssh.conftest import Machine
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.engines.travel import archive
-from torchkeeper.engine import mux, protocol
+from torchkeeper.engine import far_end, protocol
 
 
 @pytest.fixture(autouse=True)
@@ -186,4 +186,4 @@ def test_copies_of_other_versions_go_in_time_and_nothing_else(
         os.utime(file, (1e9 - age, 1e9 - age))
     sent(there, fixture_cache)
     left = {file.name for file in folder(there).iterdir()}
-    assert left == {kept.name, *ours[: mux._COPIES - 1], *strange}
+    assert left == {kept.name, *ours[: far_end._COPIES - 1], *strange}

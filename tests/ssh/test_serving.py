@@ -24,7 +24,7 @@ from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import mux, protocol
+from torchkeeper.engine import far_end, mux, protocol
 
 
 @contextmanager
@@ -207,9 +207,9 @@ def test_nothing_stays_of_who_speaks_otherwise(
 def test_no_more_is_open_at_once_than_anybody_needs(tmp_path: Path) -> None:
     (into, _), (_, out) = os.pipe(), os.pipe()
     (tmp_path / "x").write_text("x")
-    far, told = mux.Far(into, out, str(tmp_path), None), list[object]()
+    far, told = far_end.Far(into, out, str(tmp_path), None), list[object]()
     far.tell = lambda _, channel, **what: told.append((channel, what))  # type: ignore[method-assign]
-    for channel in range(mux._MOST + 2):
+    for channel in range(far_end._MOST + 2):
         far.control(mux.OPEN, channel, b'{"file": "x", "writes": false}')
     why = {"why": "Too much is open at once"}
-    assert told == [(mux._MOST, why), (mux._MOST + 1, why)]
+    assert told == [(far_end._MOST, why), (far_end._MOST + 1, why)]

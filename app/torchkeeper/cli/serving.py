@@ -9,7 +9,7 @@ import re
 from torchkeeper.cli import contract, looking, output
 from torchkeeper.client.engines.travel import archive
 from torchkeeper.client.words.problems import UserError, user_error
-from torchkeeper.engine import mux
+from torchkeeper.engine import far_end
 from torchkeeper.stores.redis import way
 from torchkeeper.stores.redis.address import parse
 
@@ -53,6 +53,6 @@ def serve(args: argparse.Namespace) -> int:
         only.append(os.path.realpath(folder))
     servers = tuple(way.bare(parse(server).address) for server in args.server)
     served = tuple(only), args.read_only, tuple(args.env), servers
-    serving = mux.Serving(str(archive()), *served)
-    mux.main(asked[0], serving=serving)
+    serving = far_end.Serving(str(archive()), *served)
+    far_end.main(asked[0], serving=serving)
     return contract.DONE

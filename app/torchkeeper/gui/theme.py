@@ -301,20 +301,19 @@ QPushButton[link="true"] {{ background: transparent; border: 1px solid transpare
     color: {s.accent}; padding: 2px 6px; }}
 QPushButton#crumb[link="true"] {{ padding: 2px 3px; }}
 QPushButton[link="true"]:hover {{ background: {s.hover}; }}
-QPushButton[link="true"]:focus {{ border: 1px solid {s.accent}; }}
 QPushButton[danger="true"]:enabled {{ color: {s.danger}; border-color: {s.danger}; }}
 QPushButton[danger="true"]:enabled:focus {{ border: 2px solid {s.danger}; padding: 5px 15px; }}
 QLineEdit, QComboBox, QSpinBox {{ background: {s.base}; border: 1px solid {s.line};
     border-radius: 6px; padding: 5px 8px; min-height: 20px; selection-background-color: {s.accent};
     selection-color: {s.on_accent}; }}
-QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{ border: 1px solid {s.accent}; }}
+QPushButton[link="true"]:focus, QLineEdit:focus, QComboBox:focus, QSpinBox:focus {{
+    border: 1px solid {s.accent}; }}
 QLineEdit[wrong="true"] {{ border: 1px solid {s.warning}; }}
 QCheckBox {{ spacing: 8px; }}
-QTreeView::indicator {{ border: 1px solid {s.muted}; border-radius: 3px; }}
+QTreeView::indicator, QCheckBox::indicator {{ border: 1px solid {s.muted}; border-radius: 4px; }}
+QCheckBox::indicator {{ width: 16px; height: 16px; background: {s.base}; }}
 QTreeView::indicator:checked {{ image: url({mark}); }}
 QTreeView::indicator:indeterminate {{ background: {s.muted}; }}
-QCheckBox::indicator {{ width: 16px; height: 16px; border: 1px solid {s.muted};
-    border-radius: 4px; background: {s.base}; }}
 QCheckBox::indicator:focus {{ border-color: {s.accent}; }}
 QCheckBox::indicator:checked {{ background: {s.accent}; border-color: {s.accent};
     image: url({address("check-" + tone)}); }}
@@ -326,8 +325,7 @@ QSpinBox::down-arrow {{ image: url({chevron}); width: 10px; height: 10px; }}
 QComboBox::down-arrow:disabled, QSpinBox::down-arrow:disabled {{
     image: url({address("chevron-off-" + tone)}); }}
 QSpinBox::up-arrow:disabled {{ image: url({address("chevron-up-off-" + tone)}); }}
-QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px;
-    outline: none; }}
+QComboBox QAbstractItemView {{ background: {s.base}; border: 1px solid {s.line}; padding: 4px; }}
 QComboBox QAbstractItemView::item {{ min-height: 26px; padding: 0 6px; }}
 QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
@@ -412,9 +410,8 @@ QFrame#card {{ background: {s.base}; border: 1px solid {s.line}; border-radius: 
 QFrame#hint {{ background: {s.raised}; border: 1px solid {s.line}; border-radius: 6px; }}
 QLabel[role="title"] {{ font-size: 15pt; font-weight: 600; }}
 QLabel[role="figure"] {{ font-size: 18pt; font-weight: 600; }}
-QLabel[role="heading"] {{ font-weight: 600; }}
-QLabel[role="section"] {{ font-weight: 600; color: {s.muted}; }}
-QLabel[role="muted"] {{ color: {s.muted}; }}
+QLabel[role="heading"], QLabel[role="section"] {{ font-weight: 600; }}
+QLabel[role="section"], QLabel[role="muted"] {{ color: {s.muted}; }}
 QLabel[role="danger"] {{ color: {s.danger}; }}
 QLabel[role="error"], QLabel[role="warning"] {{ color: {s.warning}; }}
 QLabel[role="good"] {{ color: {s.good}; }}

@@ -69,7 +69,7 @@ file.write(data)
 file.flush()
 path = "/proc/%d/fd/%d" % (os.getpid(), file.fileno()) if memory else file.name
 sys.path.insert(0, path)
-from torchkeeper.engine.mux import main
+from torchkeeper.engine.far_end import main
 main("{token}", at, "" if there or at is None else "{digest}.zip", data)
 """
 

@@ -156,19 +156,15 @@ class Worker(QObject):
         if self._stopping:
             self.cancelled.emit(request.ticket, [])
             return
-        if not request.shared:
-            # Only looking is shared. Loaded here: to look is all that most windows do at first.
-            from torchkeeper.client import signers
-            from torchkeeper.client.kept import protected
+        try:
+            if not request.shared:
+                # Only looking is shared. Loaded here: to look is all that most windows do at first.
+                from torchkeeper.client import signers
+                from torchkeeper.client.kept import protected
 
-            try:
                 # By name only: no disk may hold up this thread.
                 protected.guard(request.op, request.params, follow=False)
                 request = request._replace(params={**request.params, **signers.vouched(request.op)})
-            except UserError as e:
-                self.failed.emit(request.ticket, e, [])
-                return
-        try:
             ways = ways_of(request)
         except UserError as e:
             self.failed.emit(request.ticket, e, [])

@@ -13,8 +13,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
-from torchkeeper.client.words import causes, outcomes, preparing, say
-from torchkeeper.client.words import found as words
+from torchkeeper.client.words import causes, found, outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
@@ -47,11 +46,11 @@ _tr = partial(QCoreApplication.translate, "Operations")
 
 def heard(job: Job, one: Finding) -> str:
     """Note what it says of the job itself; its line for the log, or "" for none."""
-    of, line = job.traits, words.logged(one)
+    of, line = job.traits, found.logged(one)
     job.there = one.get("job", job.there)
     if job.kind == protocol.RUN:
         return _of_program(job, one, line)
-    if words.alike(one) or "removed" in one:
+    if found.alike(one) or "removed" in one:
         if "taken_back" in one or "removed" in one:
             job.partly = line
         elif "waiting" in one:
@@ -73,7 +72,7 @@ def heard(job: Job, one: Finding) -> str:
     elif "step" in one:
         job.note = printable(one["step"]["name"], 120)
     elif "left" in one:
-        job.leave(*words.left(one["left"]))
+        job.leave(*found.left(one["left"]))
     return line
 
 
@@ -199,9 +198,9 @@ class Operations(QObject):
         """What reads the recipes, as they are now, before a job is asked for."""
 
         def first(job: Job, then: GoOn) -> None:
-            def read(found: known_recipes.Wired) -> None:
-                job.asked["paths"], job.asked["before"] = found.paths, found.before
-                then({"recipes": found.recipes, "only": found.only})
+            def read(known: known_recipes.Wired) -> None:
+                job.asked["paths"], job.asked["before"] = known.paths, known.before
+                then({"recipes": known.recipes, "only": known.only})
 
             self._look(job, read, known_recipes.wire, list(recipes), warm)
 
@@ -487,8 +486,7 @@ class Operations(QObject):
         job = self._jobs.add(title, kind, place)
         job.asked = asked or {}
         # What a server drops by itself was said of that one job only.
-        once = start.op != kind or scheme_of(place or "").keeps_times
-        if traits(kind).repeats and not once:
+        if traits(kind).repeats and start.op == kind and not scheme_of(place or "").keeps_times:
             self._starts[job] = start, job.asked.copy()
         if start.op == protocol.FOLLOW or not traits(kind).compiles:
             self._run(job, start)
@@ -642,8 +640,8 @@ class Operations(QObject):
         if job.traits.placed_rows:
             job.placed += [(row["kind"], row["path"]) for row in rows]
 
-    def _findings(self, job: Job, found: list[Finding]) -> None:
-        lines = list(filter(None, [heard(job, one) for one in found]))
+    def _findings(self, job: Job, told: list[Finding]) -> None:
+        lines = list(filter(None, [heard(job, one) for one in told]))
         self._jobs.touch(job)
         self._jobs.log(job, lines)
 
