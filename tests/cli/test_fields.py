@@ -104,6 +104,8 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
 ALONE = {"places, each place.problem", "Device.memory", "Device.warp"}
 ALONE |= {"doctor, each finding; of several machines also with the machine.machine"}
 ALONE |= {"Owners.owners", "Owners.users"} if os.geteuid() else set()
+#: tests/gui/test_programs.py: a compile, whose trace says what the program calls an input.
+ALONE.add("FactorTold.called")
 #: tests/ssh/test_jobs.py
 _THERE = ("jobs, with --follow", "jobs, with --end")
 ALONE |= {one for one in documented("jobs") if one.startswith(_THERE)}

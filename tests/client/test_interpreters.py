@@ -115,7 +115,7 @@ def test_the_environment_of_the_project_one_stands_in_is_found_and_not_started(
     # A repository is where a project ends.
     (tmp_path / "work" / "app" / ".git").mkdir()
     assert (python, False) in found() and (above, False) not in found()
-    monkeypatch.setattr(probes, "probe", lambda _python: {"torch": None})
+    monkeypatch.setattr(probes, "probe", lambda *_: {"torch": None})
     with pytest.raises(UserError) as caught:
         probes.environment(sys.executable)
     assert caught.value.code == "environment-torch-elsewhere"

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import Nouns, Text, several, tr
-from torchkeeper.stores.names import scheme_of
-from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
     from torchkeeper.stores import shapes as types
@@ -134,6 +132,9 @@ def _text(one: types.Owned, name: str) -> str:
 
 def _quoted(path: object) -> str:
     """A path for a shell of its machine."""
+    from torchkeeper.stores.names import scheme_of  # only here: every command loads this module
+    from torchkeeper.stores.ssh import parse
+
     name = str(path)
     there = parse(name).path if scheme_of(name).elsewhere else name
     home = "~/" if there != name and there.startswith("~/") else ""
