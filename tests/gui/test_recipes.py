@@ -195,7 +195,7 @@ def test_names_have_room_before_what_stands_beside_them(
     font.setPointSizeF(font.pointSizeF() * magnified)
     tree.setFont(font)
     seen: list[tuple[bool, bool]] = []
-    for wide in (1360, 1000, 910):
+    for wide in (1360, 1020, 910):
         window.resize(wide, 700)
         settle(qtbot)
         alone = tree.isColumnHidden(SOURCE) and tree.isColumnHidden(VARIANTS)
