@@ -19,6 +19,7 @@ def test_ls_lists_a_folder_there(tk: Tk, there: Machine, fixture_cache: Path) ->
     assert ran.objects == here.objects
 
 
+@pytest.mark.slow
 def test_du_and_show_say_the_name_that_was_asked_for(
     tk: Tk, there: Machine, fixture_cache: Path
 ) -> None:

@@ -34,7 +34,7 @@ def packed(data):
     made = zlib.compressobj(9, zlib.DEFLATED, -15)
     return made.compress(data) + made.flush()
 def hello(**other):
-    told = dict(version=1, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
+    told = dict(version=2, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
                 folder="/tmp/x")
     say(b"\\n" + token.encode() + json.dumps({{**told, **other}}).encode() + b"\\n")
 def asked():
@@ -69,7 +69,7 @@ LIES = {
     "no JSON": ("say(b'\\n' + token.encode() + b'{\\n')", "ssh-misspoken"),
     "deep": ("say(b'\\n' + token.encode() + b'[' * 9000 + b'\\n')", "ssh-misspoken"),
     "a word without an end": ("say(token.encode() + b'x' * (1 << 20))", "ssh-misspoken"),
-    "another version": ("hello(version=2)", "ssh-misspoken"),
+    "another version": ("hello(version=1)", "ssh-misspoken"),
     "a home that is no path": ("hello(home='x')", "ssh-misspoken"),
     "a home that climbs": ("hello(home='/a/../..')", "ssh-misspoken"),
     "a home with escapes": ("hello(home='/\\x1b[31m')", "ssh-misspoken"),

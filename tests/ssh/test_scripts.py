@@ -59,6 +59,7 @@ def test_a_purge_there_is_undone(there: Machine, fixture_cache: Path) -> None:
     assert len(list(fixture_cache.glob("fxgraph/*/*/*"))) == 7
 
 
+@pytest.mark.slow
 def test_entries_come_and_go(there: Machine, fixture_cache: Path, tmp_path: Path) -> None:
     name = there.place(fixture_cache)
     with torchkeeper.open(name) as far:

@@ -115,6 +115,7 @@ def test_every_command_takes_it(
     assert "a-secret-word" not in (there.folder / "seen").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_as_of_one_that_is_near(there: Machine, server: Server) -> None:
     """And all over one connection."""
     away = free_port()

@@ -96,6 +96,7 @@ def test_what_is_known_to_fail_there_is_told_before(tk: Tk, there: Machine, tmp_
     assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_there_says_so(
     tk: Tk, there: Machine, folder: Path, fixture_cache: Path
 ) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import subprocess
+import tempfile
 import threading
 import types
 from collections.abc import Iterator
@@ -19,23 +20,30 @@ from torchkeeper.stores.volume import Volume
 
 
 @pytest.fixture
-def volume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Volume]:
-    """The file system of the tests, taken for one that is synced as a whole."""
-    asked = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(tmp_path)]
+def disk() -> Iterator[Path]:
+    """A folder on a disk: those of the other tests may be in memory."""
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def volume(disk: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Volume]:
+    """Its file system, taken for one that is synced as a whole."""
+    asked = ["findmnt", "-n", "-o", "FSTYPE", "-T", str(disk)]
     kind = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     monkeypatch.setattr(module, "_WHOLE", {kind.strip()})
-    made = Volume(str(tmp_path))
+    made = Volume(str(disk))
     yield made
     made.close()
 
 
 def test_a_file_system_is_synced_as_a_whole_where_that_is_certain(
-    volume: Volume, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    volume: Volume, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert volume.sync(lambda: None)
-    assert volume.has(str(tmp_path))
+    assert volume.has(str(disk))
     assert not volume.has("/proc")
-    assert not volume.has(str(tmp_path / "gone"))
+    assert not volume.has(str(disk / "gone"))
     with monkeypatch.context() as old:
         old.setattr(module, "_SINCE", [99, 0])  # a Linux that tells of no error
         assert not volume.sync(lambda: None)
