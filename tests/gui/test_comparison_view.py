@@ -66,23 +66,24 @@ def palette(qtbot: QtBot, window: Window, typed: str) -> None:
     settle(qtbot)
 
 
-def test_a_selection_opens_it_and_there_are_three_ways_back(qtbot: QtBot, window: Window) -> None:
+def test_a_selection_opens_it_and_there_are_four_ways_back(qtbot: QtBot, window: Window) -> None:
     shown = window.sidebar.pages
     assert COMPARE not in {*PAGES, *(item.id for item in shown.items.items)}
     ways: tuple[Callable[[ComparePage], None], ...] = (
         lambda page: click(qtbot, page.back),
         lambda _: key(qtbot, focused(window), Qt.Key.Key_Escape),
         lambda _: key(qtbot, focused(window), Qt.Key.Key_Left, ALT),
+        lambda _: key(qtbot, focused(window), Qt.Key.Key_B, ALT),
     )
     for way in ways:
         select(qtbot, window, 0, 1)
         key(qtbot, window.table, Qt.Key.Key_D, CONTROL)
         page = compared(qtbot, window)
-        assert page.back.isVisible() and page.back.text() == "Back to Entries"
+        assert page.back.isVisible() and page.back.text() == "&Back to Entries"
         assert page.isAncestorOf(focused(window))
         assert shown.items.current == ENTRIES, "what it is over is marked"
         way(page)
-        assert window.pages.current == ENTRIES
+        qtbot.waitUntil(lambda: window.pages.current == ENTRIES, timeout=PATIENCE)
     key(qtbot, focused(window), Qt.Key.Key_Right, ALT)
     assert window.pages.current == COMPARE
     page.back.setFocus()
@@ -98,7 +99,7 @@ def test_it_leads_back_to_the_page_that_it_is_over(
     palette(qtbot, window, "compare")
     page = window.pages.page
     assert isinstance(page, ComparePage)
-    assert (page.back.text(), window.sidebar.pages.items.current) == ("Back to Runs", "runs")
+    assert (page.back.text(), window.sidebar.pages.items.current) == ("&Back to Runs", "runs")
     assert settings.value(PAGE) == "runs", "the next start shows a page"
     assert page.isAncestorOf(focused(window))
     # From here the sidebar leads back as well.

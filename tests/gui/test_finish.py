@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QFontMetrics, QImage
 from PySide6.QtWidgets import QApplication, QHeaderView, QMenu, QTreeWidget
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import PATIENCE, settle
+from tests.gui.conftest import PATIENCE, key, settle
 from tests.shots import samples
 from tests.shots.sample_engines import SampleEngines
 from torchkeeper.artifacts.entry import KINDS
@@ -197,7 +197,10 @@ def test_a_purge_of_nothing_leaves_only_a_way_out(
     dialog.reject()
 
 
-def test_the_marks_of_files_follow_the_theme(qtbot: QtBot, window: Window) -> None:
+def test_the_marks_of_files_follow_the_theme(
+    qtbot: QtBot, window: Window, engines: SampleEngines
+) -> None:
+    engines.silent.add("names")
     dialog = window.flows.open_import([samples.NIGHTLY, "/home/ada/llama/notes.txt"])
     qtbot.waitUntil(lambda: dialog.ready, timeout=PATIENCE)
     tree = next(x for x in dialog.findChildren(QTreeWidget) if x.topLevelItemCount() == 2)
@@ -213,7 +216,22 @@ def test_the_marks_of_files_follow_the_theme(qtbot: QtBot, window: Window) -> No
                 if image.pixelColor(x, y).alpha() == 255
             ]  # fmt: skip
             assert QColor(colour) in drawn, (which, row)
-    dialog.reject()
+    # Import that is pressed while the environment is asked counts once it has answered.
+    dialog.environment.choose(samples.PYTHON)
+    qtbot.waitUntil(lambda: dialog.names.busy, timeout=PATIENCE)
+    for into in ("/elsewhere", samples.PLACE):
+        dialog.target.combo.setEditText(into)
+        assert not dialog.choice.why.isVisible(), "what was pressed was about another place"
+        for at in (dialog.target.combo, dialog.go):
+            key(qtbot, at, Qt.Key.Key_Return)
+        assert "once the environment has answered" in dialog.choice.why.text()
+        assert dialog.job is None
+    engines.silent = {"import"}
+    assert dialog.names._ticket is not None
+    engines._answer(dialog.names._ticket, "names", {"files": [samples.NIGHTLY]})
+    (job,) = window.jobs.jobs
+    assert dialog.job is job and job.place == samples.PLACE
+    window.jobs.end(job, State.CANCELLED)
 
 
 def test_no_code_is_shown_for_what_is_broken() -> None:

@@ -282,6 +282,7 @@ def test_says_who_signed_it_and_holds_to_what_is_required(
     shutil.copy(good, file)
     sign(file, key, tmp_path / "signing")
     window = open_window()
+    window.places.add(str(tmp_path))
     dialog = look(qtbot, window, into, file)
     assert "not among your signers: ssh-ed25519 SHA256:" in dialog._made_in.text()
     assert "from people you trust" in dialog.trust.text()
@@ -298,8 +299,21 @@ def test_says_who_signed_it_and_holds_to_what_is_required(
         assert "Signed by team@example.org" in dialog._made_in.text()
         assert "team@example.org, whom you trust" in dialog.trust.text()
         click(qtbot, dialog.go)
+        window.following.show(dialog.job)
         qtbot.waitUntil(lambda: dialog.job is not None and dialog.job.state is State.DONE)
         assert into.exists()
+        drawer = window.following.drawer
+        assert drawer.job is dialog.job and drawer.again.isVisible()
+        assert not drawer.change.isVisible(), "its dialog is not kept"
+        # The next goes there, too, unless a place is shown that can take it.
+        idle(qtbot, window)
+        window.places.add(str(file), bundle=True)
+        for shown, target in ((file, into), (tmp_path, tmp_path)):
+            window.places_pane.choose(str(shown))
+            listed(qtbot, window, shown)
+            again = window.flows.open_import([str(file)])
+            assert again.target.path == str(target)
+            again.reject()
     finally:
         signers.require(False)
         Path(signers.signers_file()).unlink(missing_ok=True)

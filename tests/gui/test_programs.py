@@ -24,6 +24,8 @@ from tests.gui.test_runs import cells
 from torchkeeper.client import programs
 from torchkeeper.client.engines import probes
 from torchkeeper.client.kept import runs
+from torchkeeper.client.profiles import keeping
+from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -226,6 +228,7 @@ def test_what_a_kept_run_leaves_is_ended(
 def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
+    keeping.save(Profile("mine", {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "profile")}))
     window = open_window()
     dialog = window.flows.run_program(f"{sys.executable} -c 0")
     dialog.folder.setText(str(tmp_path))
@@ -240,7 +243,12 @@ def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
         assert not dialog.go.isEnabled()
     dialog.folder.setText(str(tmp_path))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    assert "Save as recipe" in dialog.said.text(), "what comes after it, where nothing is wrong"
+    # It says which cache the program will use, where its profile or its line names one, too.
+    dialog.profile.combo.setCurrentIndex(dialog.profile.combo.findData("mine"))
+    for before, cache in (("", tmp_path / "profile"), ("TORCHINDUCTOR_CACHE_DIR=here ", "here")):
+        dialog.line.setText(f"{before}{sys.executable} -c 0")
+        said = f"The program uses the cache {tmp_path / cache}.\nAfter the run, “Save as recipe”"
+        qtbot.waitUntil(lambda said=said: dialog.said.text().startswith(said), timeout=PATIENCE)  # type: ignore[misc]
 
 
 def test_a_long_command_widens_nothing_and_the_drawer_opens_the_run(
@@ -438,7 +446,7 @@ def test_why_it_compiled_again_takes_three_clicks(
     compare = window.pages.page
     assert isinstance(compare, ComparePage)
     qtbot.waitUntil(lambda: "16 instead of 8" in compare.sentence.text(), timeout=PATIENCE)
-    assert compare.back.text() == "Back to Runs"
+    assert compare.back.text() == "&Back to Runs"
     click(qtbot, compare.back)
     assert window.pages.current == "runs"
     settle(qtbot)

@@ -76,6 +76,11 @@ def test_ten_are_kept_and_what_makes_no_sense_is_not(
     window.recent.note("redis://localhost:6379/0")
     assert window.recent.paths[:3] == ["/b/7.torchcache", "/b/12.torchcache", "/b/11.torchcache"]
     assert len(window.recent.paths) == MOST
+    # The command palette knows them as soon as the menu does.
+    window.palette_.open()
+    window.palette_.field.setText("bundle 12.torchcache")
+    assert [pick.about for pick in window.palette_.list.picks][:1] == ["File › Open recent"]
+    window.palette_.leave()
     tenth = opened(window)[9]
     assert tenth.text().startswith("1&0  ")
     qtbot.waitUntil(lambda: not tenth.isEnabled(), timeout=PATIENCE)

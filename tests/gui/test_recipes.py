@@ -105,6 +105,16 @@ def test_files_and_folders_are_kept_with_what_they_make(
     page.new.menu().actions()[0].trigger()
     assert any(one.isVisible() for one in window.findChildren(ProgramDialog))
     window.findChildren(ProgramDialog)[-1].reject()
+    # So it is where somebody takes a program for a recipe.
+    dialog = window.flows.warm([str(folder / "models.py")])
+    qtbot.waitUntil(lambda: dialog.recipe.error is not None, timeout=PATIENCE)
+    assert dialog.recipe.notice.what.text().endswith("models.py is a program, not a recipe.")
+    (run,) = dialog.recipe.notice.remedies.buttons
+    click(qtbot, run)
+    qtbot.waitUntil(
+        lambda: any(one.isVisible() for one in window.findChildren(ProgramDialog)), timeout=PATIENCE
+    )
+    window.findChildren(ProgramDialog)[-1].reject()
     assert page.go.isEnabled()
     assert not page.remove.isEnabled(), "the built-in one is always there"
     page.add([str(folder)])

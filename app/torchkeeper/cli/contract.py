@@ -28,7 +28,7 @@ EXITS = (
     Exit(2, "usage", "The command line, or a file that it reads, is wrong. Nothing is done.", (
         "bad-filter", "times-of-servers", "age-unknown", "owner-unknown", "use-unknown",
         "verify-server", "key-ambiguous", "kinds-differ", "recipe-unknown", "variant-unknown",
-        "recipe-wrong", "recipe-syntax", "recipe-too-large", "recipes-too-large",
+        "recipe-wrong", "recipe-syntax", "recipe-program", "recipe-too-large", "recipes-too-large",
         "recipes-too-many", "recipes-none", "variants-too-many", "threads-out-of-range",
         "wrong-usage", "display-unknown", "signer-name", "signer-unknown", "key-unusable",
         "address-wrong", "ssh-address-wrong", "places-apart", "hosts-name", "hosts-group",

@@ -14,6 +14,7 @@ from torchkeeper.client.overviewing import added
 from torchkeeper.client.words import say
 from torchkeeper.client.words.found import become_of, begun
 from torchkeeper.client.words.problems import printable
+from torchkeeper.engine.protocol import IMPORT
 from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Asked, Job, Selection, Then
@@ -511,13 +512,16 @@ class Flows(QObject):
         self.open_import(files)
 
     def open_import(self, files: Sequence[str], into: str | None = None) -> ImportDialog:
-        """Look into files; ``into``: the place to begin with, the one that is shown without."""
+        """Look into files; first for ``into``, else the place that is shown, else the last one."""
         from torchkeeper.gui.dialogs.importing import ImportDialog
 
         context = self._context
+        takers = {one.path for one in context.places.places if one.takes and not one.server}
+        wanted = into, context.place, *(x.place for x in context.jobs.jobs if x.kind == IMPORT)
+        into = next((one for one in wanted if one in takers), context.place)
         dialog = ImportDialog(
-            context.window, context.engines, files, context.places.places,
-            into or context.place, context.operations.import_files, context.environments,
+            context.window, context.engines, files, context.places.places, into,
+            context.operations.import_files, context.environments,
         )  # fmt: skip
         dialog.looked.connect(self.looked)
         return self._open(dialog)

@@ -56,6 +56,7 @@ REMEDIES: dict[str, tuple[str, ...]] = {
     **_each("bad-filter bad-age bad-size use-unknown owner-unknown age-unknown", "find"),
     **_each("recipe-unknown recipe-not-listed recipes-none recipes-unreadable variant-memory",
             "recipes"),
+    **_each("recipe-program", "run-program"),
     **_each("rest-gone", "warm", "verify"),
     **_each("nothing-to-verify", "warm"),
     **_each("torch-missing environment-no-torch environment-torch-elsewhere environments-none "
@@ -86,7 +87,8 @@ _OF_PLACE = frozenset({"read-only", "remove-place", "empty-trash", "clean-up", "
                        "edit-server", "enter-password", "server"})  # fmt: skip
 #: In a dialog there are these; for all but the last, it is closed first.
 _STAYING = ("add-interpreter", "read-only", "empty-trash", "signers")
-_LEAVING = ("environments", "settings", "doctor", "recipes", "clean-up", "edit-server", "show-log")
+_LEAVING = ("environments", "settings", "doctor", "recipes", "clean-up", "edit-server", "show-log",
+            "run-program")  # fmt: skip
 
 
 def remedies(error: UserError, at: QWidget, but: str, actions: Actions) -> list[Remedy]:

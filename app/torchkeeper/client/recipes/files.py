@@ -124,14 +124,15 @@ def text_in(path: str) -> str:
 
 
 def read(path: str) -> RecipeFile:
-    """A recipe from a file. Raises UserError as ``text_in``, "recipe-syntax" | "recipe-wrong"."""
+    """A recipe from a file. Raises UserError as ``text_in``, "recipe-(syntax|program|wrong)"."""
     path = os.path.abspath(path)
     data, found = looked_at(text_in(path))
     if data is None:
         [fault] = found
         params = {"file": path, "line": fault.line, "column": fault.column}
         why = (fault.syntax or fault.text).rstrip(".")
-        raise user_error("recipe-syntax", {**params, "why": why[:1].upper() + why[1:]})
+        code = "recipe-program" if path.endswith(".py") else "recipe-syntax"
+        raise user_error(code, {**params, "why": why[:1].upper() + why[1:]})
     if found:
         raise _wrong(path, found)
     stem = os.path.splitext(os.path.basename(path))[0] or "recipe"

@@ -80,6 +80,8 @@ class ImportDialog(WorkDialog):
         self.files = [Inspected(path) for path in dict.fromkeys(files)]
         #: Whether only what trusted signers have signed is imported.
         self._required = False
+        #: Whether the environment has yet to name native objects; the target of Import meanwhile.
+        self._waits, self._early = False, ""
         self._tickets = [engines.background(Listener(result=self._told_signers), lookups.signers)]
         self._tree = self._make_tree()
         self._detail = KindTable(self.tr("Contents, by kind"), 4, compared=True)
@@ -271,15 +273,14 @@ class ImportDialog(WorkDialog):
         if self.ready and self.job is None:
             claims = {file.path: file.claims for file in self.chosen if file.claims}
             self.names.ask(self.environment.one, claims)
-        waits = self.names.busy or self.environment.waiting
-        naming = self.names.naming
+        self._waits, naming = self.names.busy or self.environment.waiting, self.names.naming
         asked = (into, naming, tuple(file.path for file in self.chosen))
-        if asked == self._asked and self.job is None and not waits:
+        if asked == self._asked and self.job is None and not self._waits:
             return  # only more was found out of the environment
         self.compared = self._compare_error = self._asked = None
         self._stays.clear()
         # What is here is not compared with what is on another machine.
-        able = self.ready and self.chosen and self.job is None and not waits
+        able = self.ready and self.chosen and self.job is None and not self._waits
         if able and into is not None and not scheme_of(into).elsewhere:
             self._asked = asked
             params: messages.CompareParams = {"files": list(asked[2]), "into": into}
@@ -305,7 +306,10 @@ class ImportDialog(WorkDialog):
         self._allow()
 
     def _go(self) -> None:
-        if (into := self.target.path) is not None:
+        into = self.target.path or ""
+        self._early = into if self._waits else ""
+        self._allow()
+        if into and not self._early:
             self._compare_of.forget()
             files = [file.path for file in self.chosen]
             abouts = [
@@ -379,8 +383,13 @@ class ImportDialog(WorkDialog):
         self._say_news()
         why = self._why_not()
         forms.allow(self.go, why)
-        forms.tell(self._page.why, why)
+        if why or self.names.error or self._early != self.target.path:
+            self._early = ""
+        early = self.tr("Torchkeeper imports them once the environment has answered.")
+        forms.tell(self._page.why, early if self._early else why)
         self.go.setText(self._counted(count) if count else self.tr("I&mport"))
+        if self._early and not self._waits:
+            self._go()
 
     def _counted(self, count: int) -> str:
         return self.tr("I&mport {}").format(say.count(count, "entry", "entries"))
@@ -402,8 +411,6 @@ class ImportDialog(WorkDialog):
             return said.format(printable(os.path.basename(other[0].path), 80))
         if self._compare_error is not None:
             return self._compare_error.what
-        if self.names.busy or self.environment.waiting:
-            return self.tr("The environment is still being asked.")
         if self.compared is not None:
             if not self._total("new"):
                 return self.news.text()
@@ -422,7 +429,7 @@ class ImportDialog(WorkDialog):
             role = "muted"
             if self.ready and self.chosen:
                 news = self.tr("Comparing with what is there…")
-                if self.names.busy or self.environment.waiting:
+                if self._waits:
                     news = self.tr("Asking PyTorch there for the names of native objects…")
         else:
             news, space = self._news(), self.compared["space"]

@@ -38,8 +38,7 @@ class Results(QObject):
         #: Those that may ask once more, by the jobs that they have begun.
         self._dialogs: dict[Job, WorkDialog] = {}
         self._wanted: tuple[str, set[tuple[str, str]]] | None = None
-        #: Keys of a place that is being read, and who takes their entries.
-        #: And the place that is shown again then, if any.
+        #: Keys of a place that is being read, who takes their entries, and what is shown then.
         self._keyed: tuple[str, Sequence[str], Callable[[list[Entry]], object], str] | None = None
         #: What was put back into the place that is shown.
         self._back: tuple[str, set[tuple[str, str]]] | None = None
@@ -59,7 +58,7 @@ class Results(QObject):
 
     def may_ask(self, job: Job) -> bool:
         """Whether the dialog is still there that has asked for a job."""
-        return job in self._dialogs
+        return job in self._dialogs and not job.good
 
     def ask_again(self, job: Job) -> None:
         """Ask for a job once more, with what was said the last time."""

@@ -248,6 +248,7 @@ class Recent(QObject):
 
     def _keep(self, paths: list[str]) -> None:
         self._context.settings.setValue(SETTING, json.dumps(paths[:MOST]))
+        self._fill()
 
     def _ended(self, job: Job) -> None:
         if job.made_bundle and (path := job.fruit) is not None:
@@ -263,7 +264,6 @@ class Recent(QObject):
         inner = QMenu(self.tr("O&pen recent"), menu)
         theme.follow(inner, lambda: inner.setIcon(theme.icon("box")))
         inner.setToolTipsVisible(True)
-        inner.aboutToShow.connect(self._fill)
         # It is known by the time that somebody gets to them.
         menu.aboutToShow.connect(self.look)
         menu.insertMenu(before, inner)
@@ -281,6 +281,7 @@ class Recent(QObject):
         for number, path in enumerate(paths, 1):
             action = menu.addAction(theme.icon("box"), self._text(number, path))
             action.setData(path)
+            action.setStatusTip(self.tr("Look into the bundle {}").format(printable(path)))
             self._mark(action, path in self._gone)
             action.triggered.connect(lambda _=False, path=path: self._context.open_paths([path]))
         if not paths:

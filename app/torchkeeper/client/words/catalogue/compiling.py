@@ -24,6 +24,10 @@ WORDS: dict[str, Words] = {
         "{why}.",
         "Correct the line. Write texts in quotes, and lists in brackets.",
     ),
+    "recipe-program": Words(
+        "{file} is a program, not a recipe.",
+        remedy="Cache > Run a program, or “torchkeeper run”, makes a recipe of what it compiles.",
+    ),
     "recipe-unreadable": Words(
         "The recipe {file} cannot be read.",
         "{why}.",

@@ -179,8 +179,7 @@ class ComparePage(Page):
 
     def entered(self) -> None:
         page = actions.tr(actions.spec(self._context.pages.under).text).replace("&", "")
-        self.back.setText(self.tr("Back to {}").format(page))
-        self.back.setAccessibleName(self.back.text())
+        self.back.setText(self.tr("&Back to {}").format(page))
         # What was said of how a side is chosen is of no use here.
         self._context.say("", 0)
         if self.found is not None:
