@@ -216,6 +216,10 @@ class CodeEdit(NumberedEdit):
         self._open, self._open_length = "", 0
         self.setExtraSelections([])
         self.clear()
+        # What comes is put in after it: keys go on from the first line.
+        caret = self.textCursor()
+        caret.setKeepPositionOnInsert(True)
+        self.setTextCursor(caret)
 
     def feed(self, text: str, *, last: bool) -> None:
         open_, length = self._open, self._open_length
