@@ -115,6 +115,8 @@ _WIDE, _LIST = [300, 1000], 190
 #: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, and that
 #: it leaves of the window.
 _GRIP, _HIGH, _LOWEST, _ABOVE = 7, 360, 220, 60
+#: Pixels of a page at least that it leaves to who works there.
+_SEEN = 300
 #: Where it is kept how high it is.
 HEIGHT = "activity/height"
 #: Milliseconds between two pictures of what runs, and between two looks at what others run.
@@ -297,7 +299,7 @@ class Drawer(QFrame):
         return at is not None and (at is self or self.isAncestorOf(at))
 
     def open_up(self) -> None:
-        """Be seen; who has the keyboard keeps it, unless what it is at is hidden by that."""
+        """Be seen; who has the keyboard keeps it, unless little is left of what it is at."""
         if self.isHidden():
             self.refresh()
             self._fit()
@@ -306,8 +308,15 @@ class Drawer(QFrame):
             if (handle := self._window.windowHandle()) is not None:
                 handle.installEventFilter(self._keys)
             self.turned.emit()
-            if (at := self.window().focusWidget()) is not None and under(at, self):
+            if (at := self.window().focusWidget()) is not None and (
+                under(at, self) or (self.leaves_little and self._context.pages.isAncestorOf(at))
+            ):
                 self.go_in()
+
+    @property
+    def leaves_little(self) -> bool:
+        """Whether it covers so much of a page that nobody can work there."""
+        return self.y() - self._context.pages.mapTo(self._window, QPoint(0, 0)).y() < _SEEN
 
     def go_in(self) -> None:
         """Be seen, and have the keyboard."""
