@@ -420,13 +420,18 @@ class Drawer(QFrame):
         self.list.viewport().update()
         self._show(self.rows.item(index))
         if index.isValid():
-            self.list.scrollTo(index)
-            if index.row() == 1:
-                self.list.scrollToTop()
+            self._seek(index)
 
-    def _moved(self, *_: object) -> None:
-        if (one := self.rows.item(self.list.currentIndex())) is not None:
+    def _moved(self, index: Index, *_: object) -> None:
+        if (one := self.rows.item(index)) is not None:
             self._show(one)
+            self._seek(index)
+
+    def _seek(self, index: Index) -> None:
+        above = self.rows.index(index.row() - 1)
+        if self.rows.item(above) is None:
+            self.list.scrollTo(above)  # its heading
+        self.list.scrollTo(index)
 
     def _show(self, one: shown.Shown | None) -> None:
         self._chosen = one
