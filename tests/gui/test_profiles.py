@@ -200,6 +200,14 @@ def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: Op
     click(qtbot, tab.undo.button)
     qtbot.waitUntil(lambda: keeping.names() == ["b", "c"], timeout=PATIENCE)
     assert keeping.load("c") == Profile("c", first.values, "one")
+    # Nobody is lost with the last one.
+    window.activateWindow()
+    tab.list.setFocus()
+    for left in (1, 0):
+        qtbot.waitUntil(tab.list.hasFocus, timeout=PATIENCE)
+        QTest.keyClick(tab.list, Qt.Key.Key_Delete)
+        qtbot.waitUntil(lambda left=left: len(tab.list.drafts) == left, timeout=PATIENCE)  # type: ignore[misc]
+    assert QApplication.focusWidget() is tab.new
 
 
 def test_what_is_being_typed_outlasts_a_check(qtbot: QtBot, open_window: OpenWindow) -> None:
