@@ -27,6 +27,7 @@ from tests.redis_server import serving
 from torchkeeper.client.profiles import keeping, taking
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.settled import Settled
+from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profilefiles import ProfileExport, ProfileImport
 from torchkeeper.gui.pages.profiles.editors import (
@@ -592,6 +593,17 @@ def test_the_form_finds_what_is_looked_for(qtbot: QtBot) -> None:
     assert seen == [AOT]
     form.go_to(FOLDER)
     assert form.box.text() == "", "it is shown, whatever the filter says"
+    # Tab shows all of a setting that has room, not only where one types.
+    form.resize(800, 240)
+    settle(qtbot)
+    fields = [field for section in form.sections.values() for field in section.fields.values()]
+    passed = set()
+    for forward in (*[True] * 14, *[False] * 10):
+        assert taborder.step(form, form.focusWidget(), forward=forward)
+        around = [one for one in fields if (at := form.focusWidget()) and one.isAncestorOf(at)]
+        assert all(one.visibleRegion().boundingRect() == one.rect() for one in around)
+        passed.update(one.setting.name for one in around)
+    assert len(passed) > 3
     form.only.setChecked(True)
     assert form.none.isVisible()
     form.show_values({URL: "redis://h"})
