@@ -556,11 +556,10 @@ class Window(Shell):
         GlossaryDialog(self).open()
 
     def explain_this(self) -> None:
-        """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
+        """Explain what has the keyboard."""
         from torchkeeper.gui.pages.glossary import explain_focused
 
-        if not explain_focused(self):
-            self.ask_whats_this()
+        explain_focused(self)
 
     def ask_whats_this(self) -> None:
         """Explain what is clicked next."""

@@ -146,12 +146,10 @@ def explain(what: QWidget | QAction, *idents: str) -> None:
     what.setWhatsThis(whats_this(*idents))
 
 
-def explain_focused(window: QWidget) -> bool:
-    """Show what the control means that has the keyboard; False where nothing is known of it."""
-    at = window.focusWidget()
-    if known := bool(said_of(at)):
-        QWhatsThis.showText(at.mapToGlobal(_under(at)), said_of(at), at)
-    return known
+def explain_focused(window: QWidget) -> None:
+    """Show what the control means that has the keyboard, or that nothing is known of it."""
+    at = window.focusWidget() or window
+    QWhatsThis.showText(at.mapToGlobal(_under(at)), said_of(at) or nothing(), at)
 
 
 def said_of(at: QWidget | None) -> str:
