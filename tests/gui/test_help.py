@@ -125,7 +125,7 @@ def test_where_nothing_is_known_it_says_so(
     window.pages.page.setFocus()
     window.actions_["explain"].trigger()
     assert not QWhatsThis.inWhatsThisMode(), "that needs a mouse"
-    assert said == [glossary.nothing()]
+    assert "This control has no explanation." in said[0]
     # What has no text of its own is explained by the page that it is on.
     for ident, term in (("recipes", "recipe"), ("settings", "profile")):
         page = window.show_page(ident)

@@ -597,7 +597,7 @@ def test_the_form_finds_what_is_looked_for(qtbot: QtBot) -> None:
     form.resize(800, 240)
     settle(qtbot)
     fields = [field for section in form.sections.values() for field in section.fields.values()]
-    passed = set()
+    passed: set[str] = set()
     for forward in (*[True] * 14, *[False] * 10):
         assert taborder.step(form, form.focusWidget(), forward=forward)
         around = [one for one in fields if (at := form.focusWidget()) and one.isAncestorOf(at)]

@@ -112,11 +112,9 @@ class JobDelegate(QStyledItemDelegate):
 
 #: Pixels of the list and of the chosen job, at first; and what the list takes at least.
 _WIDE, _LIST = [300, 1000], 190
-#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, and that
-#: it leaves of the window.
-_GRIP, _HIGH, _LOWEST, _ABOVE = 7, 360, 220, 60
-#: Pixels of a page at least that it leaves to who works there.
-_SEEN = 300
+#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, that it
+#: leaves of the window, and of a page where somebody works there.
+_GRIP, _HIGH, _LOWEST, _ABOVE, _SEEN = 7, 360, 220, 60, 300
 #: Where it is kept how high it is.
 HEIGHT = "activity/height"
 #: Milliseconds between two pictures of what runs, and between two looks at what others run.
@@ -282,8 +280,7 @@ class Drawer(QFrame):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or _HIGH)
-        high = int(kept) if kept.isdecimal() else _HIGH
+        room, high = self._room.geometry(), forms.kept(self._context.settings, HEIGHT, _HIGH)
         high = max(_LOWEST, min(high, room.height() - _ABOVE))
         self.setGeometry(room.left(), room.bottom() + 1 - high, room.width(), high)
 
