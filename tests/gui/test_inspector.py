@@ -140,6 +140,7 @@ def test_the_graph_and_the_source_with_search(
     without = edit.grab(edge).toImage()
     edit.setFocus()
     qtbot.waitUntil(edit.hasFocus)
+    assert not edit.textCursor().hasSelection()
     assert edit.grab(edge).toImage() != without, "the keyboard is seen there"
     qtbot.keyClick(edit, Qt.Key.Key_Down)  # type: ignore[no-untyped-call]
     assert edit.textCursor().blockNumber() == 1, "it goes on from the first line"

@@ -216,10 +216,6 @@ class CodeEdit(NumberedEdit):
         self._open, self._open_length = "", 0
         self.setExtraSelections([])
         self.clear()
-        # What comes is put in after it: keys go on from the first line.
-        caret = self.textCursor()
-        caret.setKeepPositionOnInsert(True)
-        self.setTextCursor(caret)
 
     def feed(self, text: str, *, last: bool) -> None:
         open_, length = self._open, self._open_length
@@ -271,6 +267,9 @@ class CodeEdit(NumberedEdit):
         elif not self._empty:
             shown.insert(0, "")
         cursor.insertText("\n".join(shown))
+        if not first:
+            # Qt takes it along into an empty text; keys go on from the first line.
+            self.moveCursor(QTextCursor.MoveOperation.Start)
         self._replace = self._empty = False
 
     def _colour(self, end: float) -> bool:

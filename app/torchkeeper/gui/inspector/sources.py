@@ -163,7 +163,7 @@ class Finder(QWidget):
         # Its end first, so that all of it comes into sight; and no further to the right than that.
         self._edit.horizontalScrollBar().setValue(0)
         for at in (start + len(self._needle), start):
-            cursor = self._edit.textCursor()
+            cursor = QTextCursor(self._edit.document())
             cursor.setPosition(at)
             self._edit.setTextCursor(cursor)
         self._say()
