@@ -17,7 +17,7 @@ from PySide6.QtCore import (
     Qt,
 )
 from PySide6.QtGui import QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QHeaderView, QLineEdit, QMenu, QTreeWidget, QTreeWidgetItem, QWidget
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.idle import every
@@ -39,7 +39,7 @@ Does = QtWidgets.QPushButton | QtGui.QAction
 
 def choose(over: QWidget, offers: Iterable[Offer], at: QPoint | None = None) -> QtWidgets.QMenu:
     """Open a menu below a button, or at a point of something else."""
-    menu = QtWidgets.QMenu(over)
+    menu = QMenu(over)
     menu.setToolTipsVisible(True)
     menu.aboutToHide.connect(menu.deleteLater)
     for icon, text, hint, slot in offers:
