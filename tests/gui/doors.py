@@ -20,9 +20,7 @@ _BANNED = frozenset({
     "setDefaultStyleSheet", "setInformativeText", "setDetailedText",
 })  # fmt: skip
 #: What makes a text that may be given to what takes HTML.
-_DOORS = frozenset(
-    {"tip", "caption", "explained", "whats_this", "said_of", "nothing", "toolTip", "whatsThis"}
-)
+_DOORS = frozenset({"tip", "caption", "explained", "whats_this", "said_of", "toolTip", "whatsThis"})
 _TRANSLATED = frozenset({"tr", "_tr"})
 _TOLD = frozenset({"setToolTip", "setTabToolTip", "setWhatsThis", "setToolTipText"})
 _ROLES = ("ToolTipRole", "WhatsThisRole")

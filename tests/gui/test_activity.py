@@ -138,6 +138,16 @@ def test_the_list_is_searched_and_emptied(qtbot: QtBot, window: Window) -> None:
     running = window.jobs.add("Warm here", "warm", "/here")
     window.jobs.begin(running)
     assert drawer.rows.index(0, 0).data() == "Running or waiting" and drawer.job is running
+    # The first line is a heading: keys go to the job under it, and bring it into sight.
+    window.activateWindow()
+    drawer.list.setFocus()
+    qtbot.waitUntil(drawer.list.hasFocus, timeout=PATIENCE)
+    bar, last = drawer.list.verticalScrollBar(), drawer.rows.rowCount() - 1
+    for way, row in (("End", last), ("Home", 1), ("End", last), *[("Up", None)] * last):
+        qtbot.keyClick(drawer.list, getattr(Qt.Key, f"Key_{way}"))  # type: ignore[no-untyped-call]
+        assert row in (None, drawer.list.currentIndex().row()), way
+        assert bar.value() == 0 or drawer.list.currentIndex().row() > 1
+    assert bar.maximum() > 0 and drawer.job is running
     window.actions_["find"].trigger()
     assert drawer.filter.hasFocus()
     type_in(qtbot, drawer.filter, "memory")

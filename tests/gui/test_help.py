@@ -114,14 +114,25 @@ def test_the_keyboard_asks_of_what_has_it(
     verify.reject()
 
 
-def test_where_nothing_is_known_a_click_asks(qtbot: QtBot, window: Window) -> None:
+def test_where_nothing_is_known_it_says_so(
+    qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(QWhatsThis, "showText", lambda at, text, widget: said.append(text))
     window.show_page("runs")
     assert isinstance(window.pages.page, QWidget)
     window.pages.page.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     window.pages.page.setFocus()
     window.actions_["explain"].trigger()
-    assert QWhatsThis.inWhatsThisMode()
-    QWhatsThis.leaveWhatsThisMode()
+    assert not QWhatsThis.inWhatsThisMode(), "that needs a mouse"
+    assert "This control has no explanation." in said[0]
+    # What has no text of its own is explained by the page that it is on.
+    for ident, term in (("recipes", "recipe"), ("settings", "profile")):
+        page = window.show_page(ident)
+        page.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        page.setFocus()
+        window.actions_["explain"].trigger()
+        assert glossary.whats_this(term) in said[-1]
 
 
 def test_all_are_on_one_page(qtbot: QtBot, window: Window) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QSettings, Qt, QTimer, QUrl
+from PySide6.QtCore import QRect, QSettings, Qt, QTimer, QUrl
 from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -136,7 +136,14 @@ def test_the_graph_and_the_source_with_search(
     qtbot.waitUntil(lambda: "async_compile" in edit.toPlainText() and not edit.busy,
                     timeout=PATIENCE)  # fmt: skip
     assert edit.document().findBlockByNumber(1).layout().formats()
+    edge = QRect(0, 40, 1, 20)
+    without = edit.grab(edge).toImage()
     edit.setFocus()
+    qtbot.waitUntil(edit.hasFocus)
+    assert not edit.textCursor().hasSelection()
+    assert edit.grab(edge).toImage() != without, "the keyboard is seen there"
+    qtbot.keyClick(edit, Qt.Key.Key_Down)  # type: ignore[no-untyped-call]
+    assert edit.textCursor().blockNumber() == 1, "it goes on from the first line"
     qtbot.keyClick(edit, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)  # type: ignore[no-untyped-call]
     qtbot.waitUntil(source.finder.search.hasFocus)
     type_in(qtbot, source.finder.search, "import")

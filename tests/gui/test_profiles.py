@@ -27,6 +27,7 @@ from tests.redis_server import serving
 from torchkeeper.client.profiles import keeping, taking
 from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words.settled import Settled
+from torchkeeper.gui import taborder
 from torchkeeper.gui.dialogs.base import ConfirmDialog
 from torchkeeper.gui.dialogs.profilefiles import ProfileExport, ProfileImport
 from torchkeeper.gui.pages.profiles.editors import (
@@ -200,6 +201,14 @@ def test_a_profile_is_renamed_removed_and_put_back(qtbot: QtBot, open_window: Op
     click(qtbot, tab.undo.button)
     qtbot.waitUntil(lambda: keeping.names() == ["b", "c"], timeout=PATIENCE)
     assert keeping.load("c") == Profile("c", first.values, "one")
+    # Nobody is lost with the last one.
+    window.activateWindow()
+    tab.list.setFocus()
+    for left in (1, 0):
+        qtbot.waitUntil(tab.list.hasFocus, timeout=PATIENCE)
+        QTest.keyClick(tab.list, Qt.Key.Key_Delete)
+        qtbot.waitUntil(lambda left=left: len(tab.list.drafts) == left, timeout=PATIENCE)  # type: ignore[misc]
+    assert QApplication.focusWidget() is tab.new
 
 
 def test_what_is_being_typed_outlasts_a_check(qtbot: QtBot, open_window: OpenWindow) -> None:
@@ -584,6 +593,17 @@ def test_the_form_finds_what_is_looked_for(qtbot: QtBot) -> None:
     assert seen == [AOT]
     form.go_to(FOLDER)
     assert form.box.text() == "", "it is shown, whatever the filter says"
+    # Tab shows all of a setting that has room, not only where one types.
+    form.resize(800, 240)
+    settle(qtbot)
+    fields = [field for section in form.sections.values() for field in section.fields.values()]
+    passed: set[str] = set()
+    for forward in (*[True] * 14, *[False] * 10):
+        assert taborder.step(form, form.focusWidget(), forward=forward)
+        around = [one for one in fields if (at := form.focusWidget()) and one.isAncestorOf(at)]
+        assert all(one.visibleRegion().boundingRect() == one.rect() for one in around)
+        passed.update(one.setting.name for one in around)
+    assert len(passed) > 3
     form.only.setChecked(True)
     assert form.none.isVisible()
     form.show_values({URL: "redis://h"})

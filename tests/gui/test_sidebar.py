@@ -381,8 +381,22 @@ def test_keys_of_the_list_of_places(qtbot: QtBot, window: Window) -> None:
     assert window.places.row_of(FULL) < 0
     assert "cache is off the list" in window.undo_bar.text.text()
     assert window.undo_bar.isVisible()
-    click(qtbot, window.undo_bar.button)
-    assert window.places.row_of(FULL) == rows[0] and window.place == FULL
+    for keys in ("F6", "Alt", "Ctrl"):
+        if keys == "F6":
+            shown.setFocus()
+            window.actions_["next-part"].trigger()
+            assert window.undo_bar.button.hasFocus()
+            key(qtbot, window.undo_bar.button, Qt.Key.Key_Space)
+        elif keys == "Alt":
+            key(qtbot, window, Qt.Key.Key_B, Qt.KeyboardModifier.AltModifier)
+            qtbot.waitUntil(window.undo_bar.isHidden)
+        else:
+            window.update_now()
+            # So the palette has it, too.
+            assert window.actions_["undo"].text() == "Put cache back on the list"
+            key(qtbot, window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert window.places.row_of(FULL) == rows[0] and window.place == FULL
+        key(qtbot, shown, Qt.Key.Key_Delete)
     window.places_pane.choose(samples.PLACE)
     key(qtbot, shown, Qt.Key.Key_Delete)
     assert window.places.row_of(samples.PLACE) >= 0

@@ -215,6 +215,18 @@ def test_who_is_under_the_drawer_when_it_opens_is_in_it(qtbot: QtBot, window: Wi
     settle(qtbot)
     window.following.show(window.jobs.jobs[0])
     assert drawer.isVisible() and at() is table
+    # Of a lower window too little of the table is left: there it is in the drawer.
+    drawer.shut()
+    high = window.height()
+    window.resize(window.width(), 740)
+    settle(qtbot)
+    window.following.show(window.jobs.jobs[0])
+    assert drawer.holds_focus and not under(table, drawer), "a row was in sight"
+    pressed_in(window, Qt.Key.Key_Escape)
+    window.resize(window.width(), high)
+    settle(qtbot)
+    window.following.show(window.jobs.jobs[0])
+    assert at() is table
     # And who goes under it closes it: nothing is done to what nobody sees.
     for _ in range(window.entries.rowCount()):
         pressed_in(window, Qt.Key.Key_Down)

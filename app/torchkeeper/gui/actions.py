@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMenu
 
 from torchkeeper.gui import theme
 from torchkeeper.gui.pages import ENTRIES, PAGES
-from torchkeeper.gui.widgets.plain import tip
+from torchkeeper.gui.widgets.plain import caption, tip
 from torchkeeper.stores.names import Scheme, scheme_of
 
 
@@ -65,6 +65,8 @@ class Situation(NamedTuple):
     path: str = ""
     #: What undo puts back: 12 entries (3.4 MB); empty where that is not known.
     undoable: str = ""
+    #: What undo does instead.
+    offered: str = ""
 
     @property
     def can_purge(self) -> bool:
@@ -85,8 +87,8 @@ class Spec(NamedTuple):
     """One action. menu, group: its place. hint: one sentence for the tooltip and the status bar.
     context: the context menus it is in. short: the toolbar's text; empty where it is not on the
     toolbar. chosen: for one of several that exclude each other, whether it is the one. on: for a
-    switch, whether it is on. about: the text that says what it is about at the moment, and what
-    tells that, empty where it is not known. also: a second shortcut. near: whether it needs a place
+    switch, whether it is on. about: the text that says what it is about at the moment, empty where
+    that is not known. also: a second shortcut. near: whether it needs a place
     within reach of this machine's programs, where it is about one.
     """
 
@@ -102,7 +104,7 @@ class Spec(NamedTuple):
     short: str = ""
     chosen: Callable[[Situation], bool] | None = None
     on: Callable[[Situation], bool] | None = None
-    about: tuple[str, Callable[[Situation], str]] | None = None
+    about: Callable[[Situation], str] | None = None
     also: str = ""
     near: bool = False
 
@@ -110,6 +112,9 @@ class Spec(NamedTuple):
 def _n(text: str) -> str:
     return str(QT_TRANSLATE_NOOP("Actions", text))
 
+
+#: The translation of a text of the table.
+tr = partial(QCoreApplication.translate, "Actions")
 
 MENUS = (
     ("file", _n("&File")),
@@ -232,9 +237,10 @@ ACTIONS = (
          _n("Free disk space: remove stale, broken and unused entries of all places"), "places",
          short=_n("Clean up…")),
     Spec("undo", _n("&Undo purge"), "undo", "Ctrl+Z", "cache", 1,
-         _n("Put back the entries that the last purge moved to the trash"), "places",
-         when=lambda s: bool(s.undoable) or s.can_change_trash,
-         about=(_n("&Undo purge of {}"), lambda s: s.undoable)),
+         _n("Put back what the last purge took, or what the bar over the page offers"), "places",
+         when=lambda s: bool(s.undoable or s.offered) or s.can_change_trash,
+         about=lambda s: caption(s.offered) or (
+             s.undoable and tr(_n("&Undo purge of {}")).format(s.undoable))),
     Spec("empty-trash", _n("E&mpty trash…"), "empty", "", "cache", 1,
          _n("Delete the purged entries of this place for good; on the overview, of all places"),
          "places",
@@ -395,9 +401,6 @@ def spec(ident: str) -> Spec:
     return BY_ID[ident]
 
 
-#: The translation of a text of the table.
-tr = partial(QCoreApplication.translate, "Actions")
-
 #: By the id of an action, what gives the method that does it: whose it is may be made only then.
 Does = Mapping[str, Callable[[], Callable[[], object]]]
 
@@ -483,8 +486,7 @@ class Actions(QObject):
                 self._suit(BY_ID[ident], action)
 
     def _name(self, spec: Spec, action: QAction, held: str) -> None:
-        text, what = spec.about or ("", lambda _: "")
-        text = tr(text).format(said) if (said := what(self.situation)) else tr(spec.text)
+        text = (spec.about and spec.about(self.situation)) or tr(spec.text)
         if text != action.text():
             action.setText(text)
             action.setIconText(text.replace("&", ""))

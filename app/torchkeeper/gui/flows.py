@@ -574,8 +574,11 @@ class Flows(QObject):
         return dialog
 
     def undo(self) -> None:
-        """Put back what the last purge of this session took; without one, the last of the place."""
+        """Do what the bar offers; else put back what the last purge, here or of the place, took."""
         context = self._context
+        if context.undo_bar.offered:
+            context.undo_bar.do()
+            return
         context.undo_bar.hide()
         if taken := context.taken:
             context.undo(taken)

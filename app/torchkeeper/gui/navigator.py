@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QTabBar
 
 from torchkeeper.artifacts.entry import COUNTED_APART
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 #: Pieces of the table that are selected at once.
 _MOST_PIECES = 2000
 _SAID_MS = 15_000
-#: Pixels of a page at least that no drawer covers.
-_SEEN = 300
 
 
 class Navigator:
@@ -38,8 +36,7 @@ class Navigator:
         window.pages.go(ident)
         if there:
             return
-        top = window.pages.mapTo(window, QPoint(0, 0)).y()
-        if (drawer := window.following.open) is not None and drawer.y() - top < _SEEN:
+        if (drawer := window.following.open) is not None and drawer.leaves_little:
             drawer.shut()
         window.focus_page()
 

@@ -17,12 +17,21 @@ def step(top: QWidget, at: QWidget | None, *, forward: bool) -> bool:
     target, reasons = following(top, at, forward=forward), Qt.FocusReason
     if target is not None:
         target.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-        around = target.parentWidget()
-        while around is not None:
-            if isinstance(around, QScrollArea) and target.height() < around.viewport().height():
-                around.ensureWidgetVisible(target, 0, 0)
-            around = around.parentWidget()
+        inside = [target]
+        while (around := inside[-1].parentWidget()) is not None:
+            if isinstance(around, QScrollArea):
+                _show(around, inside)
+            inside.append(around)
     return target is not None
+
+
+def _show(area: QScrollArea, inside: Sequence[QWidget]) -> None:
+    """Scroll to the first, with as much of what it is part of as there is room for."""
+    room, inner = area.viewport().height(), area.widget() or area
+    if parts := [one for one in inside if one.height() < room]:
+        x = inside[0].mapTo(inner, inside[0].rect().center()).x()
+        middle, around = parts[-1].mapTo(inner, parts[-1].rect().center()), parts[-1].height()
+        area.ensureVisible(x, middle.y(), 0, around // 2 + 1)
 
 
 def following(window: QWidget, at: QWidget | None, *, forward: bool) -> QWidget | None:

@@ -331,8 +331,8 @@ QTableView, QListView, QPlainTextEdit, QTreeView {{ background: {s.base};
     border: 1px solid {s.line}; border-radius: 3px; outline: none;
     alternate-background-color: {s.raised}; }}
 QTableView#entries, QListView#places, QListView#goto, QListView#environments,
-QListView#jobs, QListView#picks, QPlainTextEdit#log, QPlainTextEdit#code,
-QTableView#rows {{ border: none; border-radius: 0; }}
+QListView#jobs, QListView#picks, QTableView#rows {{ border: none; border-radius: 0; }}
+QPlainTextEdit#code {{ border-color: {s.base}; border-radius: 0; }}
 QTextBrowser {{ background: {s.base}; border: none; }}
 QAbstractScrollArea::corner {{ background: {s.base}; border: none; }}
 QTabWidget::pane {{ border: none; border-top: 1px solid {s.line}; }}
@@ -358,8 +358,8 @@ QToolButton#adder::menu-indicator {{ image: none; width: 0; }}
 QListWidget {{ padding: 4px 0; }}
 QListWidget::item {{ padding: 3px 8px; }}
 QTableView::item {{ padding: 0 5px; border: none; }}
-QTableView:focus, QListView:focus, QPlainTextEdit:focus, QTreeView:focus {{
-    border: 1px solid {s.accent}; }}
+QTableView:focus, QListView:focus, QPlainTextEdit:focus, QTreeView:focus,
+QPlainTextEdit#code:focus {{ border: 1px solid {s.accent}; }}
 QTreeView::item {{ padding: 4px 6px; }}
 QHeaderView {{ background: {s.raised}; border: none; }}
 QHeaderView::section {{ background: {s.raised}; color: {s.muted}; border: none;

@@ -383,7 +383,8 @@ class Window(Shell):
             apart=self.entries.apart_wanted, filter_valid=not seen or self.head.fault is None,
             grouping=self.entries.wanted_grouping,
             selected=len(selected) if seen else 0, comparable=summary.comparable(selected),
-            undoable=self.context.undoable, trash=bool(listing.trash and listing.trash["receipts"]),
+            undoable=self.context.undoable, offered=self.undo_bar.offered,
+            trash=bool(listing.trash and listing.trash["receipts"]),
             trash_of_all=None if (every := self.context.trashes) is None else bool(every),
             put_off=bool(listing.result and listing.result["unread"]),
             job=job is not None, job_active=job is not None and job.active,
@@ -556,11 +557,10 @@ class Window(Shell):
         GlossaryDialog(self).open()
 
     def explain_this(self) -> None:
-        """Explain what has the keyboard; where nothing is known of it, what is clicked next."""
+        """Explain what has the keyboard."""
         from torchkeeper.gui.pages.glossary import explain_focused
 
-        if not explain_focused(self):
-            self.ask_whats_this()
+        explain_focused(self)
 
     def ask_whats_this(self) -> None:
         """Explain what is clicked next."""

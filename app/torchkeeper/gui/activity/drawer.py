@@ -112,9 +112,9 @@ class JobDelegate(QStyledItemDelegate):
 
 #: Pixels of the list and of the chosen job, at first; and what the list takes at least.
 _WIDE, _LIST = [300, 1000], 190
-#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, and that
-#: it leaves of the window.
-_GRIP, _HIGH, _LOWEST, _ABOVE = 7, 360, 220, 60
+#: Pixels of the edge by which the drawer is pulled, of the drawer at first and at least, that it
+#: leaves of the window, and of a page where somebody works there.
+_GRIP, _HIGH, _LOWEST, _ABOVE, _SEEN = 7, 360, 220, 60, 300
 #: Where it is kept how high it is.
 HEIGHT = "activity/height"
 #: Milliseconds between two pictures of what runs, and between two looks at what others run.
@@ -280,8 +280,7 @@ class Drawer(QFrame):
         return super().eventFilter(watched, event)
 
     def _fit(self) -> None:
-        room, kept = self._room.geometry(), str(self._context.settings.value(HEIGHT) or _HIGH)
-        high = int(kept) if kept.isdecimal() else _HIGH
+        room, high = self._room.geometry(), forms.kept(self._context.settings, HEIGHT, _HIGH)
         high = max(_LOWEST, min(high, room.height() - _ABOVE))
         self.setGeometry(room.left(), room.bottom() + 1 - high, room.width(), high)
 
@@ -297,7 +296,7 @@ class Drawer(QFrame):
         return at is not None and (at is self or self.isAncestorOf(at))
 
     def open_up(self) -> None:
-        """Be seen; who has the keyboard keeps it, unless what it is at is hidden by that."""
+        """Be seen; who has the keyboard keeps it, unless little is left of what it is at."""
         if self.isHidden():
             self.refresh()
             self._fit()
@@ -306,8 +305,15 @@ class Drawer(QFrame):
             if (handle := self._window.windowHandle()) is not None:
                 handle.installEventFilter(self._keys)
             self.turned.emit()
-            if (at := self.window().focusWidget()) is not None and under(at, self):
+            if (at := self.window().focusWidget()) is not None and (
+                under(at, self) or (self.leaves_little and self._context.pages.isAncestorOf(at))
+            ):
                 self.go_in()
+
+    @property
+    def leaves_little(self) -> bool:
+        """Whether it covers so much of a page that nobody can work there."""
+        return self.y() - self._context.pages.mapTo(self._window, QPoint(0, 0)).y() < _SEEN
 
     def go_in(self) -> None:
         """Be seen, and have the keyboard."""
@@ -411,13 +417,18 @@ class Drawer(QFrame):
         self.list.viewport().update()
         self._show(self.rows.item(index))
         if index.isValid():
-            self.list.scrollTo(index)
-            if index.row() == 1:
-                self.list.scrollToTop()
+            self._seek(index)
 
-    def _moved(self, *_: object) -> None:
-        if (one := self.rows.item(self.list.currentIndex())) is not None:
+    def _moved(self, index: Index, *_: object) -> None:
+        if (one := self.rows.item(index)) is not None:
             self._show(one)
+            self._seek(index)
+
+    def _seek(self, index: Index) -> None:
+        above = self.rows.index(index.row() - 1)
+        if self.rows.item(above) is None:
+            self.list.scrollTo(above)  # its heading
+        self.list.scrollTo(index)
 
     def _show(self, one: shown.Shown | None) -> None:
         self._chosen = one

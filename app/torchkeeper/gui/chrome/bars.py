@@ -27,6 +27,8 @@ _Then = Callable[[], object] | None
 
 class _Bar(QFrame):
     _then: _Then = None
+    #: What that is, in words, until it is done; of a purge others know.
+    offered = ""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -41,6 +43,7 @@ class _Bar(QFrame):
 
     def do(self) -> None:
         """Go, and do what was offered."""
+        self.offered = ""
         self.hide()
         if self._then is not None:
             self._then()
@@ -68,7 +71,7 @@ class ErrorBar(_Bar):
         self.remedies = RemedyButtons()
         mark = forms.picture("error", 20, "warning")
         texts = forms.column(*labels, self.remedies, gap=4)
-        parts = (mark, forms.TOP), (texts, 1), (self.closer(self._close), forms.TOP)
+        parts = (mark, forms.TOP), (texts, 1), (self.closer(lambda *_: self.clear()), forms.TOP)
         self.setLayout(forms.row(*parts, gap=12, margin=(16, 8, 8, 8)))
         return labels
 
@@ -77,9 +80,6 @@ class ErrorBar(_Bar):
         tell_error(self._labels, error)
         self.remedies.offer(error)
         self.appear(str(error))
-
-    def _close(self) -> None:
-        self.clear()
 
     def clear(self, error: UserError | None = None) -> None:
         """The user has read it, or it no longer holds; only if it is this ``error``, if any."""
@@ -150,6 +150,7 @@ class UndoBar(_Bar):
         self._expiring.setVisible(bool(verb))
         self.button.setText(verb or self.tr("&Undo"))
         self.button.setAccessibleName(undoes or self.button.text().replace("&", ""))
+        self.offered = verb and self.button.accessibleName()
         self.button.setToolTip(tip(undoes))
         self.appear(text)
 

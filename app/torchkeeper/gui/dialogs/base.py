@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QObject, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QToolButton, QWhatsThis, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QLineEdit, QToolButton, QWidget
 
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import printable
@@ -55,7 +55,7 @@ class Dialog(QDialog):
         self.setLayout(self.body)
         self._scrolled: Scrolled | None = None
         # The window's own does not reach a dialog.
-        QShortcut(QKeySequence("Shift+F1"), self, self._explain)
+        QShortcut(QKeySequence("Shift+F1"), self, partial(asking.explain_focused, self))
 
     def setWindowTitle(self, text: str, /) -> None:
         super().setWindowTitle(window_title(text))
@@ -64,10 +64,6 @@ class Dialog(QDialog):
     def takes_nothing(self) -> str | None:
         """Why nothing can be dropped on it; None where it can, as on the window behind it."""
         return self.tr("Close this dialog first, then drop on the window")
-
-    def _explain(self) -> None:
-        if not asking.explain_focused(self):
-            QWhatsThis.showText(self.mapToGlobal(self.rect().center()), asking.nothing(), self)
 
     def focusNextPrevChild(self, forward: bool, /) -> bool:
         # What is made late comes last in Qt's own order.

@@ -267,6 +267,9 @@ class CodeEdit(NumberedEdit):
         elif not self._empty:
             shown.insert(0, "")
         cursor.insertText("\n".join(shown))
+        if not first:
+            # Qt takes it along into an empty text; keys go on from the first line.
+            self.moveCursor(QTextCursor.MoveOperation.Start)
         self._replace = self._empty = False
 
     def _colour(self, end: float) -> bool:

@@ -146,12 +146,11 @@ def explain(what: QWidget | QAction, *idents: str) -> None:
     what.setWhatsThis(whats_this(*idents))
 
 
-def explain_focused(window: QWidget) -> bool:
-    """Show what the control means that has the keyboard; False where nothing is known of it."""
-    at = window.focusWidget()
-    if known := bool(said_of(at)):
-        QWhatsThis.showText(at.mapToGlobal(_under(at)), said_of(at), at)
-    return known
+def explain_focused(window: QWidget) -> None:
+    """Show what the control means that has the keyboard, or that nothing is known of it."""
+    at = window.focusWidget() or window
+    none = tr("This control has no explanation. Ctrl+F1 in the window opens the glossary.")
+    QWhatsThis.showText(at.mapToGlobal(_under(at)), said_of(at) or explained("", none), at)
 
 
 def said_of(at: QWidget | None) -> str:
@@ -162,12 +161,6 @@ def said_of(at: QWidget | None) -> str:
         terms = _of_item(part) or part.whatsThis()
         part = None if part.isWindow() else part.parentWidget()
     return own + terms
-
-
-def nothing() -> str:
-    """What is said where nothing is known."""
-    said = tr("This control has no explanation. Ctrl+F1 in the window opens the glossary.")
-    return explained("", said)
 
 
 def _own(at: QWidget) -> str:

@@ -189,7 +189,7 @@ class Servers(QObject):
         until = verb.format(say.until(time.time() + seconds))
         text = f"{say.count(count, 'entry', 'entries')} {until}"
         bar.offer(place, text, lambda: self._context.operations.expire(place, selection, None),
-                  self.tr("Clear expiry"))  # fmt: skip
+                  self.tr("Clear expir&y"))  # fmt: skip
 
     def toggle_read_only(self) -> None:
         """Allow changes in the place that is shown, or none."""

@@ -67,14 +67,12 @@ class SidebarFlows(QObject):
             context.places.put_back(row, place)
             context.places_pane.choose(place.path)
 
-        said = self.tr("{} is off the list; its files stay")
-        if not place.exists:
-            said = self.tr("{} is off the list")
+        stay, gone = self.tr("{} is off the list; its files stay"), self.tr("{} is off the list")
         # By now another is shown, for which the offer stays.
         context.undo_bar.offer(
             context.place or "",
-            said.format(place.title),
-            put_back, self.tr("Put back"), self.tr("Put {} back on the list").format(place.title),
+            (stay if place.exists else gone).format(place.title),
+            put_back, self.tr("Put &back"), self.tr("Put {} back on the list").format(place.title),
         )  # fmt: skip
 
     def rename_server(self) -> None:
@@ -144,7 +142,7 @@ class SidebarFlows(QObject):
         environments.remove(python)
         context.undo_bar.offer(
             context.place or "", self.tr("{} is off the list of environments").format(python),
-            lambda: environments.add(python), self.tr("Put back"),
+            lambda: environments.add(python), self.tr("Put &back"),
             self.tr("Put {} back on the list").format(python),
         )  # fmt: skip
 

@@ -330,6 +330,11 @@ class FirstKey(QObject):
             return False
         assert isinstance(watched, QtWidgets.QAbstractItemView)
         selection, at = watched.selectionModel(), watched.currentIndex()
+        first = watched.model().index(0, 0)
+        if event.key() == Qt.Key.Key_Home and first.isValid() and not first.flags():
+            # A heading, to which Qt does not go: nor to what is under it.
+            watched.setCurrentIndex(first.siblingAtRow(1))
+            return True
         if not Qt.ItemFlag.ItemIsSelectable & at.flags() or selection.hasSelection():
             return False
         if event.key() not in _ARROWS:

@@ -16,6 +16,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.client.words.tongue import several
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
 from torchkeeper.gui.idle import IdleTasks
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.widgets import forms
 from torchkeeper.settings.known import BY_NAME
@@ -51,6 +52,7 @@ class SettingsPage(Page):
         self, engines: Engines, settings: QSettings, environments: Callable[[], Environments]
     ) -> None:
         super().__init__(QCoreApplication.translate("SettingsPage", "Profiles"))
+        explain(self, "profile")
         self._engines, self._settings, self._environments = engines, settings, environments
         self._files: list[str] = []
         self._question: ConfirmDialog | None = None

@@ -295,7 +295,7 @@ class ProfilesTab(QWidget):
 
         def done(_: object = None) -> None:
             if self.list.drop(draft):
-                self.list.setFocus()
+                (self.list if self.list.drafts else self.new).setFocus()
                 if draft.error is None:
                     text = self.tr("{} was removed").format(printable(draft.name, 64))
                     back, keep = draft.profile, draft.kept is not None

@@ -15,6 +15,7 @@ from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.gui import theme
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import choose_files, choose_folder
+from torchkeeper.gui.pages.glossary import explain
 from torchkeeper.gui.pages.page import Page, go_to_field
 from torchkeeper.gui.pages.recipes import known as words
 from torchkeeper.gui.pages.recipes.known import BUILTIN, Known, Listed
@@ -84,6 +85,7 @@ class RecipesPage(Page):
 
     def __init__(self, engines: Engines, settings: QSettings, listing: Listing) -> None:
         super().__init__(QCoreApplication.translate("RecipesPage", "Recipes"))
+        explain(self, "recipe")
         self._engines, self._settings, self._listing = engines, settings, listing
         self._ticket: int | None = None
         self._reading: int | None = None
