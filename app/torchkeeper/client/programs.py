@@ -84,7 +84,7 @@ def prepared(text: str, folder: str, python: str, profile: str, scratch: str) ->
     env.setdefault("PYTHONUNBUFFERED", "1")
     if not env.get(_TRACE):
         env[_TRACE] = os.path.join(scratch, "trace")
-    trace = os.path.join(folder, env[_TRACE])
+    trace, told = os.path.join(folder, env[_TRACE]), has_graphs(env)
     with failing_as("command-unusable", command=line.words[0]):
         os.makedirs(trace, exist_ok=True)
         recording.hear(env, scratch)
@@ -94,7 +94,7 @@ def prepared(text: str, folder: str, python: str, profile: str, scratch: str) ->
         "env": env,
         "trace": trace,
         "place": place,
-        "remote": has_graphs(env),
+        "remote": told,
     }
 
 
