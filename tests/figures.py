@@ -21,8 +21,8 @@ APP = Path(torchkeeper.__file__).parent
 #: The most that each figure may be.
 MOST = {
     "files": 476,
-    "lines": 113_171,
-    "lines of code": 83_085,
+    "lines": 113_227,
+    "lines of code": 83_128,
     "lines of code in the longest file": 500,
     "lines of the longest function": 160,
     "files in the largest circle of imports": 0,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import random
 import shutil
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from tests.cli.conftest import Tk
 from tests.snapshots import snapshot
 from tests.ssh import breaking
 from tests.ssh.conftest import Machine, ended
-from torchkeeper.client.engines import ferry, line
+from torchkeeper.client.engines import far, ferry, line
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.stores import parts
 
@@ -174,10 +176,84 @@ def test_what_is_old_or_too_much_goes_and_others_are_not_believed(
     os.utime(parts.there()[0], (0, 0))
     assert len(parts.there()) == 2
     [folder] = tmp_path.glob("torchkeeper-parts-*")
+    # What has another name is none of these, however old.
+    (folder / "mine.txt").touch()
+    os.utime(folder / "mine.txt", (0, 0))
+    assert len(parts.there()) == 2 and (folder / "mine.txt").exists()
+    (folder / "mine.txt").unlink()
     folder.chmod(0o777)
     assert parts.there() == []
     parts.keep(str(tmp_path / "1"))
     assert len(list(folder.iterdir())) == 2
+
+
+def test_what_is_kept_takes_the_room_of_what_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    came = tmp_path / "came"
+    with came.open("wb") as file:
+        file.truncate(1 << 30)  # so many bytes were said to come
+        file.seek(1 << 29)
+        file.write(b"x" * 2_000_000)
+        file.flush()
+        parts.keep(f"/proc/self/fd/{file.fileno()}")
+    [one] = parts.there()
+    assert os.path.samefile(one, came), "a file without a name is no copy"
+    parts.forget(one)
+    monkeypatch.setattr(os, "link", no_link)
+    parts.keep(str(came))
+    [one] = parts.there()
+    found = os.stat(one)
+    assert not os.path.samefile(one, came) and found.st_size == 1 << 30
+    assert found.st_blocks * 512 < 5_000_000
+    with open(one, "rb") as kept_:
+        assert next(parts.blocks(kept_, [(1 << 29, (1 << 29) + 9)])) == b"x" * 9
+    parts.forget(one)
+    monkeypatch.setattr(os, "lseek", no_link)  # as a disk that is full
+    parts.keep(str(came))
+    monkeypatch.undo()
+    assert not [path for path in kept(tmp_path) if path.stat().st_blocks]
+
+
+def no_link(*_: object, **__: object) -> None:
+    raise OSError(errno.EXDEV, "another file system")
+
+
+def test_what_begins_like_members_takes_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "lies").write_bytes(b"PK\x03\x04" * 500_000)
+    tracemalloc.start()
+    with (tmp_path / "lies").open("rb") as stream:
+        pieces = list(parts.cut(stream, parts.MOST))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(size for size, _ in pieces) == 2_000_000 and most < 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("/srv/c", "ssh://gpu1/srv/c"),
+        ("redis://127.0.0.1:6379/0", "ssh://gpu1/redis://127.0.0.1:6379/0"),
+        ("ssh://gpu2/srv/c", ""),
+        ("ssh://gpu2/redis://h", ""),
+        ("c", ""),
+        ("~/c", ""),
+        ("", ""),
+    ],
+)
+def test_what_a_machine_names_is_of_that_machine(said: str, named: str) -> None:
+    assert far.name_of("ssh://gpu1", said) == named
+    assert far.name_of("", said) == said
+
+
+def test_jobs_of_a_machine_that_lies() -> None:
+    good = {"job": "0" * 16, "op": "warm", "place": "/c", "lives": True, "seconds": 1.0, "ago": 0.0,
+            "far": {"type": "progress", "done": 1, "total": 2, "unit": "files"}}  # fmt: skip
+    big = {**good, "far": {"type": "progress", "done": 10**400, "total": 10**401, "unit": "files"}}
+    rows = far.jobs("ssh://there", [good, {**good, "job": "../x"}, big])
+    assert [row.id for row in rows] == ["0" * 16] * 2
+    assert "1" in rows[0].words and rows[1].words == ""
 
 
 def test_pieces_are_put_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

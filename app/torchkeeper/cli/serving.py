@@ -51,7 +51,10 @@ def serve(args: argparse.Namespace) -> int:
         if not os.path.isabs(folder):
             raise user_error("path-not-absolute", {"path": folder})
         only.append(os.path.realpath(folder))
-    servers = tuple(way.bare(parse(server).address) for server in args.server)
+    addresses = [parse(server).address for server in args.server]
+    if through := next((str(one) for one in addresses if one.way), ""):
+        raise user_error("place-elsewhere", {"place": through})
+    servers = tuple(map(way.bare, addresses))
     served = tuple(only), args.read_only, tuple(args.env), servers
     serving = far_end.Serving(str(archive()), *served)
     far_end.main(asked[0], serving=serving)

@@ -157,6 +157,8 @@ def told(finding: EngineFinding, machine: str = "") -> Told | None:
         return None
     found, check = Finding.from_json(finding["found"]), finding.get("check", "")
     about, place = {**found.params}, far.name_of(machine, found.place)
+    if found.place and not place:
+        return None
     if machine and "other" in about:
         about["other"] = far.name_of(machine, str(about["other"]))
     if machine and not misfit(Owned, owned := about.pop("owned", None), "owned"):

@@ -27,7 +27,7 @@ from torchkeeper.artifacts.version import SOURCE
 from torchkeeper.engine import protocol, serve
 from torchkeeper.engine.messages import compiling
 from torchkeeper.engine.session import Session
-from torchkeeper.stores import atomic, processes
+from torchkeeper.stores import atomic, parts, processes
 from torchkeeper.stores.folders import locks
 from torchkeeper.warm.processes import calling
 
@@ -153,7 +153,8 @@ def _begin(folder: str, op: str, params: Mapping[str, Any]) -> None:
     if os.path.isfile(SOURCE):
         source = shutil.copyfile(SOURCE, os.path.join(folder, _SOURCE))
     if sent := params.get("sent"):
-        params = {**params, "sent": shutil.move(sent, os.path.join(folder, _SENT))}
+        params = {**params, "sent": shutil.copyfile(sent, os.path.join(folder, _SENT))}
+        parts.forget(sent)
     process = subprocess.Popen(
         [*calling("engine.detached")[:-1], source], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=nowhere, cwd=folder, start_new_session=True,

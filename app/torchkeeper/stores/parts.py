@@ -11,21 +11,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
+import re
 import stat
 import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import IO
 
-#: Bytes of a file from which on it is worth it; how many files are kept at most, and seconds.
-LEAST, _MOST, _KEPT = 1 << 20, 3, 7 * 86_400
+from torchkeeper.stores.atomic import handle_of
+
+#: Bytes of a file from which on it is worth it, and up to which; how many files are kept at most,
+#: and seconds; how they are called.
+LEAST, MOST, _FILES, _KEPT = 1 << 20, 1 << 38, 3, 7 * 86_400
+_NAME = re.compile(r"[0-9a-f]{16}")
 #: Bytes of a piece at least, and how many pieces of that size a file has at most, as powers of two:
 #: they fit into one message. How many times as long one may be, and where members have it end.
 _PIECE, _PIECES, _LONGEST, _NEAR = 16, 13, 16, 4
 #: How a member of a bundle begins, and in how many bytes it says what it is.
 _MEMBER, _HEAD = b"PK\x03\x04", 64
+#: Of how many of them one is chosen.
+_TRIED = 4096
 #: Bytes at once.
 BLOCK = 1 << 18
 
@@ -48,10 +55,11 @@ def there() -> list[str]:
     """The files that something has come of, the latest first; what is too old goes."""
     found = {}
     with contextlib.suppress(OSError), os.scandir(_folder()) as entries:
-        found = {one.path: one.stat(follow_symlinks=False).st_mtime for one in entries}
+        ours = (x for x in entries if _NAME.fullmatch(x.name) and x.is_file(follow_symlinks=False))
+        found = {one.path: one.stat(follow_symlinks=False).st_mtime for one in ours}
     latest = sorted(found, key=lambda path: -found[path])
     late = time.time() - _KEPT
-    for path in [one for n, one in enumerate(latest) if n >= _MOST or found[one] < late]:
+    for path in [one for n, one in enumerate(latest) if n >= _FILES or found[one] < late]:
         latest.remove(path)
         with contextlib.suppress(OSError):
             os.unlink(path)
@@ -61,13 +69,38 @@ def there() -> list[str]:
 def keep(file: str) -> None:
     """Keep what comes, or has come, of a file; where that cannot be, the next time begins anew."""
     with contextlib.suppress(OSError):
-        os.makedirs(_folder(), 0o700, exist_ok=True)
-        kept = os.path.join(_folder(), os.urandom(8).hex())
+        os.makedirs(folder := _folder(), 0o700, exist_ok=True)
+        name = os.urandom(8).hex()
         try:
-            os.link(file, kept)
-        except OSError:
-            shutil.copyfile(file, kept)  # on another file system
+            with handle_of(folder, os.O_PATH | os.O_DIRECTORY) as at:
+                # With a folder Python calls linkat(2), which follows the link of a descriptor.
+                os.link(file, name, dst_dir_fd=at, follow_symlinks=True)
+        except OSError:  # on another file system
+            try:
+                _copy(file, os.path.join(folder, name))
+            except OSError:
+                os.unlink(os.path.join(folder, name))
         there()
+
+
+def _copy(file: str, kept: str) -> None:
+    """Copy what there is of a file, and not the room for what is missing. Raises OSError, also
+    where that takes more than a quarter of what is free.
+    """
+    room, begin = os.statvfs(os.path.dirname(kept)), 0
+    with open(kept, "xb") as target, open(file, "rb") as source:
+        about = os.fstat(source.fileno())
+        if about.st_blocks * 512 > room.f_bavail * room.f_frsize // 4:
+            raise OSError
+        target.truncate(about.st_size)
+        while True:
+            try:
+                begin = os.lseek(source.fileno(), begin, os.SEEK_DATA)
+            except OSError:  # no more is there
+                return
+            end = os.lseek(source.fileno(), begin, os.SEEK_HOLE)
+            scatter(blocks(source, [(begin, end)]), [(begin, end)], target)
+            begin = end
 
 
 def forget(*files: str) -> None:
@@ -85,13 +118,14 @@ def cut(stream: IO[bytes], size: int) -> Iterator[Piece]:
     least = 1 << max(_PIECE, size.bit_length() - _PIECES)
     most, data = least * _LONGEST, bytearray()
     while True:
-        while len(data) < most and (more := stream.read(most)):
+        while len(data) < most and (more := stream.read(min(BLOCK, most - len(data)))):
             data += more
         if not data:
             return
         # Not the first one: after something new, the same ones are to be chosen again soon.
-        near = [(zlib.crc32(data[x : x + _HEAD]), x) for x in _members(data, least, least * _NEAR)]
-        piece = bytes(data[: min(near)[1] if near else next(_members(data, least, most), most)])
+        near = islice(_members(data, least, least * _NEAR), _TRIED)
+        first = min(((zlib.crc32(data[x : x + _HEAD]), x) for x in near), default=None)
+        piece = bytes(data[: first[1] if first else next(_members(data, least, most), most)])
         yield len(piece), hashlib.sha256(piece).hexdigest()
         del data[: len(piece)]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping
@@ -49,6 +50,8 @@ _OURS = frozenset({"signers", "vouched"})
 _WHOLE = "recipes"
 #: Seconds that no job can have run, and jobs of a machine that are listed.
 _AGES, _JOBS = 1e9, 64
+#: What no job counts to; and what jobs are called.
+_FAR, _IDENT = 1e18, re.compile(r"[0-9a-f]{16}")
 #: How deep an answer is looked through for places.
 _DEEP = 8
 
@@ -96,10 +99,19 @@ def placed(machine: str, rows: Iterable[PlacesRow]) -> list[PlacesRow]:
 
 
 def name_of(machine: str, path: str) -> str:
-    """What a path there is called here; what is none, as the address of a server, stays."""
+    """What a path there, or a server that is reached from there, is called here; "" for what is
+    neither: a name on a third machine, or one of this, is not theirs to say.
+    """
+    from torchkeeper.stores.redis.address import parse as server
     from torchkeeper.stores.ssh import parse
 
-    return parse(machine).at(path) if machine and os.path.isabs(path) else path
+    if not machine or os.path.isabs(path):
+        return parse(machine).at(path) if machine else path
+    with contextlib.suppress(Problem):
+        if not scheme_of(path).elsewhere and not scheme_of(path).local:
+            address = server(f"{machine}/{path}").address
+            return str(address) if address.way else ""
+    return ""
 
 
 def goes_on(machine: str, job: str) -> str:
@@ -124,6 +136,8 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
         row, place = cast("JobsRow", one), ""
         if protocol.misfit(compiling.JobsRow, one, "row") or row["op"] not in DETACHED:
             continue
+        if not _IDENT.fullmatch(row["job"]):
+            continue
         with contextlib.suppress(Problem):
             said = row["place"] or ""  # by its name here, where that was asked about
             named = parse(said if is_far(said) else parse(machine).at(said))
@@ -139,7 +153,7 @@ def jobs(machine: str, rows: Iterable[object]) -> list[Past]:
             state = "done" if how.get("type") == "result" else "failed"
             state = "cancelled" if fault["code"] == "cancelled" else state
             words = user_error(fault["code"], fault["params"]).what if state == "failed" else ""
-        elif total := how.get("total"):
+        elif 0 < (total := how.get("total") or 0) < _FAR and 0 <= how.get("done", 0) < _FAR:
             n, of = f"{how.get('done', 0):,.0f}", f"{total:,.0f}"
             words = tr("{n} of {all} {unit}", n=n, all=of, unit=printable(how.get("unit", ""), 20))
         times = now - ago - took, now - ago

@@ -56,7 +56,7 @@ def send(machine: str, file: str, told: Told = lambda *_: None) -> str:
     """The name of a file there that has the contents of one here. Raises UserError."""
     with failing_as("bundle-unreadable", file=file):
         size = os.path.getsize(file)
-        begun = size >= parts.LEAST and line.to(machine).hello().parts
+        begun = parts.LEAST <= size < parts.MOST and line.to(machine).hello().parts
         if begun and (made := _rest_sent(machine, file, size, told)):
             return made
     made = name(machine)
@@ -94,14 +94,15 @@ def fetch(
         raise user_error("output-exists", {"file": file})
     with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:
         source, missing, used = made, [(0, size)], set[str]()
-        if size >= parts.LEAST and parts.there():
+        if parts.LEAST <= size < parts.MOST and parts.there():
             source, missing, used = _rest_of(made, size, target.stream)
         try:
             _take(source, missing, target.stream, size, told)
         except (UserError, KeyboardInterrupt) as e:
             target.stream.flush()
             lost = not isinstance(e, UserError) or e.code == "ssh-lost"
-            if lost and os.fstat(target.stream.fileno()).st_size >= parts.LEAST:
+            # What is on the disk, not what was said to come.
+            if lost and os.fstat(target.stream.fileno()).st_blocks * 512 >= parts.LEAST:
                 parts.keep(target.path)
             raise
         target.commit(replace)

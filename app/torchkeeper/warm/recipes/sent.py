@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 
 from torchkeeper.artifacts.entry import Problem
+from torchkeeper.stores import parts
 from torchkeeper.warm.shapes import Compiling, SentRecipe
 
 
@@ -30,7 +31,7 @@ def placed(params: Compiling) -> Iterator[Sequence[str | SentRecipe] | None]:
         try:
             with zipfile.ZipFile(file) as zipped:
                 zipped.extractall(folder)
-            os.unlink(file)
+            parts.forget(file)
         except (OSError, zipfile.BadZipFile) as e:
             raise Problem("place-unwritable", place=folder, why=str(e)) from e
         yield [
