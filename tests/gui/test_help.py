@@ -109,6 +109,7 @@ def test_the_keyboard_asks_of_what_has_it(
     window.show_page("entries")
     window.actions_["verify"].trigger()
     [verify] = window.findChildren(VerifyDialog)
+    verify.runs["cold"].click()  # which makes it
     assert glossary.whats_this("mega-cache") in ask(verify.runs["mega"])
     assert glossary.whats_this("verification") in ask(verify.cancel)
     verify.reject()
