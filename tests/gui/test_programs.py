@@ -37,6 +37,7 @@ from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
+from torchkeeper.stores.places import default_folder
 from torchkeeper.warm import processes
 
 
@@ -228,7 +229,6 @@ def test_what_a_kept_run_leaves_is_ended(
 def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
-    keeping.save(Profile("mine", {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "profile")}))
     window = open_window()
     dialog = window.flows.run_program(f"{sys.executable} -c 0")
     dialog.folder.setText(str(tmp_path))
@@ -243,11 +243,14 @@ def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
         assert not dialog.go.isEnabled()
     dialog.folder.setText(str(tmp_path))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    # It says which cache the program will use, where its profile or its line names one, too.
-    dialog.profile.combo.setCurrentIndex(dialog.profile.combo.findData("mine"))
-    for before, cache in (("", tmp_path / "profile"), ("TORCHINDUCTOR_CACHE_DIR=here ", "here")):
-        dialog.line.setText(f"{before}{sys.executable} -c 0")
-        said = f"The program uses the cache {tmp_path / cache}.\nAfter the run, “Save as recipe”"
+    # It says which cache the program will use, where its line or its profile names another, too.
+    keeping.save(Profile("mine", {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "profile")}))
+    for text, cache in (
+        ("", default_folder()),
+        ("TORCHINDUCTOR_CACHE_DIR=here ", tmp_path / "here"),
+    ):
+        dialog.line.setText(f"{text}{sys.executable} -c 0")
+        said = f"The program uses the cache {cache}.\nAfter the run, “Save as recipe”"
         qtbot.waitUntil(lambda said=said: dialog.said.text().startswith(said), timeout=PATIENCE)  # type: ignore[misc]
 
 
