@@ -24,7 +24,7 @@ from tests.shots import (
 )
 from torchkeeper.artifacts.entry import COUNTED_APART, KINDS, Entry, measured, tallied, tally
 from torchkeeper.artifacts.shapes import Amount, Sized
-from torchkeeper.client import manual, programs, secrets
+from torchkeeper.client import manual, secrets
 from torchkeeper.client.kept import history
 from torchkeeper.client.kept.history import Past, Running
 from torchkeeper.client.kept.runs import Kept
@@ -141,7 +141,6 @@ class SampleEngines(Engines):
             lookups.last_verified: self._last_verified,
             lookups.mark: self._mark,
             manual.read: self._read_manual,
-            programs.looked: lambda heard, *_: self._tell(("folder", samples.PLACE), heard),
         }
         if (look := looks.get(function)) is None:
             return self._ticket(listener)
