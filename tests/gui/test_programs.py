@@ -24,8 +24,6 @@ from tests.gui.test_runs import cells
 from torchkeeper.client import programs
 from torchkeeper.client.engines import probes
 from torchkeeper.client.kept import runs
-from torchkeeper.client.profiles import keeping
-from torchkeeper.client.profiles.profile import Profile
 from torchkeeper.client.words import say
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.gui.dialogs.base import ConfirmDialog
@@ -37,7 +35,6 @@ from torchkeeper.gui.pages.comparing.page import ComparePage
 from torchkeeper.gui.pages.runs import RunsPage
 from torchkeeper.gui.verdicts.environments import KEY
 from torchkeeper.gui.window import Window
-from torchkeeper.stores.places import default_folder
 from torchkeeper.warm import processes
 
 
@@ -243,15 +240,7 @@ def test_a_working_folder_that_is_not_there_is_told_in_the_dialog(
         assert not dialog.go.isEnabled()
     dialog.folder.setText(str(tmp_path))
     qtbot.waitUntil(dialog.go.isEnabled, timeout=PATIENCE)
-    # It says which cache the program will use, where its line or its profile names another, too.
-    keeping.save(Profile("mine", {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "profile")}))
-    for text, cache in (
-        ("", default_folder()),
-        ("TORCHINDUCTOR_CACHE_DIR=here ", tmp_path / "here"),
-    ):
-        dialog.line.setText(f"{text}{sys.executable} -c 0")
-        said = f"The program uses the cache {cache}.\nAfter the run, “Save as recipe”"
-        qtbot.waitUntil(lambda said=said: dialog.said.text().startswith(said), timeout=PATIENCE)  # type: ignore[misc]
+    assert "Save as recipe" in dialog.said.text(), "what comes after it, where nothing is wrong"
 
 
 def test_a_long_command_widens_nothing_and_the_drawer_opens_the_run(
@@ -449,7 +438,7 @@ def test_why_it_compiled_again_takes_three_clicks(
     compare = window.pages.page
     assert isinstance(compare, ComparePage)
     qtbot.waitUntil(lambda: "16 instead of 8" in compare.sentence.text(), timeout=PATIENCE)
-    assert compare.back.text() == "&Back to Runs"
+    assert compare.back.text() == "Back to Runs"
     click(qtbot, compare.back)
     assert window.pages.current == "runs"
     settle(qtbot)

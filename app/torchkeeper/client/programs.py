@@ -59,32 +59,22 @@ def parsed(text: str) -> Line:
     return Line(env, [os.path.expanduser(word) for word in words])
 
 
-def started(text: str, folder: str, profile: str) -> tuple[Line, dict[str, str], str]:
-    """A command line, and the variables and the cache of the program. Raises UserError."""
-    line, env = parsed(text), paths.users_variables()
-    if profile:
-        env = applied(keeping.load(profile).values, env)
-    env |= line.env
-    return line, env, used_by(env, folder)
-
-
-def looked(text: str, folder: str, profile: str) -> tuple[str, str]:
-    """What is at a folder, and the cache of a program started in it. Raises UserError."""
-    other = "file" if os.path.exists(folder) else "missing"
-    return "folder" if os.path.isdir(folder) else other, started(text, folder, profile)[2]
-
-
 def prepared(text: str, folder: str, python: str, profile: str, scratch: str) -> RunParams:
     """What a program is started with. python: the interpreter that runs it, if that is not as its
     line says. profile: the name of one, or "". scratch: a folder for the trace and what is noted of
     its compiles, which goes later. Raises UserError.
     """
-    line, env, place = started(text, folder, profile)
+    line = parsed(text)
+    env = paths.users_variables()
+    if profile:
+        env = applied(keeping.load(profile).values, env)
+    env |= line.env
     # What it prints is shown at once.
     env.setdefault("PYTHONUNBUFFERED", "1")
     if not env.get(_TRACE):
         env[_TRACE] = os.path.join(scratch, "trace")
-    trace, told = os.path.join(folder, env[_TRACE]), has_graphs(env)
+    trace = os.path.join(folder, env[_TRACE])
+    place, told = used_by(env, folder), has_graphs(env)
     with failing_as("command-unusable", command=line.words[0]):
         os.makedirs(trace, exist_ok=True)
         recording.hear(env, scratch)

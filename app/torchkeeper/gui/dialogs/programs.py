@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from PySide6.QtCore import QSettings, Signal
 from PySide6.QtWidgets import QWidget
 
 from torchkeeper.client import programs
 from torchkeeper.client.kept.runs import discreet
-from torchkeeper.client.words.problems import UserError, printable
+from torchkeeper.client.words.problems import UserError
+from torchkeeper.gui.background import lookups
 from torchkeeper.gui.background.engines import Engines, Listener
 from torchkeeper.gui.dialogs.base import Dialog, choose_folder
 from torchkeeper.gui.dialogs.envchoice import EnvironmentChoice
@@ -47,14 +49,15 @@ class ProgramDialog(Dialog):
         self.said.setAccessibleName(self.tr("What runs"))
         self.go = forms.button(self.tr("&Run"), self._run, primary=True)
         self._lay_out()
-        #: What is at the folder, and the cache of the program, which are looked for beside.
-        self._what = self._place = ""
+        self.line.textChanged.connect(self._say)
+        #: What is at the folder, which is looked for beside.
+        self._what = ""
         self._engines = engines
         self._ticket: int | None = None
+        self.folder.textChanged.connect(self._look)
         self.finished.connect(lambda _: engines.forget(self._ticket))
-        self.environment.changed.connect(self._say)
-        for change in (self.line.textChanged, self.folder.textChanged, self.profile.changed):
-            change.connect(self._look)
+        for choice in (self.environment, self.profile):
+            choice.changed.connect(self._say)
         self.finished.connect(self.profile.let_go)
         self._look()
 
@@ -70,8 +73,8 @@ class ProgramDialog(Dialog):
         forms.add(self.body, forms.GAP)
         forms.field(self.body, self.tr("&Profile"), self.profile)
         forms.add(self.body, forms.GAP, self.said, forms.REST)
-        # Room for three lines from the start: the buttons stay where they are.
-        self.said.setMinimumHeight(3 * self.said.fontMetrics().lineSpacing())
+        # Room for two lines from the start: the buttons stay where they are.
+        self.said.setMinimumHeight(2 * self.said.fontMetrics().lineSpacing())
         self.buttons(forms.button(self.tr("Cancel"), self.reject, enter=False), self.go)
         self.go.setDefault(True)
 
@@ -95,15 +98,15 @@ class ProgramDialog(Dialog):
 
     def _look(self, *_: object) -> None:
         self._engines.forget(self._ticket)
-        path, profile = self._path, self.profile.name
+        self._what, path = "", self._path
 
-        def found(some: tuple[str, str]) -> None:
-            self._what, self._place = some
+        def found(some: Sequence[lookups.At]) -> None:
+            self._what = some[0].what
             self._say()
 
         if os.path.isabs(path):
-            heard, text = Listener(result=found), self.line.text()
-            self._ticket = self._engines.background(heard, programs.looked, text, path, profile)
+            heard = Listener(result=found)
+            self._ticket = self._engines.background(heard, lookups.paths, [path])
         self._say()
 
     def _say(self, *_: object) -> None:
@@ -123,12 +126,11 @@ class ProgramDialog(Dialog):
         if self._what in ("missing", "file"):
             gone = self.tr("The working folder does not exist.")
             return gone if self._what == "missing" else self.tr("This is no folder."), "error"
-        said = self.tr("After the run, “Save as recipe” on Runs keeps what it compiled.")
         if self._words() and self.environment.python and not self.python:
             said = self.tr("This command does not use the environment: only “python …”, “-m …” and "
                            "“FILE.py …” run in it.")  # fmt: skip
-        uses = self.tr("The program uses the cache {}.").format(printable(self._place))
-        return f"{uses}\n{said}" if self._place else said, "muted"
+            return said, "muted"
+        return self.tr("After the run, “Save as recipe” on Runs keeps what it compiled."), "muted"
 
     def _browse(self) -> None:
         title = self.tr("Choose the working folder")
