@@ -213,6 +213,7 @@ def test_a_way_that_breaks_is_sought_again_by_itself(
     assert way(window, place).short == "" and "no connection" not in window.totals.text()
 
 
+@pytest.mark.slow
 def test_a_way_that_nobody_asked_for_asks_for_nothing(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, fixture_cache: Path, tmp_path: Path
 ) -> None:
@@ -768,6 +769,7 @@ def test_jobs_that_go_on_there_are_listed_followed_and_ended(
     assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
 
 
+@pytest.mark.slow
 def test_a_job_that_is_cut_off_goes_on_and_is_cancelled_after(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, begun: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -438,7 +438,7 @@ def test_why_it_compiled_again_takes_three_clicks(
     compare = window.pages.page
     assert isinstance(compare, ComparePage)
     qtbot.waitUntil(lambda: "16 instead of 8" in compare.sentence.text(), timeout=PATIENCE)
-    assert compare.back.text() == "Back to Runs"
+    assert compare.back.text() == "&Back to Runs"
     click(qtbot, compare.back)
     assert window.pages.current == "runs"
     settle(qtbot)

@@ -107,6 +107,7 @@ def test_an_import_goes_there(tk: Tk, there: Machine, fixture_cache: Path, tmp_p
     assert keys(tk, there.place("new")) == keys(tk, file)
 
 
+@pytest.mark.slow
 def test_what_is_to_be_signed_is_not_sent_unsigned(
     tk: Tk, there: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_folder_there_is_looked_at_and_mended(tk: Tk, there: Machine, cache: P
     assert tk("doctor", "--json", place + "/none").objects[-1]["error"]["code"] == "place-missing"
 
 
+@pytest.mark.slow
 def test_machines_are_looked_at_whole(tk: Tk, there: Machine, cache: Path) -> None:
     """By what their accounts have set; one that is away holds up no other."""
     mine = there.home / "cache"

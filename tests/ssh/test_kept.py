@@ -148,6 +148,7 @@ def _of_another_user(far: Path) -> None:
     os.chown(far, 65534, 65534)  # which only root does
 
 
+@pytest.mark.slow
 def test_a_folder_that_others_could_change_is_not_used(there: Machine, fixture_cache: Path) -> None:
     sent(there, fixture_cache)
     cache, good = there.home / ".cache", there.home / "good"

@@ -87,6 +87,7 @@ def test_entries_come_and_go(there: Machine, fixture_cache: Path, tmp_path: Path
     assert not list((there.folder / "tmp").glob("*crossing*"))
 
 
+@pytest.mark.slow
 def test_secrets_stay_where_they_are(there: Machine, fixture_cache: Path) -> None:
     code = next(fixture_cache.glob("*/*.py"))
     code.write_text(code.read_text() + "\n# redis://me:hunter2hunter2@host:6379/0\n")

@@ -117,6 +117,7 @@ def test_no_other_program_starts(there: Machine, tmp_path: Path, folder: Path) -
     assert not (folder / "made").exists()
 
 
+@pytest.mark.slow
 def test_a_key_that_may_change_changes_that_folder_alone(
     tk: Tk, there: Machine, tmp_path: Path, folder: Path, fixture_cache: Path
 ) -> None:

@@ -46,6 +46,7 @@ def more(there: Machine) -> Iterator[Machine]:
         yield there
 
 
+@pytest.mark.slow
 def test_entries_of_several_machines(
     tk: Tk, more: Machine, fixture_cache: Path, tmp_path: Path
 ) -> None:
