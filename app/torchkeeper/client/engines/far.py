@@ -108,7 +108,9 @@ def name_of(machine: str, path: str) -> str:
     if not machine or os.path.isabs(path):
         return parse(machine).at(path) if machine else path
     with contextlib.suppress(Problem):
-        if not scheme_of(path).elsewhere and not scheme_of(path).local:
+        if scheme_of(path).elsewhere:  # by its name here already
+            return path if scheme_of(path).machine(path) == machine else ""
+        if not scheme_of(path).local:
             address = server(f"{machine}/{path}").address
             return str(address) if address.way else ""
     return ""
