@@ -225,6 +225,7 @@ def test_on_a_terminal_ssh_asks_itself(there: Machine, fixture_cache: Path, tmp_
 
 
 def test_a_way_that_cannot_be_begun_says_so(there: Machine) -> None:
+    assert line.to("ssh://there").hello().home  # what travels is made by now
     line.close_all()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # Far below what is open: what another thread closes meanwhile makes no room.

@@ -117,14 +117,14 @@ class Asker:
                     lambda name, params: engine.call(name, params, answer.take),
                     op, params, self._unlock, only_signed,
                 )  # fmt: skip
+                if answer.raised is not None:  # it was done by then
+                    raise KeyboardInterrupt
         except Error as error:
             raise answer.worded(error) from None
         except KeyboardInterrupt:
             if answer.raised is None:
                 raise
             raise answer.raised from None
-        if answer.raised is not None:  # it was done by then
-            raise answer.raised
         return answer
 
     @contextlib.contextmanager
