@@ -166,6 +166,7 @@ def orders(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr("tempfile.tempdir", None)
     yield file
     line.close_all()
+    breaking.order(file, "end")
 
 
 def ended(there: Machine) -> None:

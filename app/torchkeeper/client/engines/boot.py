@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from torchkeeper.client.engines.questions import Asking
+from torchkeeper.engine import mux
 from torchkeeper.stores.ssh import Address
 
 #: Seconds without a word of the other machine, thrice, after which the connection is broken.
@@ -70,7 +71,7 @@ file.flush()
 path = "/proc/%d/fd/%d" % (os.getpid(), file.fileno()) if memory else file.name
 sys.path.insert(0, path)
 from torchkeeper.engine.far_end import main
-main("{token}", at, "" if there or at is None else "{digest}.zip", data)
+main("{token}", at, "" if there or at is None else "{digest}.zip", data, silence={silence})
 """
 
 
@@ -86,8 +87,9 @@ def command(
     port = ["-p", str(address.port)] if address.port else []
     user = ["-l", address.user] if address.user else []
     boot = _BOOT
-    for name, value in {"token": token, "digest": digest, "size": str(size)}.items():
-        boot = boot.replace(f"{{{name}}}", value)
+    said = {"token": token, "digest": digest, "size": size, "silence": mux.SILENCE}
+    for name, value in said.items():
+        boot = boot.replace(f"{{{name}}}", str(value))
     line = f'exec("""{boot.replace(chr(10), _END)}""".replace("{_END}",chr(10)))'
     return ["ssh", "-T", *options, *batch, *port, *user, "--", address.host,
             f"exec python3 -I -S -c '{line}'"]  # fmt: skip
