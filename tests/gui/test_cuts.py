@@ -37,7 +37,7 @@ SLICE = 0.05
 _EVERY, _SILENCE = 5, 12.0
 #: What is done, how often, and after how many bytes at most it is cut.
 COUNTS = {"list": 6, "export": 6, "import": 6, "purge": 6, "warm": 6}
-MOST = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600, "warm": 30_000}
+MOST = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600, "warm": 4_000}
 
 
 def _waited() -> float:

@@ -21,7 +21,7 @@ from tests.ssh.test_resuming import many_kernels
 COPIES = {"copy there": 5, "copy here": 5, "export": 3, "import": 3}
 OTHERS = {"list": 3, "purge": 4, "warm": 4}
 MOST = {"copy there": 2_500_000, "copy here": 2_500_000, "export": 2_500_000, "import": 2_500_000,
-        "list": 100_000, "purge": 8_000, "warm": 30_000}  # fmt: skip
+        "list": 300_000, "purge": 11_000, "warm": 12_000}  # fmt: skip
 #: How a way ends that is cut, before it is there and after.
 LOST = {"ssh-lost", "ssh-failed", "ssh-silent"}
 KERNELS = 20

@@ -23,6 +23,8 @@ _OPTIONS = (
 )  # fmt: skip
 #: What the machine says, after its token, where it has no copy; and where its Python is too old.
 WANT, OLD = b"want", b"old "
+#: In how many times the longest silence what travels has to be there.
+_LONGEST = 10
 #: What stands for the end of a line of it.
 _END = "@"
 #: For a Python of any age, up to where it is told whether it is too old. It is sent as one line and
@@ -33,7 +35,7 @@ import os, sys
 if sys.version_info[:2] < (3, 10):
     os.write(1, ("{token}old " + sys.version.split()[0] + "{token}").encode())
     sys.exit(9)
-import hashlib, stat, tempfile, zlib
+import hashlib, signal, stat, tempfile, zlib
 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def folder():
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -63,7 +65,9 @@ there = hashlib.sha256(data).hexdigest() == "{digest}"
 if not there:
     os.write(1, (chr(10) + "{token}want" + chr(10)).encode())
     came = open(0, "rb", closefd=False)
+    signal.alarm({longest})
     data = zlib.decompress(came.read(int(came.read(8), 16)))
+    signal.alarm(0)
 memory = hasattr(os, "memfd_create")
 file = os.fdopen(os.memfd_create("torchkeeper"), "wb") if memory else tempfile.NamedTemporaryFile()
 file.write(data)
@@ -88,7 +92,7 @@ def command(
     user = ["-l", address.user] if address.user else []
     boot = _BOOT
     said = {"token": token, "digest": digest, "size": size, "silence": mux.SILENCE}
-    for name, value in said.items():
+    for name, value in {**said, "longest": round(_LONGEST * mux.SILENCE)}.items():
         boot = boot.replace(f"{{{name}}}", str(value))
     line = f'exec("""{boot.replace(chr(10), _END)}""".replace("{_END}",chr(10)))'
     return ["ssh", "-T", *options, *batch, *port, *user, "--", address.host,
