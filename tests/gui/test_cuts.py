@@ -4,7 +4,6 @@ without a pause, nothing is lost, nothing is half there, and done again it comes
 
 from __future__ import annotations
 
-import random
 import shutil
 import time
 import zipfile
@@ -14,35 +13,31 @@ import pytest
 from PySide6.QtCore import QObject, QTimerEvent
 from pytestqt.qtbot import QtBot
 
-from tests.gui.conftest import OpenWindow, idle, settle
+from tests.gui.conftest import OpenWindow, click, idle, settle
 from tests.gui.test_machines import opened
 from tests.pace import LONG, within
-from tests.snapshots import snapshot
-from tests.ssh import breaking
-from tests.ssh.conftest import Machine, ended, forks, orders, sshd, there, tk
+from tests.ssh import breaking, points
+from tests.ssh.conftest import Machine, ended, forks, orders, recipe, sshd, there, tk
+from tests.ssh.test_cuts import contents
 from tests.ssh.test_resuming import many_kernels
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.kept.history import Past
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import protocol
+from torchkeeper.engine import mux, protocol
 from torchkeeper.gui.background.engines import Listener
 from torchkeeper.gui.jobs.model import Job, Selection, State
 from torchkeeper.gui.window import Window
 
-__all__ = ["forks", "orders", "sshd", "there", "tk"]
+__all__ = ["forks", "orders", "recipe", "sshd", "there", "tk"]
 
-#: Seconds for which the window may be blocked.
-BLOCKED = 0.05
-#: Milliseconds between two looks of the probe.
-_EVERY = 5
-#: What is done, and after how many bytes at most it is cut; and how.
-DOES = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600}
-HOWS = ("drop", "kill", "drop", "kill", "drop", "hush")
-#: One point of each in every run, forty in a long one.
-POINTS = [
-    pytest.param(does, seed, marks=() if (does, seed) == ("import", 0) else pytest.mark.slow)
-    for does in DOES
-    for seed in range(10)
-]
+#: Seconds of the processor for which the window may work at a time.
+SLICE = 0.05
+#: Milliseconds between two looks of the probe; seconds of silence of the first line, where it is
+#: one that falls silent: those of a user are waited for on the command line (tests.ssh.test_cuts).
+_EVERY, _SILENCE = 5, 12.0
+#: What is done, how often, and after how many bytes at most it is cut.
+COUNTS = {"list": 6, "export": 6, "import": 6, "purge": 6, "warm": 6}
+MOST = {"list": 60_000, "export": 1_400_000, "import": 1_400_000, "purge": 600, "warm": 4_000}
 
 
 def _waited() -> float:
@@ -51,19 +46,22 @@ def _waited() -> float:
 
 
 class Probe(QObject):
-    """How long the event loop was blocked at most, by what the window did itself."""
+    """For how long the event loop was blocked at most, by what the window did itself, and how much
+    of that it worked.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.worst = 0.0
-        self._at, self._waited = time.monotonic(), _waited()
+        self.blocked = self.slice_ = 0.0
+        self._at, self._waited, self._worked = time.monotonic(), _waited(), time.thread_time()
         self.startTimer(_EVERY)
 
     def timerEvent(self, _event: QTimerEvent) -> None:
-        at, waited = time.monotonic(), _waited()
+        at, waited, worked = time.monotonic(), _waited(), time.thread_time()
         took = at - self._at - (waited - self._waited) - _EVERY / 1000
-        self.worst = max(self.worst, took)
-        self._at, self._waited = at, waited
+        self.blocked = max(self.blocked, took)
+        self.slice_ = max(self.slice_, worked - self._worked)
+        self._at, self._waited, self._worked = at, waited, worked
 
 
 def planned(qtbot: QtBot, window: Window, place: str) -> tuple[int, int]:
@@ -76,27 +74,56 @@ def planned(qtbot: QtBot, window: Window, place: str) -> tuple[int, int]:
     return ticket, plans[0]
 
 
-def contents(folder: Path) -> dict[str, object]:
-    return {path: x for path, x in snapshot(folder).items() if ".torchkeeper" not in str(path)}
+def followed(qtbot: QtBot, window: Window, job: Job) -> int:
+    """Find a job again that was cut off, if it had begun, and follow it to its end; how many there
+    were.
+    """
+    drawer = window.following.drawer
+    assert drawer is not None
+    drawer.go_in()
+    looked: list[object] = []
+    window.engines.ask(
+        protocol.JOBS, {}, Listener(rows=looked.extend, result=looked.append), python="ssh://there"
+    )
+    qtbot.waitUntil(lambda: bool(looked))
+    if len(looked) == 1 and not job.there:
+        return 0
+    drawer.refresh()
+    qtbot.waitUntil(lambda: any(drawer.rows.there.values()))
+    [one] = drawer.rows.there["ssh://there"]
+    assert isinstance(one, Past) and one.id == (job.there or one.id)
+    drawer.choose(one)
+    click(qtbot, drawer.follow)
+    again = drawer.job
+    assert again is not None and again is not job
+    qtbot.waitUntil(lambda: not again.active, timeout=int(LONG * 1000))
+    assert again.state is State.DONE, again.error
+    return 1
 
 
-@pytest.mark.parametrize(("does", "seed"), POINTS)
+@pytest.mark.parametrize(("what", "number"), points.points(COUNTS, {"import": 0}))
 def test_the_line_is_cut(
     qtbot: QtBot, there: Machine, orders: Path, open_window: OpenWindow, kernels: Path,
-    many: Path, tmp_path: Path, does: str, seed: int,
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: Path, torch_python: str,
+    what: str, number: int,
 ) -> None:  # fmt: skip
-    chance = random.Random(f"{does} {seed}")
-    if does == "list":
+    how, after = points.chosen("window", what, number, MOST[what])
+    if what == "list":
         shutil.copytree(many, there.home / "c")
+    elif what == "warm":
+        (there.home / "c").mkdir()
     else:
         many_kernels(there.home / "c", kernels, 12)
     before = contents(there.home / "c")
-    window = open_window()
     place, bundle = there.place(there.home / "c"), tmp_path / "b.torchcache"
     (there.home / "empty").mkdir()
-    opened(qtbot, window, there, there.home / ("empty" if does == "list" else "c"))
-    total = 3000 if does == "list" else window.entries.total
-    if does == "import":
+    with monkeypatch.context() as patched:
+        if how == "hush":
+            patched.setattr(mux, "SILENCE", _SILENCE)
+        window = open_window()
+        opened(qtbot, window, there, there.home / ("empty" if what == "list" else "c"))
+    total = 3000 if what == "list" else window.entries.total
+    if what == "import":
         done = window.operations.export(place, Selection(), str(bundle), secrets="allow")
         qtbot.waitUntil(lambda: not done.active)
         assert done.state is State.DONE, done.error
@@ -104,53 +131,64 @@ def test_the_line_is_cut(
     job: Job | None = None
 
     def begin() -> Job | None:
-        if does == "list":
+        if what == "list":
             window.open_paths([place])
-        if does == "export":
+        if what == "export":
             return window.operations.export(place, Selection(), str(bundle), secrets="allow")
-        if does == "import":
+        if what == "import":
             return window.operations.import_files([str(bundle)], into)
-        return window.operations.purge(place, plan[0], plan[1], False) if does == "purge" else None
+        if what == "warm":
+            return window.operations.warm(f"ssh://there{torch_python}", [str(recipe)], place)
+        return window.operations.purge(place, plan[0], plan[1], False) if what == "purge" else None
 
     def over() -> bool:
         read = window.place == place and not window.listing.loading
         return read and not (job is not None and job.active)
 
-    plan = planned(qtbot, window, place) if does == "purge" else (0, 0)
+    plan = planned(qtbot, window, place) if what == "purge" else (0, 0)
     assert window.following.drawer is not None  # a job that fails opens it, and makes it once
     settle(qtbot)
-    probe, how = Probe(), chance.choice(HOWS)
-    breaking.order(orders, how, chance.randrange(DOES[does]))
+    probe = Probe()
+    breaking.order(orders, how, after)
     job = begin()
     qtbot.waitUntil(over, timeout=int(LONG * 1000))
     cut = bool(job and job.error) or window.listing.broken is not None
     # It is found again by itself, and rows stay meanwhile.
-    assert window.entries.total == total or does == "purge" or (does == "list" and cut)
+    stays = what not in ("purge", "warm")
+    assert window.entries.total == total or not stays or (what == "list" and cut)
     breaking.order(orders)
     qtbot.waitUntil(lambda: window.listing.broken is None, timeout=int(LONG * 1000))
     idle(qtbot, window)
     if job is not None and job.error is not None:
         assert job.state is State.FAILED and job.error.code == "ssh-lost", job.error
-    assert window.entries.total == total or does == "purge"
-    if does == "import":
+    assert window.entries.total == total or not stays
+    if what == "warm" and job is not None:
+        found = followed(qtbot, window, job) if cut else 0
+        assert found or not job.there or job.state is State.DONE
+    if what == "export":
+        assert not cut or not bundle.exists()
+    if what in ("import", "export", "warm"):
         job = begin()
         qtbot.waitUntil(over, timeout=int(LONG * 1000))
         assert job is not None and job.state is State.DONE, job and job.error
+    if what == "import":
         assert len(list((there.home / "new").iterdir())) >= total
-    if does == "export":
-        assert not cut or not bundle.exists()
-        job = begin()
-        qtbot.waitUntil(over, timeout=int(LONG * 1000))
-        assert job is not None and job.state is State.DONE and zipfile.is_zipfile(bundle)
-    assert not list(bundle.parent.glob(".torchkeeper*"))
-    worst = probe.worst
+    if what == "export":
+        assert zipfile.is_zipfile(bundle)
+    if what == "warm":
+        qtbot.waitUntil(lambda: window.entries.total == 1)
+        assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
+    probed = probe.blocked, probe.slice_
     window.close_surely()
     qtbot.waitUntil(lambda: not window.engines.running, timeout=int(LONG * 1000))
     ended(there)
-    if does == "purge":
+    if what == "purge":
         with Engine("ssh://there") as engine, pytest.raises(UserError, match="nothing to undo"):
             while True:
                 engine.call(protocol.UNDO, {"place": place})
-    assert contents(there.home / "c") == before
-    print(f"{does} {seed}: {how}, cut {cut}, blocked for {1000 * worst:.0f} ms at most")
-    assert worst <= within(BLOCKED)
+    if what != "warm":
+        assert contents(there.home / "c") == before
+    points.came(points.Came("window", what, number, how, after, cut, *probed))
+    own = tmp_path / "own"
+    assert points.leftovers(there, own, there.home, tmp_path) == []
+    assert probed[1] <= within(SLICE)

@@ -1,8 +1,8 @@
 """A line that breaks, as ssh's ProxyCommand: ``breaking.py PORT ORDERS``. The file ORDERS says what
 becomes of each connection after so many bytes from when that was written, or from its beginning:
-``drop`` ends it, ``kill`` ends ssh, and with ``hush`` it stays open and says nothing more until ssh
-has ended; anything else lets it be. The file COUNTS, beside it, has how many bytes have come and
-gone over the connections, one a line.
+``drop`` ends it, ``kill`` ends ssh, and with ``hush`` nothing more passes, and the server hears of
+no end, not even ssh's, until the file says ``end``; anything else lets it be. The file COUNTS,
+beside it, has how many bytes have come and gone over the connections, one a line.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import threading
 import time
 from pathlib import Path
 
-#: Bytes a second.
-_RATE = 4e6
+#: Bytes a second, and seconds for which nothing passes at most.
+_RATE, _LONGEST = 4e6, 900.0
 
 
 def order(orders: Path, what: str = "", after: int = 0) -> None:
@@ -53,11 +53,19 @@ class _Line:
             self._what, after = self._orders.read_text().rsplit(" ", 1)
             self._after = sum(self.moved) + int(after)
         if self._what and sum(self.moved) + more > self._after:
-            while self._what == "hush" and os.getppid() == self._of:
-                time.sleep(0.1)
+            if self._what == "hush":
+                self._hush()
             if self._what == "kill":
                 os.kill(os.getppid(), signal.SIGKILL)
             self.end()
+
+    def _hush(self) -> None:
+        until = time.monotonic() + _LONGEST
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            ended = not self._orders.exists() or self._orders.read_text().startswith("end ")
+            if ended and os.getppid() != self._of:
+                return
 
     def relay(self, source: int, target: int, back: int) -> None:
         """Pass on what comes."""

@@ -23,6 +23,21 @@ from torchkeeper.client.engines import line
 
 __all__ = ["forks", "tk"]
 
+#: A kernel that is compiled at once, and what a recipe says of one in a module.
+KERNELS = """import triton
+import triton.language as tl
+
+@triton.jit
+def add(x, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(x + at, tl.load(x + at, at < n) + 1, at < n)
+"""
+ITEM = """[[triton]]
+kernel = "{}.py:add"
+signature = {{ x = "*fp32", n = "i32" }}
+constants = {{ B = 64 }}
+targets = ["{}"]
+"""
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
@@ -166,6 +181,17 @@ def orders(there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     monkeypatch.setattr("tempfile.tempdir", None)
     yield file
     line.close_all()
+    breaking.order(file, "end")
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """One that is compiled at once."""
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    (folder / "kernels.py").write_text(KERNELS)
+    (folder / "add.toml").write_text(ITEM.format("kernels", "cuda:90"))
+    return folder / "add.toml"
 
 
 def ended(there: Machine) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -15,12 +16,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
+from tests.cli.test_warm import processes_under
 from tests.snapshots import snapshot
-from tests.ssh.conftest import Machine, ended
+from tests.ssh import breaking, points
+from tests.ssh.conftest import Machine, config, ended
 from torchkeeper.client.engines import ferry, line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
-from torchkeeper.engine import protocol
+from torchkeeper.engine import mux, protocol
+from torchkeeper.stores.folders import journal
 
 #: Where it is cut: at one point in every run, at fifty of both in a long one.
 SEEDS = [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 25))]
@@ -120,6 +124,57 @@ def test_an_import_that_is_cut_off_leaves_nothing_half(
     if (there.home / "new").exists():
         assert not tk("ls", "--json", place, "--filter", "is:broken").objects
     line.close_all()
+
+
+@pytest.mark.slow
+def test_what_falls_silent_lets_go_of_what_it_holds(
+    tk: Tk, there: Machine, orders: Path, many: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Nobody tells the machine there that the connection is lost, and its engine hangs."""
+    monkeypatch.setattr(mux, "SILENCE", 8.0)
+    file, place = tmp_path / "b.torchcache", there.place("new")
+    assert tk("copy", "--allow-secrets", many, file).code == 0
+    again = "copy", "--json", "--trust", "--allow-secrets", file, place
+    with Engine("ssh://there") as engine:
+        sent = ferry.send("ssh://there", str(file))
+        engine.send(protocol.IMPORT, {"files": [sent], "into": place})
+        while not (begun := journal.under_way(str(there.home / "new"))):
+            time.sleep(0.001)
+        pid = begun["pid"]
+        assert isinstance(pid, int)
+        os.kill(pid, signal.SIGSTOP)
+        breaking.order(orders, "hush")
+        config(there)  # who comes later goes another way
+        refused = tk(*again)
+        error = refused.objects[-1]["error"]
+        assert error["code"] == "place-busy", error
+        assert re.fullmatch(f"An import began there at 20.*, in process {pid}.", error["why"])
+        with pytest.raises(UserError) as raised:
+            while True:
+                [*engine.receive()]
+                time.sleep(0.01)
+        assert raised.value.code == "ssh-lost" and "nothing for 8 seconds" in raised.value.why
+    ended(there)
+    assert tk(*again).code == 0
+    rows = tk("ls", "--json", place).objects
+    assert sum("sha256" in row for row in rows) == 3000
+    assert points.leftovers(there, tmp_path / "own", there.home, tmp_path) == []
+
+
+@pytest.mark.slow
+def test_what_is_to_travel_is_not_waited_for_for_ever(
+    there: Machine, orders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mux, "SILENCE", 1.0)
+    breaking.order(orders, "hush", 100_000)
+    way = line.to("ssh://there")
+    while not processes_under(there.home):
+        time.sleep(0.02)
+    assert not way.answers(3)
+    way.close()
+    while processes_under(there.home):
+        time.sleep(0.1)
 
 
 def test_ctrl_c_cancels_there_and_leaves_nothing(there: Machine, many: Path) -> None:

@@ -16,33 +16,19 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.cli.test_warm import processes_under
-from tests.ssh.conftest import Machine
+from tests.ssh.conftest import ITEM, KERNELS, Machine
 from tests.ssh.test_warming import ssh_of
 from torchkeeper.client.engines import line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.engine import protocol
 from torchkeeper.engine.protocol import Message
 
-#: A kernel that is compiled at once, and one that waits for a file.
-KERNELS = """import triton
-import triton.language as tl
-
-@triton.jit
-def add(x, n, B: tl.constexpr):
-    at = tl.arange(0, B)
-    tl.store(x + at, tl.load(x + at, at < n) + 1, at < n)
-"""
+#: A module that waits for a file.
 WAITS = """import os, time
 from kernels import add
 
 while not os.path.exists({!r}):
     time.sleep(0.02)
-"""
-ITEM = """[[triton]]
-kernel = "{}.py:add"
-signature = {{ x = "*fp32", n = "i32" }}
-constants = {{ B = 64 }}
-targets = ["{}"]
 """
 #: Begins to warm there, and cuts the connection in the middle; the job.
 Cut = Callable[[], str]

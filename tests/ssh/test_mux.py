@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -34,7 +36,7 @@ def packed(data):
     made = zlib.compressobj(9, zlib.DEFLATED, -15)
     return made.compress(data) + made.flush()
 def hello(**other):
-    told = dict(version=2, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
+    told = dict(version=3, python="3.11.2", executable="/usr/bin/python3", home="/home/me",
                 folder="/tmp/x")
     say(b"\\n" + token.encode() + json.dumps({{**told, **other}}).encode() + b"\\n")
 def asked():
@@ -193,6 +195,44 @@ def test_streams_arrive_as_they_went_whatever_the_pieces(tmp_path: Path) -> None
         b.turn(0)
     assert {n: sink.read_bytes() for n, sink in sinks.items()} == sent
     assert b.told == [(mux.OPEN, 3, {"x": "y"})]
+
+
+def test_silence_ends_a_connection_and_words_keep_it() -> None:
+    ab, ba = os.pipe(), os.pipe()
+    a, b = End(ba[0], ab[1]), End(ab[0], ba[1])
+    a.heed(0.09)
+    b.heed(0.09)
+    for _ in range(30):  # ten times as long as silence may be
+        a.turn()
+        b.turn()
+    assert not a.told and not b.told, "words are no news"
+    with pytest.raises(mux.Silent):
+        for _ in range(9):
+            a.turn()
+
+
+@pytest.mark.slow
+def test_who_was_stopped_listens_before_a_connection_is_lost() -> None:
+    """As a machine that slept, where its clock goes on meanwhile."""
+    ab, ba = os.pipe(), os.pipe()
+    if not (child := os.fork()):
+        end = End(ba[0], ab[1])
+        end.heed(3)
+        try:
+            while True:
+                end.turn()
+        finally:
+            os._exit(1)
+    os.read(ab[0], 1)  # it is at it
+    os.kill(child, signal.SIGSTOP)
+    time.sleep(6)
+    os.kill(child, signal.SIGCONT)
+    time.sleep(0.5)
+    os.write(ba[1], mux.HEAD.pack(mux.ALIVE, 0, 0))
+    time.sleep(1)
+    assert os.waitpid(child, os.WNOHANG) == (0, 0)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
 
 
 def rows(numbers: Sequence[int], request: int) -> bytes:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.snapshots import snapshot
 from tests.ssh import breaking
 from tests.ssh.conftest import Machine, ended
 from torchkeeper.client.engines import far, ferry, line
@@ -124,45 +123,6 @@ def test_a_copy_that_broke_off_goes_on(
         assert sum(breaking.counts(orders)[-1]) < whole
         assert not tk("ls", "--json", target, "--filter", "is:broken").objects[:-1]
     assert not kept(there.folder / "tmp") and not kept(tmp_path / "own")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
-def test_a_copy_is_cut_anywhere(
-    tk: Tk, there: Machine, orders: Path, kernels: Path, tmp_path: Path, seed: int
-) -> None:
-    """To there and to here; a bundle, or a folder; as often as it breaks, it is begun again."""
-    chance = random.Random(seed)
-    whole = many_kernels(tmp_path / "kernels", kernels, 30)
-    before = snapshot(tmp_path / "kernels")
-    name, there_too = chance.choice(("new", "new.torchcache")), chance.random() < 0.5
-    source, target = str(tmp_path / "kernels"), str(there.place(name))
-    into = there.home / name
-    if not there_too:
-        source, into = there.place(tmp_path / "kernels"), tmp_path / name
-        target = str(into)
-    for _ in range(3):
-        how = chance.choice(("drop", "kill", "drop", "kill", "hush"))
-        breaking.order(orders, how, chance.randrange(whole))
-        ran = tk("copy", "--json", "--allow-secrets", source, target)
-        breaking.order(orders)
-        if ran.code == 0:
-            break
-        assert ran.objects[-1]["error"]["code"] in ("ssh-lost", "ssh-failed", "ssh-silent"), ran
-        ended(there)
-        # What had come by then is placed, or taken back.
-        tk("recover", "--json", target)
-        assert not into.exists() or not tk("ls", "--json", target, "--filter", "is:broken").objects
-    else:
-        assert tk("copy", "--json", "--allow-secrets", source, target).code == 0
-    copied = {key(row) for row in tk("ls", "--json", target).objects if "sha256" in row}
-    assert len(copied) == 30
-    assert copied == {key(row) for row in tk("ls", "--json", tmp_path / "kernels").objects}
-    assert snapshot(tmp_path / "kernels") == before
-
-
-def key(row: dict[str, object]) -> tuple[object, ...]:
-    return row.get("kind"), row.get("key"), row.get("sha256")
 
 
 def test_what_is_old_or_too_much_goes_and_others_are_not_believed(

@@ -29,9 +29,11 @@ from torchkeeper.engine.mux import (
     PATIENCE,
     READ_ONLY,
     SIGNAL,
+    SILENCE,
     VERSION,
     Broken,
     Mux,
+    Silent,
 )
 from torchkeeper.stores import parts
 
@@ -87,7 +89,7 @@ class Far(Mux):
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
         try:
-            with contextlib.suppress(Broken):
+            with contextlib.suppress(Broken, Silent):
                 while self._open:
                     self.turn()
                     self._reap()
@@ -302,11 +304,13 @@ def main(
     copy: str = "",
     data: bytes = b"",
     serving: Serving | None = None,
+    silence: float = SILENCE,
 ) -> None:
     """Serve the connection on standard input and output. token: what goes before the first word, so
     that what the account prints when it starts is told from it. copy: what to keep ``data`` as, of
     which this was loaded, in the folder ``cache``; "" where it is there. serving: who is let in to
-    what, where this is installed.
+    what, where this is installed. silence: after how many seconds without a word it ends, and what
+    runs here, but for jobs that are detached.
     """
     out = os.dup(1)
     os.dup2(2, 1)
@@ -328,6 +332,8 @@ def main(
         os.write(out, f"\n{token}{json.dumps(told)}\n".encode())
         if cache is not None and copy:
             _keep(cache, copy, data)
-        Far(0, out, folder, serving).run()
+        far = Far(0, out, folder, serving)
+        far.heed(silence)
+        far.run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

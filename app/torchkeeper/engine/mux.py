@@ -9,6 +9,9 @@ no other. What the other end says is checked: whatever it sends, this end keeps 
 
 What engines say goes compressed, and what has gone before as its number (``past``): to list
 something again costs what has changed. Files are compressed where the connection is what is slow.
+
+A connection that breaks need not tell: a laptop sleeps, a router forgets. So each end says a word
+from time to time, and takes the connection as lost once it has listened for long and heard nothing.
 """
 
 from __future__ import annotations
@@ -25,19 +28,23 @@ from dataclasses import dataclass, field
 
 from torchkeeper.engine import past
 
-VERSION = 2
+VERSION = 3
 HEAD = struct.Struct(">BIH")
 _GRANT = struct.Struct(">I")
 #: Kinds of frames. DATA: of a stream, whose number is added; empty at its end. GRANT: that as many
 #: bytes more may come. OPEN, ENDED: JSON about a channel. SIGNAL: the number of one for a process.
-#: PACKED: as DATA, compressed; CHUNKS: and to be remembered; SAME: runs of what is.
-DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME = 0, 3, 6, 7, 8, 9, 12, 15
+#: PACKED: as DATA, compressed; CHUNKS: and to be remembered; SAME: runs of what is. ALIVE: the end
+#: is there.
+DATA, GRANT, OPEN, ENDED, SIGNAL, PACKED, CHUNKS, SAME, ALIVE = 0, 3, 6, 7, 8, 9, 12, 15, 18
 #: Bytes in a frame, of a stream under way, and waiting for the connection.
 PIECE, WINDOW, ROOM = 1 << 15, 1 << 22, 1 << 18
 #: Bytes that wait for a reader who does not read.
 _UNREAD = 16 << 20
 #: Seconds that what runs here has once nobody is left who could hear of it.
 PATIENCE = 20.0
+#: Seconds of listening and hearing nothing after which a connection is lost, and how many words an
+#: end says in that time.
+SILENCE, _WORDS = 60.0, 3
 #: Seconds for which what nobody waits for may wait for more of it: what has gone before, how far
 #: something is, and how more rows begin.
 _SOON = 0.2
@@ -52,6 +59,10 @@ _DENSE = 32
 
 class Broken(Exception):
     """What came from the other end are no frames, or not those that were agreed on."""
+
+
+class Silent(Exception):
+    """Nothing has come from the other end for too long."""
 
 
 @dataclass
@@ -86,10 +97,16 @@ class Mux:
         #: Runs of a stream that have not gone yet; and when all that is to go has to.
         self._same: tuple[_Stream, list[list[int]]] | None = None
         self._due = 0.0
+        #: Seconds of silence that are too many, 0 for any; those until now; when a word is due.
+        self._silence = self._quiet = self._word = 0.0
         self._woken, self._waker = os.pipe()
         self._open = True
         for handle in (into, out, self._woken, self._waker):
             os.set_blocking(handle, False)
+
+    def heed(self, silence: float) -> None:
+        """Have so many seconds of silence be too many, 0 for any, and say words oneself."""
+        self._silence, self._word = silence, time.monotonic() + silence / _WORDS
 
     def wake(self, call: Callable[[], None] | None = None) -> None:
         """Have the loop call this, from any thread."""
@@ -129,7 +146,8 @@ class Mux:
         self.frame(kind, channel, json.dumps(what).encode())
 
     def turn(self, seconds: float | None = None) -> None:
-        """Pass on what there is, and wait for that as long as this. Raises Broken."""
+        """Pass on what there is, and wait for that as long as this. Raises Broken and Silent."""
+        seconds = self._alive(seconds)
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         if self._open:
@@ -147,7 +165,10 @@ class Mux:
             elif not one.reads and (one.waiting or one.ended):
                 poll.register(one.handle, select.POLLOUT)
                 handles[one.handle] = key
+        begun = time.monotonic()
         ready = [handle for handle, _ in poll.poll(None if seconds is None else seconds * 1000)]
+        # A clock that went on while the machine slept counts as one word that was missed.
+        self._quiet += min(time.monotonic() - begun, self._silence / _WORDS)
         for handle in ready:
             if handle == self._woken:
                 with contextlib.suppress(BlockingIOError):
@@ -160,6 +181,18 @@ class Mux:
                 self._forward(stream) if stream.reads else self._pour(stream)
         while self._calls:
             self._calls.popleft()()
+        if self._quiet > self._silence:
+            raise Silent
+
+    def _alive(self, seconds: float | None) -> float | None:
+        """Say a word if it is time, and how long to wait at most."""
+        if not self._silence:
+            return seconds
+        if (left := self._word - time.monotonic()) <= 0:
+            left = self._silence / _WORDS
+            self._word = time.monotonic() + left
+            self.frame(ALIVE, 0)
+        return left if seconds is None else min(seconds, left)
 
     def _read(self) -> None:
         try:
@@ -171,6 +204,7 @@ class Mux:
         if not data:
             self._open = False
             return
+        self._quiet = 0.0
         self.took(data)
 
     def _write(self) -> None:
@@ -200,7 +234,9 @@ class Mux:
             raise Broken("what was asked for is not read")
 
     def _frame(self, kind: int, channel: int, payload: bytes) -> None:
-        if OPEN <= kind < PACKED or kind >= SAME + GRANT:
+        if kind == ALIVE:
+            return None
+        if OPEN <= kind < PACKED or kind > ALIVE:
             return self.control(kind, channel, payload)
         if kind >= PACKED:
             payload = self._unpacked(kind, payload)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torchkeeper.artifacts.entry import Problem
 from torchkeeper.artifacts.layout import JOURNAL, TRASH
 from torchkeeper.artifacts.report import Report
 from torchkeeper.client.words.found import become_of
+from torchkeeper.client.words.problems import user_error
 from torchkeeper.stores.copying import copy
 from torchkeeper.stores.describe import describe
 from torchkeeper.stores.folders import guard, journal, locks, merging, receipts, trash
@@ -298,9 +300,12 @@ def test_what_runs_is_not_mended_where_locks_do_not_tell(
     running.note(step)
     heard = Heard()
     assert cut_off(str(tmp_path)) == []
-    with pytest.raises(Problem, match="place-busy"), changing(str(tmp_path)):
+    with pytest.raises(Problem, match="place-busy") as raised, changing(str(tmp_path)):
         pass
     assert (tmp_path / "a/b").exists()
+    told = user_error("place-busy", raised.value.params)
+    assert re.fullmatch(rf"An import began there at 20.*, in process {os.getpid()}\.", told.why)
+    assert user_error("place-busy", {"place": "/c", "job": "x\x1b", "made": 1e999}).why == ""
     # It has given up, and its process goes on.
     running.leave()
     assert [one.outcome for one in recover(str(tmp_path), heard)] == ["taken-back"]

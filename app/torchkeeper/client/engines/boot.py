@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from torchkeeper.client.engines.questions import Asking
+from torchkeeper.engine import mux
 from torchkeeper.stores.ssh import Address
 
 #: Seconds without a word of the other machine, thrice, after which the connection is broken.
@@ -22,6 +23,8 @@ _OPTIONS = (
 )  # fmt: skip
 #: What the machine says, after its token, where it has no copy; and where its Python is too old.
 WANT, OLD = b"want", b"old "
+#: In how many times the longest silence what travels has to be there.
+_LONGEST = 10
 #: What stands for the end of a line of it.
 _END = "@"
 #: For a Python of any age, up to where it is told whether it is too old. It is sent as one line and
@@ -32,7 +35,7 @@ import os, sys
 if sys.version_info[:2] < (3, 10):
     os.write(1, ("{token}old " + sys.version.split()[0] + "{token}").encode())
     sys.exit(9)
-import hashlib, stat, tempfile, zlib
+import hashlib, signal, stat, tempfile, zlib
 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def folder():
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -62,7 +65,9 @@ there = hashlib.sha256(data).hexdigest() == "{digest}"
 if not there:
     os.write(1, (chr(10) + "{token}want" + chr(10)).encode())
     came = open(0, "rb", closefd=False)
+    signal.alarm({longest})
     data = zlib.decompress(came.read(int(came.read(8), 16)))
+    signal.alarm(0)
 memory = hasattr(os, "memfd_create")
 file = os.fdopen(os.memfd_create("torchkeeper"), "wb") if memory else tempfile.NamedTemporaryFile()
 file.write(data)
@@ -70,7 +75,7 @@ file.flush()
 path = "/proc/%d/fd/%d" % (os.getpid(), file.fileno()) if memory else file.name
 sys.path.insert(0, path)
 from torchkeeper.engine.far_end import main
-main("{token}", at, "" if there or at is None else "{digest}.zip", data)
+main("{token}", at, "" if there or at is None else "{digest}.zip", data, silence={silence})
 """
 
 
@@ -86,8 +91,9 @@ def command(
     port = ["-p", str(address.port)] if address.port else []
     user = ["-l", address.user] if address.user else []
     boot = _BOOT
-    for name, value in {"token": token, "digest": digest, "size": str(size)}.items():
-        boot = boot.replace(f"{{{name}}}", value)
+    said = {"token": token, "digest": digest, "size": size, "silence": mux.SILENCE}
+    for name, value in {**said, "longest": round(_LONGEST * mux.SILENCE)}.items():
+        boot = boot.replace(f"{{{name}}}", str(value))
     line = f'exec("""{boot.replace(chr(10), _END)}""".replace("{_END}",chr(10)))'
     return ["ssh", "-T", *options, *batch, *port, *user, "--", address.host,
             f"exec python3 -I -S -c '{line}'"]  # fmt: skip

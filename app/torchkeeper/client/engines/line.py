@@ -240,6 +240,9 @@ class Line(mux.Mux):
                 self.turn()
         except mux.Broken as broken:
             why = str(broken)
+        except mux.Silent:
+            why = tr("It said nothing for {n} seconds.", n=round(self._silence))
+            self.failure = self._no_way("ssh-lost", why)
         except Exception as e:  # noqa: BLE001 - a bug must reach who waits, not leave them waiting
             why = f"{type(e).__name__}: {e}"
         self._end(why)
@@ -346,6 +349,7 @@ class Line(mux.Mux):
         if not end:
             return None
         self._hello = _hello(line)
+        self.heed(mux.SILENCE)
         self._zip = None
         self._answered()
         self._came.clear()

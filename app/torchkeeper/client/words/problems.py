@@ -193,6 +193,13 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
+#: What is done to a folder meanwhile.
+_UNDER_WAY: dict[str, Text] = {
+    "import": "An import began there at {when}, in process {pid}.",
+    "purge": "A purge began there at {when}, in process {pid}.",
+    "undo": "An undo began there at {when}, in process {pid}.",
+    "empty": "The emptying of the trash there began at {when}, in process {pid}.",
+}
 #: No disk has more.
 _MOST_BYTES = 1 << 63
 #: Parameters in which an engine says something in its own words.
@@ -366,6 +373,8 @@ def words_for(catalogue: Mapping[str, Words], code: str, params: Mapping[str, ob
         shown.setdefault("quoted", shlex.quote(shown["place"]))
     if "problem" in shown:
         shown["problem"] = _within(shown["problem"], shown)
+    if code == "place-busy":
+        shown["under_way"] = _under_way(params)
     if "expected" in shown:
         shown["expected"] = expectation(shown["expected"], shown.get("found", ""), shown)
     return UserError(*(_filled(one, params, shown) for one in words), code=code, params=params)
@@ -400,6 +409,14 @@ def _shown(name: str, value: object) -> str:
         value = say.called(value)
     shown = "" if value is None else printable(str(value))
     return reworded(shown) if name in _REASONS else shown
+
+
+def _under_way(params: Mapping[str, object]) -> str:
+    """What somebody is at in a folder (stores/folders/guard.py), if it is known."""
+    made = params.get("made")
+    if (words := _UNDER_WAY.get(str(params.get("job")))) and isinstance(made, (int, float)):
+        return tr(words, when=say.when(made), pid=printable(str(params.get("pid")), 20))
+    return ""
 
 
 def _within(problem: str, shown: Mapping[str, str]) -> str:

@@ -131,7 +131,7 @@ def _recover(root: str, path: str, keep: bool, insisted: str, report: Report) ->
     try:
         cut = journal.said(path)
         if cut.running:
-            raise Problem("place-busy", place=root)
+            raise _busy(root)
         if not cut.proven and insisted != BELIEVE:
             return _forgotten(root, path, cut, insisted)
         ended = _ended(root, cut, report)
@@ -298,8 +298,15 @@ def _held(place: str, patience: float) -> Iterator[str]:
         finally:
             os.close(handle)
         if time.monotonic() > deadline:
-            raise Problem("place-busy", place=place)
+            raise _busy(place)
         time.sleep(0.05)
+
+
+def _busy(place: str) -> Problem:
+    """Somebody else is at work there; what at, since when, and by which process, where it says."""
+    about = journal.under_way(os.path.realpath(place))
+    job, pid = _what(CutOff(about)), str(about.get("pid"))
+    return Problem("place-busy", place=place, job=job, made=receipts.made(about), pid=pid)
 
 
 def _is_there(handle: int, root: str) -> bool:

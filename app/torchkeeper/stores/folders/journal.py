@@ -456,6 +456,18 @@ def said(path: str) -> CutOff:
     return cut
 
 
+def under_way(root: str) -> Mapping[str, object]:
+    """What an operation of this user that may be under way in a folder says of itself, if any."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    for path in reversed(in_folder(root)):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            with open(os.open(path, flags), "rb") as stream:
+                at, about = os.fstat(stream.fileno()), json.loads(stream.readline(_FIRST))
+            if _is_ours(at) and isinstance(about, dict) and may_work(about, at):
+                return about
+    return {}
+
+
 def remove(path: str, nonce: str = "") -> None:
     """Remove the journal of an operation that is at its end, and its record. Raises OSError."""
     with _times_of(os.path.dirname(path)), contextlib.suppress(FileNotFoundError):

@@ -98,7 +98,8 @@ WORDS: dict[str, Words] = {
     ),
     "place-busy": Words(
         "Another Torchkeeper is changing {place}.",
-        remedy="Wait until that has finished, then try again.",
+        "{under_way}",
+        "Wait until that has finished, then try again.",
     ),
     "not-taken-back": Words(
         "The job was ended before it took back its changes.",

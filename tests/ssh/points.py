@@ -1,0 +1,93 @@
+"""Random points at which the line to another machine is cut, and what came of each. How: the line
+drops, ssh is killed, or nothing passes any more and nobody is told.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.ssh.conftest import Machine
+
+#: What the points follow from; ``tests.cuts`` may say another one.
+SEED = 0
+HOWS = ("drop", "kill", "hush")
+
+
+class Came(NamedTuple):
+    """What came of one. after: bytes; cut: whether the line was needed after that; blocked: seconds
+    for which the window was, at most; slice_: of the processor, at a time.
+    """
+
+    where: str
+    what: str
+    number: int
+    how: str
+    after: int
+    cut: bool
+    blocked: float | None = None
+    slice_: float | None = None
+
+
+#: What came of those until now.
+CAME: list[Came] = []
+
+
+def points(counts: Mapping[str, int], usual: Mapping[str, int] | None = None) -> list[Any]:
+    """Parameters: what is done, and a number; usual: those that are in every run."""
+    return [
+        pytest.param(what, n, marks=() if usual and usual.get(what) == n else pytest.mark.slow)
+        for what, count in counts.items()
+        for n in range(count)
+    ]
+
+
+def chosen(
+    where: str, what: str, number: int, most: int, hows: Sequence[str] = HOWS
+) -> tuple[str, int]:
+    """How the line is cut at a point, and after how many bytes of so many."""
+    chance = random.Random(f"{SEED} {where} {what} {number}")
+    return hows[number % len(hows)], chance.randrange(most)
+
+
+def came(told: Came) -> None:
+    CAME.append(told)
+    print(told)
+
+
+def leftovers(there: Machine, own: Path, *places: Path) -> list[Path]:
+    """What is left of ours among temporary files, but for what of files has come so far, and what
+    is half there in places.
+    """
+    found = [one for at in (there.folder / "tmp", own) for one in at.glob("torchkeeper-*")]
+    found = [one for one in found if not one.name.startswith("torchkeeper-parts-")]
+    half = (".torchkeeper-*.tmp", "tmp.torchkeeper-*", ".torchkeeper-journal-*")
+    return found + [one for place in places for name in half for one in place.rglob(name)]
+
+
+def table() -> str:
+    """What came of all, a line each, and the longest of the window."""
+    lines = [f"{'':8}{'what':14}{'':>3} {'how':6}{'bytes':>10}  cut  blocked    slice"]
+    for one in CAME:
+        times = [f"{x * 1000:6.0f} ms" if x is not None else "" for x in one[-2:]]
+        lines.append(
+            f"{one.where:8}{one.what:14}{one.number:>3} {one.how:6}{one.after:>10,}  "
+            f"{'yes' if one.cut else 'no':4}{times[0]:>9}{times[1]:>9}".rstrip()
+        )
+    cut = [one for one in CAME if one.cut]
+    kinds = ", ".join(f"{sum(one.how == how for one in cut)} {how}" for how in HOWS)
+    lines.append(f"{len(CAME)} points of seed {SEED}, {len(cut)} of them cut something ({kinds}).")
+    shown = [one for one in CAME if one.blocked is not None and one.slice_ is not None]
+    if shown:
+        blocked, slices = (
+            [x for x in column if x] for column in list(zip(*shown, strict=True))[-2:]
+        )
+        lines.append(
+            f"The window was blocked for {1000 * max(blocked, default=0):.0f} ms at most, and "
+            f"worked for {1000 * max(slices, default=0):.0f} ms at a time at most."
+        )
+    return "\n".join(lines)
