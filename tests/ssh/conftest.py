@@ -116,6 +116,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxSessions 1
 MaxStartups 200
+SetEnv HOME={folder}/home
 ForceCommand {folder}/session
 """
     )
