@@ -214,8 +214,8 @@ class Everywhere(NamedTuple):
 def everywhere(
     pythons: Sequence[str] = (), machine: str = "", engine: Engine | None = None
 ) -> Everywhere:
-    """The environments that count: of these interpreters, or all known ones of a machine. engine: as
-    of ``identity``. Raises UserError.
+    """The environments that count: of these interpreters, or all known ones of a machine. engine:
+    as of ``identity``. Raises UserError.
     """
     if pythons:
         named = dict.fromkeys(interpreters.chosen(python, machine) for python in pythons)
