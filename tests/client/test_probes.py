@@ -109,7 +109,24 @@ def test_one_that_does_not_answer_is_ended(
     assert "within 1 seconds" in caught.value.why
 
 
-def test_without_torch_nothing_is_kept(python: str, tmp_path: Path, own_cache: Path) -> None:
+def test_that_there_is_no_torch_is_kept_until_one_comes(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", symlinks=True)
+    python, shared = str(tmp_path / "venv/bin/python"), tmp_path / "shared"
+    shared.mkdir()
+    said = probes.probe(python)
+    assert said["torch"] is None
+    assert probes.kept(before := probes.identity(python)) == said
+    # It may come to a folder that a .pth file leads to, as of those that develop it.
+    (packages(tmp_path / "venv") / "more.pth").write_text(f"# of ours\nimport sys\n{shared}\n")
+    assert (led := probes.identity(python)) != before
+    (shared / "torch").mkdir()
+    (shared / "torch/version.py").write_text("__version__ = '9.0.1'\n")
+    assert probes.kept(came := probes.identity(python)) is None and came != led
+    (shared / "torch/version.py").write_text("__version__ = '9.0.12'\n")
+    assert probes.identity(python) != came
+
+
+def test_a_torch_that_is_broken_is_not_kept(python: str, tmp_path: Path, own_cache: Path) -> None:
     (packages(tmp_path / "venv") / "torch" / "__init__.py").write_text("raise OSError('no CUDA')")
     said = probes.probe(python)
     assert said["torch"] is None

@@ -131,6 +131,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin yes
 MaxSessions 1
 MaxStartups 200
+SetEnv HOME={folder}/home
 ForceCommand {folder}/session
 """
     )

@@ -10,8 +10,9 @@ import pytest
 
 from tests.cli.conftest import Tk
 from tests.ssh.conftest import Machine
-from torchkeeper.client.engines import line, probes
+from torchkeeper.client.engines import interpreters, line, probes
 from torchkeeper.client.engines.process import Engine
+from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
 from torchkeeper.verdict.probed import Env
 
@@ -46,6 +47,27 @@ def test_facts_are_kept_until_something_changes_there(there: Machine, python: st
     there.rc.write_text("export OMP_NUM_THREADS=3\n")
     line.close_all()
     assert probes.identity(python) != changed, "other variables may lead to another torch"
+    line.close_all()
+
+
+def test_of_a_machine_one_engine_is_asked_and_its_python_once(
+    there: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    begun, start = list[str | None](), line.Line.start
+
+    def counted(self: line.Line, python: str | None) -> line.Channel:
+        begun.append(python)
+        return start(self, python)
+
+    monkeypatch.setattr(line.Line, "start", counted)
+    with Engine("ssh://there") as engine:
+        for _ in range(2):
+            told = probes.everywhere(machine="ssh://there", engine=engine)
+            assert (told.envs, told.failed) == ([], []), "it has no torch"
+            with pytest.raises(UserError, match="has no torch"):
+                probes.environment(interpreters.chosen(None, "ssh://there"), engine)
+    assert begun == [None, line.to("ssh://there").hello().executable]
     line.close_all()
 
 

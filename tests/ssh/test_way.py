@@ -9,6 +9,7 @@ import os
 import resource
 import socket
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from torchkeeper.client.engines import boot, line
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.words.problems import UserError
 from torchkeeper.engine import protocol
+from torchkeeper.stores import processes
 
 
 def wrong(tk: Tk, place: str, code: str) -> str:
@@ -53,12 +55,36 @@ def test_all_engines_share_one_connection(there: Machine, fixture_cache: Path) -
     with Engine("ssh://there") as one, Engine("ssh://there") as other:
         a = one.call(protocol.DU, {"place": place})
         b = other.call(protocol.DU, {"place": place})
+        each_is_alone(there)
         python = line.to("ssh://there").hello().executable
         with Engine(f"ssh://there{python}") as third:
             c = third.call(protocol.DU, {"place": place})
         assert a == b == c
     assert there.sessions() == 1
     line.close_all()
+
+
+def each_is_alone(there: Machine) -> None:
+    """Two engines are copies of what started them, and have nothing of each other."""
+    found = dict[str, int]()
+    for pid in processes.listed():
+        with contextlib.suppress(OSError):
+            found[os.readlink(f"/proc/{pid}/cwd")] = pid
+    engines = [pid for path, pid in found.items()
+               if path.startswith(f"{there.folder}/tmp/torchkeeper-engine-")]  # fmt: skip
+    assert len(engines) == 2
+    above = {processes.read(pid, "stat").rpartition(b")")[2].split()[1] for pid in engines}
+    assert len(above) == 1, "one process started both"
+    pipes = Counter[str]()
+    for pid in engines:
+        assert os.getsid(pid) == pid
+        assert processes.arguments(pid) == processes.arguments(int(next(iter(above))))
+        assert processes.is_ours(processes.arguments(pid))
+        files = os.listdir(f"/proc/{pid}/fd")
+        held = {os.readlink(f"/proc/{pid}/fd/{one}") for one in files}
+        assert not [one for one in held if one.startswith(("/memfd", "socket"))]
+        pipes.update(one for one in held if one.startswith("pipe"))
+    assert set(pipes.values()) == {1} and len(pipes) == 6, "its own three, and no other's"
 
 
 def test_an_engine_that_nobody_hears_holds_up_no_other(

@@ -322,7 +322,7 @@ def check(args: argparse.Namespace) -> int:
         if machine not in envs:
             python = interpreters.chosen(args.env, machine)
             with output.waiting("asking torch", args.json or bool(machine)):
-                envs[machine] = python, probes.environment(python)
+                envs[machine] = python, probes.environment(python, asker.engine)
         asker.on_rows, before = shown.of(place), len(asker.findings)
         asked = {"place": place, "env": envs[machine][1], "filter": args.filter}
         found[place] = asker.ask(protocol.CHECK, **asked, shared=True)

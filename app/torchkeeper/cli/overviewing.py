@@ -91,11 +91,11 @@ def suggest(args: argparse.Namespace) -> int:
     named = {**flags, "older": args.older} if any(flags.values()) else {"older": _older(args)}
 
     def look(machine: str) -> _Heard:
-        found = everywhere(args.env, machine)
-        refusal = found.refusal()
-        if refusal is not None and asks_verdicts(args.filter or ""):
-            raise refusal
         with Engine(machine or None) as engine:
+            found = everywhere(args.env, machine, engine)
+            refusal = found.refusal()
+            if refusal is not None and asks_verdicts(args.filter or ""):
+                raise refusal
             asker = Asker(engine, args.json or len(machines) > 1)
             kept, places = protected.protected(), machines[machine] or _found_places(asker)
             held = [place for place in places if protected.covering(place, kept, below=True)]
@@ -141,7 +141,7 @@ def _look(asker: Asker, places: list[str], envs: _Envs, **asked: object) -> Over
     heard = Overview()
     asker.on_rows, asker.on_finding = heard.add, functools.partial(_follow, asker)
     know_all(asker.engine, envs.found)
-    if envs.own:
+    if envs.own and envs.own["python"] not in dict(envs.found.envs):
         asker.engine.call(protocol.KNOW, envs.own)
     ask = functools.partial(
         asker.ask, protocol.OVERVIEW, envs=[envs.own["python"]] if envs.own else [],
@@ -263,10 +263,11 @@ def _of_all(machines: Iterable[str], look: Callable[[str], _Heard]) -> _Heard:
 
 def _envs(python: str | None, engine: Engine) -> _Envs:
     """The environments that count. Raises UserError for one that was named and has no torch."""
-    found = everywhere([python] if python else [], engine.machine)
+    found = everywhere([python] if python else [], engine.machine, engine)
     try:
         chosen = interpreters.chosen(python, engine.machine)
-        return _Envs({"python": chosen, "env": environment(chosen, engine)}, found)
+        env = dict(found.envs).get(chosen) or environment(chosen, engine)
+        return _Envs({"python": chosen, "env": env}, found)
     except UserError as error:
         if python is not None:
             raise

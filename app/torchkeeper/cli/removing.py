@@ -316,7 +316,7 @@ def known_everywhere(engine: Engine, pythons: list[str]) -> Everywhere:
     """The environments in all of which stale is stale, after the engine is told of them. Raises
     UserError where nothing can be called stale.
     """
-    found = everywhere(pythons, engine.machine)
+    found = everywhere(pythons, engine.machine, engine)
     if (refusal := found.refusal()) is not None:
         raise refusal
     know_all(engine, found)

@@ -31,6 +31,7 @@ _PIPED = 1 << 16
 #: ``begin``).
 _OURS = (
     "from torchkeeper.engine.serve import main",
+    "from torchkeeper.engine.far_end import main",
     "from torchkeeper.engine.detached import main",
     "from torchkeeper.stores.reader_process import main",
     "from torchkeeper.stores.folders.walk_process import main",

@@ -22,6 +22,8 @@ _OF_SESSION = (
     "TERM", "TMUX", "VIRTUAL_ENV", "VISUAL", "VSCODE_", "VTE_", "WAYLAND_", "WEZTERM_", "WINDOW",
     "XAUTHORITY", "XDG_",
 )  # fmt: skip
+#: Characters of a .pth file that are read.
+_PTH = 1 << 14
 
 
 def installed(python: str, env: Mapping[str, str]) -> tuple[Any, ...]:
@@ -45,7 +47,7 @@ def _files(python: str, env: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
         for pattern in ("lib*/python3*/site-packages", "lib/python3*/dist-packages"):
             packages.update(where.glob(pattern))
     looked_at = [real, prefix / "pyvenv.cfg"]
-    for folder in sorted(packages):
+    for folder in sorted({*packages, *(path for one in packages for path in _led_to(one))}):
         looked_at += [folder, folder / "torch" / "version.py", folder / "triton" / "__init__.py"]
     compilers = (shutil.which(name) for name in (env.get("CXX") or "", "g++", "clang++"))
     looked_at += [Path(os.path.realpath(found)) for found in compilers if found]
@@ -53,6 +55,16 @@ def _files(python: str, env: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
         with contextlib.suppress(OSError):
             found = path.stat()
             yield str(path), found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _led_to(packages: Path) -> Iterator[Path]:
+    """The .pth files of a folder of packages, and the folders that they add (site)."""
+    for file in packages.glob("*.pth"):
+        yield file
+        with contextlib.suppress(OSError), file.open(encoding="utf-8", errors="replace") as opened:
+            for line in map(str.strip, opened.read(_PTH).splitlines()):
+                if line and "\0" not in line and not line.startswith(("#", "import ", "import\t")):
+                    yield packages / line
 
 
 def _content(path: str) -> str:

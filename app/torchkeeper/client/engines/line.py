@@ -120,15 +120,15 @@ class Line(mux.Mux):
         self._held = bytearray()
         self._token = f"torchkeeper-{secrets.token_hex(8)}:"
         self._said = b""
+        #: Whether the machine has wanted what travels.
+        self._sent = False
         if shutil.which("ssh") is None:
             raise user_error("ssh-missing", {})
         try:
-            #: What travels, until it is clear whether the machine wants it.
-            self._zip: bytes | None
-            self._zip, digest = _travels()
+            data, digest = _travels()
         except OSError as e:
             raise self._no_way("ssh-failed", e.strerror or str(e)) from e
-        argv = boot.command(self._address, self._token, digest, len(self._zip), silent)
+        argv = boot.command(self._address, self._token, digest, len(data), silent)
         self._asking = Asking(machine, Asking.by) if Asking.by and not silent else None
         # Ctrl-C is for us to deal with: an engine is asked to cancel, over this connection.
         shell = ["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *argv]
@@ -332,9 +332,10 @@ class Line(mux.Mux):
             return None
         line, end, rest = after.partition(b"\n")
         if line == boot.WANT and end:
-            if self._zip is None:
+            if self._sent:
                 raise mux.Broken(tr("it wants the same once more"))
-            zipped, self._zip = zlib.compress(self._zip), None
+            with _zipping:
+                zipped, self._sent = _zipped(), True
             self._out += b"%08x" % len(zipped) + zipped
             self._came[:] = rest
             return self.took(b"")
@@ -350,7 +351,6 @@ class Line(mux.Mux):
             return None
         self._hello = _hello(line)
         self.heed(mux.SILENCE)
-        self._zip = None
         self._answered()
         self._came.clear()
         self._out += self._held
@@ -396,6 +396,16 @@ def _travels() -> tuple[bytes, str]:
     """What travels, the same to all machines, and its SHA-256. Raises OSError."""
     data = archive().read_bytes()
     return data, hashlib.sha256(data).hexdigest()
+
+
+#: Many lines may want it at the same time, of which one compresses it.
+_zipping = threading.Lock()
+
+
+@functools.cache
+def _zipped() -> bytes:
+    """What travels, as it goes to a machine that has no copy."""
+    return zlib.compress(_travels()[0])
 
 
 def _object(data: bytes) -> dict[str, object]:

@@ -88,8 +88,10 @@ def forget(known_by: Identity) -> None:
 
 
 def keep(known_by: Identity, facts: Env) -> None:
-    """Keep a probe's facts, with a torch: else asking takes no time. known_by: from before it."""
-    if not facts.get("torch"):
+    """Keep a probe's facts; but a torch that is broken may be mended by what nobody looks at.
+    known_by: from before it.
+    """
+    if facts.get("torch_error"):
         return
     cache = _cache()
     with contextlib.suppress(ValueError, OSError):  # a CacheError, too
@@ -99,11 +101,13 @@ def keep(known_by: Identity, facts: Env) -> None:
                 file.unlink()
 
 
-def facts_of(one: Interpreter) -> Env:
-    """The facts, without starting what may not be: UserError("environment-not-started")."""
+def facts_of(one: Interpreter, engine: Engine | None = None) -> Env:
+    """The facts, without starting what may not be: UserError("environment-not-started"). engine: as
+    of ``identity``.
+    """
     if one.starts:
-        return probe(one.python)
-    if (facts := kept(identity(one.python))) is None:
+        return probe(one.python, engine)
+    if (facts := kept(identity(one.python, engine))) is None:
         raise interpreters.not_started(one.python)
     return facts
 
@@ -207,17 +211,19 @@ class Everywhere(NamedTuple):
         return None if self.envs else user_error("environments-none", {})
 
 
-def everywhere(pythons: Sequence[str] = (), machine: str = "") -> Everywhere:
-    """The environments that count: of these interpreters, or all known ones of a machine. Raises
-    UserError.
+def everywhere(
+    pythons: Sequence[str] = (), machine: str = "", engine: Engine | None = None
+) -> Everywhere:
+    """The environments that count: of these interpreters, or all known ones of a machine. engine:
+    as of ``identity``. Raises UserError.
     """
     if pythons:
         named = dict.fromkeys(interpreters.chosen(python, machine) for python in pythons)
-        return Everywhere([(python, environment(python)) for python in named], [])
+        return Everywhere([(python, environment(python, engine)) for python in named], [])
     found = Everywhere([], [])
     for one in interpreters.with_torch(machine=machine):
         try:
-            facts = facts_of(one)
+            facts = facts_of(one, engine)
         except UserError as error:
             if may_count(one):
                 found.failed.append((one.python, error))
