@@ -83,8 +83,9 @@ def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
                 )  # fmt: skip
             return answer
 
+        hand = partial(crossing.hand_over, there.ask, asker.ask) if args.direct else None
         done = crossing.copy(
-            args.source, args.target, args.filter, args.secrets, make, give, asker.carried
+            args.source, args.target, args.filter, args.secrets, make, give, asker.carried, hand
         )
         done["place"] = args.source
         asker.left += there.left

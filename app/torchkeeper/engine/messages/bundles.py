@@ -190,6 +190,19 @@ class ResumeResult(TypedDict, total=False):
     missing: list[tuple[int, int]]
 
 
+class HandOverParams(TypedDict):
+    """to: a new file on another machine, by its name (``stores.ssh``)."""
+
+    path: str
+    to: str
+
+
+class HandOverResult(TypedDict):
+    """What was sent, as of ResumeResult."""
+
+    pieces: list[tuple[int, str]]
+
+
 class _CopyResult(Written):
     what: str
     exists: int
