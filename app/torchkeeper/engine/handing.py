@@ -53,22 +53,22 @@ class _Sending:
     """A file that goes into ssh as it is read. said: what ssh says, the last of it."""
 
     def __init__(self, source: IO[bytes], ssh: subprocess.Popen[bytes], report: Report) -> None:
-        self._source, self._ssh, self._report = source, ssh, report
-        self._done, self.size, self.said = 0, os.fstat(source.fileno()).st_size, b""
         assert ssh.stdin and ssh.stdout
-        os.set_blocking(ssh.stdin.fileno(), False)
-        self._hears = [ssh.stdout]
+        self._source, self._ssh, self._report = source, ssh, report
+        self._into, self._out = ssh.stdin, ssh.stdout
+        self._done, self.size, self.said = 0, os.fstat(source.fileno()).st_size, b""
+        os.set_blocking(self._into.fileno(), False)
 
     def send(self) -> list[parts.Piece]:
         """Send all, and wait for the end of ssh; what has gone. Raises Cancelled."""
         pieces = list[parts.Piece]()
         with contextlib.suppress(BrokenPipeError):  # why says ssh
             pieces += parts.cut(cast("IO[bytes]", self), self.size)
-        assert self._ssh.stdin
-        self._ssh.stdin.close()
+        self._into.close()
+        # Not until nothing more can be said: a master of connections, which it has begun, may stay.
         while self._ssh.poll() is None:
-            self._turn(b"")
-        self._turn(b"")  # what it said last
+            self._turn()
+        self._turn()
         return pieces
 
     def read(self, most: int) -> bytes:
@@ -81,15 +81,11 @@ class _Sending:
         self._report.progress(self._done, self.size, "bytes")
         return data
 
-    def _turn(self, data: bytes | memoryview) -> int:
-        """Write some of it, and hear what is said, which need not end with ssh: a master of its
-        connections may hold it. How many bytes have gone.
-        """
+    def _turn(self, data: bytes | memoryview = b"") -> int:
+        """Write some of it, and hear what is said; how many bytes have gone."""
         self._report.check()
-        stdin = [self._ssh.stdin] if data else []
-        reads, writes, _ = select.select(self._hears, stdin, [], _TURN)
-        if reads and not (said := os.read(reads[0].fileno(), _SAID)):
-            self._hears = []
-        elif reads:
-            self.said = (self.said + said)[-_SAID:]
-        return os.write(writes[0].fileno(), data) if writes else 0
+        into = [self._into] if data else []
+        reads, writes, _ = select.select([self._out], into, [], _TURN)
+        if reads:
+            self.said = (self.said + os.read(self._out.fileno(), _SAID))[-_SAID:]
+        return os.write(self._into.fileno(), data) if writes else 0

@@ -197,10 +197,8 @@ class HandOverParams(TypedDict):
     to: str
 
 
-class HandOverResult(TypedDict):
-    """What was sent, as of ResumeResult."""
-
-    pieces: list[tuple[int, str]]
+#: The pieces that were sent.
+HandOverResult = ResumeResult
 
 
 class _CopyResult(Written):
