@@ -64,7 +64,7 @@ def test_an_operation_that_is_not_named_is_refused(inside: Path) -> None:
     for op in fence.CHANGES:
         fenced(inside).check(op, {"place": str(inside)})
     for op in (protocol.WARM, protocol.RUN, protocol.PLACES, protocol.OVERVIEW, protocol.SECRET,
-               protocol.DETACH, protocol.FOLLOW, protocol.JOBS):  # fmt: skip
+               protocol.DETACH, protocol.FOLLOW, protocol.JOBS, protocol.HAND_OVER):  # fmt: skip
         with pytest.raises(Problem):
             fenced(inside).check(op, {})
 

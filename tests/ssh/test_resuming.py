@@ -129,24 +129,43 @@ def test_what_is_old_or_too_much_goes_and_others_are_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    for n in range(5):
+    for n in range(8):
         (tmp_path / f"{n}").write_bytes(b"x" * n)
         parts.keep(str(tmp_path / f"{n}"))
         for path in kept(tmp_path):
             os.utime(path, (os.stat(path).st_mtime - 60,) * 2)
-    assert sorted(os.path.getsize(one) for one in parts.there()) == [2, 3, 4]
+    assert sorted(os.path.getsize(one) for one in parts.there()) == [2, 3, 4, 5, 6, 7]
     os.utime(parts.there()[0], (0, 0))
-    assert len(parts.there()) == 2
+    assert len(parts.there()) == 5
     [folder] = tmp_path.glob("torchkeeper-parts-*")
     # What has another name is none of these, however old.
     (folder / "mine.txt").touch()
     os.utime(folder / "mine.txt", (0, 0))
-    assert len(parts.there()) == 2 and (folder / "mine.txt").exists()
+    assert len(parts.there()) == 5 and (folder / "mine.txt").exists()
     (folder / "mine.txt").unlink()
     folder.chmod(0o777)
     assert parts.there() == []
     parts.keep(str(tmp_path / "1"))
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(folder.iterdir())) == 5
+
+
+def test_of_two_transfers_none_takes_the_other_s_nor_learns_of_another_machine_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    # The one has a little of what the other has.
+    data = [bundle(tmp_path / "a", 100), bundle(tmp_path / "b", 100, seed=1)]
+    mixed = data[0][:3_000_000] + data[1][3_000_000:]
+    (tmp_path / "part").write_bytes(mixed)
+    parts.keep(str(tmp_path / "part"), "ssh://gpu1")
+    for machine, file, some in (("ssh://gpu2", 0, 0), ("", 1, 0), ("ssh://gpu1", 0, 2_500_000)):
+        with (tmp_path / "ab"[file]).open("rb") as stream, (tmp_path / "made").open("w+b") as made:
+            pieces = list(parts.cut(stream, len(data[file])))
+            missing, used = parts.fill(pieces, made, machine)
+        assert len(data[file]) - sum(b - a for a, b in missing) >= some
+        assert (missing == [(0, len(data[file]))]) == (not some)
+        assert not used, "most of it is of the other"
+    assert len(parts.there("ssh://gpu1")) == 1 and not parts.there() + parts.there("ssh://gpu2")
 
 
 def test_what_is_kept_takes_the_room_of_what_has_come(

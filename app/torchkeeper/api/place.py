@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -207,7 +207,7 @@ class Place:
             )  # fmt: skip
         if self._machine:
             ferry.drop(sent.values())
-        return _placed(self.name, answer)
+        return _placed(self.name, answer.result, answer.left)
 
     def copy(
         self, to: Name | Place, filter: str = "", *, with_needed: bool = True,
@@ -238,25 +238,24 @@ class Place:
 
             left: list[Error] = []
 
-            def make(made: str, sent: Sent | None) -> int:
-                left.extend(self._ask(
-                    protocol.COPY, into=made, select=self._select(filter, python),
-                    alone=not with_needed, secrets=sent, builders=carrying.builders(facts),
-                ).left)  # fmt: skip
-                size: int = self._result(protocol.TARGET, path=made)["size"]
-                return size
-
-            def give(file: str, sent: str, named: bool) -> Answer:
-                with target._asker.lock:
-                    env = target._tell_names([file], python) if named else None
-                    return target._asker.ask(
-                        protocol.COPY, place=sent, into=target.name, env=env,
-                        secrets=_sent(secrets), **about,
-                    )  # fmt: skip
+            def ask(asker: Asker, op: str, **asked: Any) -> Any:
+                answer = asker.ask(op, **asked)
+                left.extend(answer.left)
+                return answer.result
 
             if os.path.isfile(self.name):
                 signers.check_policy(self.name, self._signature(self.name))
-            done = crossing.copy(self.name, target.name, filter, _sent(secrets), make, give)
+            select, made_by = self._select(filter, python), carrying.builders(facts)
+            asked: bundles.CopyParams = {
+                "place": self.name, "into": target.name, "select": select, "replace": replace,
+                "alone": not with_needed, "secrets": _sent(secrets), "builders": made_by,
+            }  # fmt: skip
+            with target._asker.lock:
+                done = crossing.copy(
+                    asked, partial(ask, self._asker),
+                    partial(ask, target._asker, only_signed=brings),
+                    lambda file: target._tell_names([file], python),
+                )  # fmt: skip
             return _placed(target.name, done, left)
         with self._asker.lock:
             names = from_file and into == "folder" and not self._machine
@@ -265,7 +264,7 @@ class Place:
                 env=self._tell_names([self.name], python) if names else None,
                 secrets=_sent(secrets), builders=carrying.builders(facts), **about,
             )  # fmt: skip
-        return _placed(target.name, answer)
+        return _placed(target.name, answer.result, answer.left)
 
     def purge(
         self, filter: str = "", *, stale: bool = False, broken: bool = False,
@@ -332,7 +331,7 @@ class Place:
             why = "The purge used no trash: on a server, or with now=True, it removes for good."
             raise misuse("There is nothing to undo.", why, "Copy the entries again, or warm them.")
         answer = self._ask(protocol.UNDO, receipt=receipt and receipt.id, rows=False)
-        return _placed(self.name, answer)
+        return _placed(self.name, answer.result, answer.left)
 
     def warm(
         self, recipes: Name | Iterable[Name], *, python: Name | None = None, jobs: int = 1,
@@ -493,10 +492,9 @@ def _variants_of(answer: Answer) -> list[Variant]:
     return [variant_of(cast("VariantFinding", variants[index])) for index in sorted(variants)]
 
 
-def _placed(into: str, answer: Answer, left: Iterable[Error] = ()) -> Placed:
-    done = answer.result
-    return Placed(into, done["entries"], done["files"], done["bytes"], done.get("exists", 0),
-                  (*left, *answer.left))  # fmt: skip
+def _placed(into: str, done: Mapping[str, Any], left: Iterable[Error]) -> Placed:
+    counts = done["entries"], done["files"], done["bytes"], done.get("exists", 0)
+    return Placed(into, *counts, tuple(left))
 
 
 def _given(python: Name | None) -> str | None:

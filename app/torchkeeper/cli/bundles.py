@@ -392,6 +392,7 @@ def add_copy(command: argparse.ArgumentParser) -> None:
                          ))  # fmt: skip
     looking.add_filter(command)
     output.flag(command, "--alone", "without what the entries need: graphs, code, kernels")
+    output.flag(command, "--direct", "from one machine to the other by the ssh of the first")
     output.flag(command, "--dry-run", "only print what would be copied")
     output.flag(command, "--replace", "replace an existing bundle; existing entries always stay")
     output.flag(command, "--trust", "do not ask: you trust the maker of the bundle")
@@ -402,6 +403,10 @@ def copy(args: argparse.Namespace) -> int:
     """torchkeeper copy; 1 if nothing was to be copied, or something was left that should not."""
     if not args.dry_run:
         protected.check(args.target)
+    machines = {far.machine_of(args.source), far.machine_of(args.target)}
+    if args.direct and len(machines - {""}) < 2:
+        nothing, why = "Nothing was copied.", "--direct is for places on two other machines."
+        raise output.misuse(nothing, why, "Leave it out.")
     from_file, what = carrying.is_bundle(args.source), scheme_of(args.target).becomes(args.target)
     brings = from_file and what != "bundle" and not args.dry_run
     local = scheme_of(args.source).local
@@ -414,7 +419,7 @@ def copy(args: argparse.Namespace) -> int:
     here = partial(leaving.here_of, args, [args.source])
     told = from_file or not scheme_of(args.source).holds_objects
     maker = leaving.maker_of(args, args.source) if what == "bundle" and not told else None
-    if far.machine_of(args.source) != far.machine_of(args.target):
+    if len(machines) > 1:
         return crossing.copy(args)
     with asking(args, far.machine_of(args.source)) as asker:
         asker.only_signed = signed

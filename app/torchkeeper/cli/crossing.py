@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,9 @@ from torchkeeper.client.engines import far, ferry
 from torchkeeper.client.engines.probes import known
 from torchkeeper.client.engines.process import Engine
 from torchkeeper.client.signers import check_policy
-from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT, TARGET
+from torchkeeper.engine.protocol import COPY, EXPORT, IMPORT
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Secrets
     from torchkeeper.engine.messages import bundles
 
 
@@ -53,43 +53,31 @@ def copy(args: argparse.Namespace) -> int:
 
 def copied(args: argparse.Namespace) -> tuple[bundles.CopyResult, Asker]:
     """What came of it, and who has heard what was left. Raises UserError."""
-    first: bundles.CopyResult | None = None
     from_, to = (Engine(far.machine_of(place) or None) for place in (args.source, args.target))
     with from_, to:
         there, asker = Asker(from_, args.json), Asker(to, args.json)
         if os.path.isfile(args.source):
             check_policy(args.source, signing.signature_of(there, args.source))
+        objects = carrying.may_have_objects(args.source)
+        maker = leaving.maker_of(args, args.source) if objects else None
+        asked: bundles.CopyParams = {
+            "place": args.source, "into": args.target, "dry": args.dry_run,
+            "replace": args.replace, "alone": args.alone, "secrets": args.secrets,
+            "builders": carrying.builders(maker),
+            "select": {"filter": args.filter, "envs": known(from_, args.filter, args.env)},
+        }  # fmt: skip
 
-        def make(made: str, secrets: Secrets | None) -> int:
-            nonlocal first
-            objects = carrying.may_have_objects(args.source)
-            maker = leaving.maker_of(args, args.source) if objects else None
-            select = {"filter": args.filter, "envs": known(from_, args.filter, args.env)}
-            with leaving.telling_secrets(args, there):
-                first = there.ask(
-                    COPY, place=args.source, into=made, alone=args.alone, select=select,
-                    secrets=secrets, builders=carrying.builders(maker),
-                )  # fmt: skip
-            size: int = there.ask(TARGET, path=made)["size"]
-            return size
-
-        def give(file: str, sent: str, named: bool) -> bundles.CopyResult:
+        def names(file: str) -> str | None:
             here = partial(leaving.here_of, args, [file])
-            env = leaving.tell_names(args, to, [file], here)[0] if named else None
-            with leaving.telling_secrets(args, asker):
-                answer: bundles.CopyResult = asker.ask(
-                    COPY, place=sent, into=args.target, dry=args.dry_run, replace=args.replace,
-                    alone=args.alone, env=env, secrets=args.secrets,
-                )  # fmt: skip
-            return answer
+            return leaving.tell_names(args, to, [file], here)[0]
 
-        done = crossing.copy(
-            args.source, args.target, args.filter, args.secrets, make, give, asker.carried
-        )
-        done["place"] = args.source
+        asks = partial(_ask, args, there), partial(_ask, args, asker)
+        done = crossing.copy(asked, *asks, names, asker.carried, args.direct)
         asker.left += there.left
         asker.findings += there.findings
-        if first:
-            done["stays"] = first["stays"]
-            done["leaks"] = done["leaks"] or first["leaks"]
     return done, asker
+
+
+def _ask(args: argparse.Namespace, asker: Asker, op: str, **asked: Any) -> Any:
+    with leaving.telling_secrets(args, asker) if op == COPY else nullcontext():
+        return asker.ask(op, **asked)

@@ -330,7 +330,7 @@ def _export(args: argparse.Namespace) -> Went:
 def _publish(args: argparse.Namespace) -> Went:
     if far.is_far(args.into):
         about = {"source": args.into, "target": args.publish, "filter": "", "alone": False}
-        across = argparse.Namespace(**{**vars(args), **about, "replace": False})
+        across = argparse.Namespace(**{**vars(args), **about, "replace": False, "direct": False})
         answer, asker = crossing.copied(across)
     else:
         with asking(args) as asker, leaving.telling_secrets(args, asker):

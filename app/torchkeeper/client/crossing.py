@@ -6,38 +6,81 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 from torchkeeper.client import temporary
-from torchkeeper.client.engines import far, ferry
+from torchkeeper.client.engines import far, ferry, line
+from torchkeeper.client.words.problems import UserError, user_error
+from torchkeeper.client.words.tongue import tr
+from torchkeeper.engine.protocol import COPY, HAND_OVER, RESUME, TARGET
 from torchkeeper.stores.names import SUFFIX, scheme_of
+from torchkeeper.stores.ssh import parse
 
 if TYPE_CHECKING:
-    from torchkeeper.artifacts.shapes import Secrets
+    from torchkeeper.engine.messages.bundles import CopyParams, CopyResult
 
-Given = TypeVar("Given")
+#: Asks an engine for an operation.
+Ask = Callable[..., Any]
 
 
 def copy(
-    source: str, target: str, filter: str | None, secrets: Secrets | None,
-    make: Callable[[str, Secrets | None], int], give: Callable[[str, str, bool], Given],
-    told: ferry.Told = lambda *_: None,
-) -> Given:  # fmt: skip
-    """What ``give`` says of a copy. make: has an engine of the source write a bundle; its bytes.
-    give: has one of the target copy a bundle, of which it hears the file here, what that is called
-    there, and whether an environment here is to name the objects in it. Raises UserError.
+    asked: CopyParams, ask: Ask, ask_there: Ask, names: Callable[[str], str | None],
+    told: ferry.Told = lambda *_: None, direct: bool = False,
+) -> CopyResult:  # fmt: skip
+    """What comes of a copy. ask, ask_there: of the source, and of the target. names: has the target
+    name the objects in a bundle for an environment here, and tells that. direct: the machine of the
+    source sends the bundle to that of the target, by its own ssh. Raises UserError.
     """
+    source, target, select = asked["place"], asked["into"], asked.get("select", {})
     machine, to = far.machine_of(source), far.machine_of(target)
     here = not to and scheme_of(target).becomes(target) == "folder"
-    with temporary.folder("crossing") as folder:
-        file = source
-        if filter or not os.path.isfile(source):
-            file = os.path.join(folder, f"bundle{SUFFIX}")
-            made = ferry.name(machine) if machine else file
-            # What comes to a folder of the user's is read by nobody else.
-            size = make(made, "allow" if here else secrets)
+    first: CopyResult | None = None
+    with ExitStack() as stack:
+        made = sent = source
+        if select.keys() - {"filter", "envs"} or select.get("filter") or not os.path.isfile(source):
+            made = sent = file = os.path.join(
+                stack.enter_context(temporary.folder("crossing")), f"bundle{SUFFIX}"
+            )
             if machine:
-                ferry.fetch(made, file, size, told=told)
-        with ferry.sent(to, [file], told) if to else nullcontext({file: file}) as there:
-            return give(file, there[file], here)
+                made = ferry.name(machine)
+                stack.callback(ferry.drop, [made])
+            # What comes to a folder of the user's is read by nobody else.
+            secrets = "allow" if here else asked.get("secrets")
+            alone, builders = asked.get("alone", False), asked.get("builders")
+            first = ask(COPY, place=source, into=made, select=select, alone=alone,
+                        builders=builders, secrets=secrets)  # fmt: skip
+            if machine and not direct:
+                ferry.fetch(made, file, ask(TARGET, path=made)["size"], told=told)
+        if direct:
+            sent = ferry.name(to)
+            stack.callback(ferry.drop, [sent])
+            _hand_over(ask, ask_there, made, sent)
+        elif to:
+            sent = stack.enter_context(ferry.sent(to, [sent], told))[sent]
+        more = {x: one for x, one in asked.items() if x in ("dry", "replace", "alone", "secrets")}
+        env = names(sent) if here else None
+        done: CopyResult = ask_there(COPY, place=sent, into=target, env=env, **more)
+    done["place"] = source
+    if first:
+        done["stays"], done["leaks"] = first["stays"], done["leaks"] or first["leaks"]
+    return done
+
+
+def _hand_over(ask: Ask, ask_there: Ask, made: str, name: str) -> None:
+    """Have a machine send a file to a new one on another."""
+    source, to = parse(made).machine, parse(name)
+    why = tr("Its ssh ended well, but the file is not there. The name may be another machine’s "
+             "there, or the key may start another program.")  # fmt: skip
+    try:
+        sent = ask(HAND_OVER, path=made, to=name)["pieces"]
+        if sent == ask_there(RESUME, path=name).get("pieces"):
+            return
+    except UserError as e:
+        if e.code not in ("ssh-direct", "output-unwritable"):
+            raise
+        if e.code == "ssh-direct":
+            why = line.shown(str(e.params.get("why")))
+    about = {"source": source, "target": to.machine, "command": to.by_hand}
+    error = user_error("ssh-direct", about)
+    raise UserError(error.what, why, error.remedy, code=error.code, params={**about, "why": why})

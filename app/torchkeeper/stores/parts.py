@@ -16,6 +16,7 @@ import stat
 import tempfile
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO
@@ -23,9 +24,10 @@ from typing import IO
 from torchkeeper.stores.atomic import handle_of
 
 #: Bytes of a file from which on it is worth it, and up to which; how many files are kept at most,
-#: and seconds; how they are called.
-LEAST, MOST, _FILES, _KEPT = 1 << 20, 1 << 38, 3, 7 * 86_400
-_NAME = re.compile(r"[0-9a-f]{16}")
+#: two for each of three transfers, and seconds; how they are called: by the machine that they come
+#: from, for another is not to learn what is here of it.
+LEAST, MOST, _FILES, _KEPT = 1 << 20, 1 << 38, 6, 7 * 86_400
+_NAME = re.compile(r"(?:[0-9a-f]{16}-)?[0-9a-f]{16}")
 #: Bytes of a piece at least, and how many pieces of that size a file has at most, as powers of two:
 #: they fit into one message. How many times as long one may be, and where members have it end.
 _PIECE, _PIECES, _LONGEST, _NEAR = 16, 13, 16, 4
@@ -51,8 +53,14 @@ def _folder() -> str:
     return path
 
 
-def there() -> list[str]:
-    """The files that something has come of, the latest first; what is too old goes."""
+def _of(machine: str) -> str:
+    return hashlib.sha256(machine.encode()).hexdigest()[:16]
+
+
+def there(machine: str = "") -> list[str]:
+    """The files that something has come of from a machine, the latest first; "" are all that ask
+    this one. What is too old goes, wherever it is from.
+    """
     found = {}
     with contextlib.suppress(OSError), os.scandir(_folder()) as entries:
         ours = (x for x in entries if _NAME.fullmatch(x.name) and x.is_file(follow_symlinks=False))
@@ -63,14 +71,16 @@ def there() -> list[str]:
         latest.remove(path)
         with contextlib.suppress(OSError):
             os.unlink(path)
-    return latest
+    return [path for path in latest if os.path.basename(path).startswith(_of(machine))]
 
 
-def keep(file: str) -> None:
-    """Keep what comes, or has come, of a file; where that cannot be, the next time begins anew."""
+def keep(file: str, machine: str = "") -> None:
+    """Keep what comes, or has come, of a file; where that cannot be, the next time begins anew.
+    machine: as of ``there``.
+    """
     with contextlib.suppress(OSError):
         os.makedirs(folder := _folder(), 0o700, exist_ok=True)
-        name = os.urandom(8).hex()
+        name = f"{_of(machine)}-{os.urandom(8).hex()}"
         try:
             with handle_of(folder, os.O_PATH | os.O_DIRECTORY) as at:
                 # With a folder Python calls linkat(2), which follows the link of a descriptor.
@@ -137,13 +147,20 @@ def _members(data: bytearray, begin: int, end: int) -> Iterator[int]:
         begin += 1
 
 
-def fill(pieces: Sequence[Piece], stream: IO[bytes]) -> tuple[list[Stretch], set[str]]:
-    """Put what is there of a file into one of this size; what is missing, and the files that
-    something was taken from. Raises OSError.
+def fill(
+    pieces: Sequence[Piece], stream: IO[bytes], machine: str = ""
+) -> tuple[list[Stretch], set[str]]:
+    """Put what is there of a file into one of this size; what is missing, and the files that most
+    was taken of: another transfer may want the others. machine: as of ``there``. Raises OSError.
     """
-    size, at, missing, used = sum(length for length, _ in pieces), 0, list[Stretch](), set[str]()
+    size, at, missing, taken = (
+        sum(length for length, _ in pieces),
+        0,
+        list[Stretch](),
+        Counter[str](),
+    )
     known = dict[Piece, tuple[str, int]]()
-    for path in there():
+    for path in there(machine):
         begin = 0
         with open(path, "rb") as part:
             for piece in cut(part, size):
@@ -154,7 +171,7 @@ def fill(pieces: Sequence[Piece], stream: IO[bytes]) -> tuple[list[Stretch], set
         end = at + piece[0]
         if piece in known:
             path, begin = known[piece]
-            used.add(path)
+            taken[path] += piece[0]
             with open(path, "rb") as part:
                 scatter(blocks(part, [(begin, begin + piece[0])]), [(at, end)], stream)
         elif missing and missing[-1][1] == at:
@@ -162,7 +179,7 @@ def fill(pieces: Sequence[Piece], stream: IO[bytes]) -> tuple[list[Stretch], set
         else:
             missing.append((at, end))
         at = end
-    return missing, used
+    return missing, {one for one in taken if taken[one] * 2 > os.stat(one).st_blocks * 512}
 
 
 def blocks(stream: IO[bytes], stretches: Iterable[Stretch]) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -20,6 +21,13 @@ _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+-]{0,63}")
 _PORT = re.compile(r"[0-9]{1,5}")
 #: Bytes of a path: what Linux takes.
 _LONGEST = 4095
+#: Seconds without a word of the other machine, thrice, after which the connection is broken.
+_ALIVE = 10
+#: As scp and sftp start it: nothing of here is lent to the machine, and nothing else is begun.
+_OPTIONS = (
+    "RequestTTY=no", "RemoteCommand=none", "PermitLocalCommand=no", "ClearAllForwardings=yes",
+    "ForwardAgent=no", "ForwardX11=no", f"ServerAliveInterval={_ALIVE}",
+)  # fmt: skip
 
 
 class Address(NamedTuple):
@@ -46,6 +54,19 @@ class Address(NamedTuple):
         """The name of a path on this machine."""
         path = path.replace("%", "%25")
         return self.machine + (f"/{path}" if path.startswith("~") else path)
+
+    def command(self, does: str, *options: str) -> list[str]:
+        """ssh, which has a shell on this machine do something. options: besides ours."""
+        told = [part for one in (*_OPTIONS, *options) for part in ("-o", one)]
+        port = ["-p", str(self.port)] if self.port else []
+        user = ["-l", self.user] if self.user else []
+        return ["ssh", "-T", *told, *port, *user, "--", self.host, does]
+
+    @property
+    def by_hand(self) -> str:
+        """What to type to see the same."""
+        port = ["-p", str(self.port)] if self.port else []
+        return shlex.join(["ssh", *port, f"{self.user}@{self.host}" if self.user else self.host])
 
 
 def parse(text: str) -> Address:

@@ -14,13 +14,6 @@ from torchkeeper.client.engines.questions import Asking
 from torchkeeper.engine import mux
 from torchkeeper.stores.ssh import Address
 
-#: Seconds without a word of the other machine, thrice, after which the connection is broken.
-_ALIVE = 10
-#: As scp and sftp start it: nothing of here is lent to the machine, and nothing else is begun.
-_OPTIONS = (
-    "RequestTTY=no", "RemoteCommand=none", "PermitLocalCommand=no", "ClearAllForwardings=yes",
-    "ForwardAgent=no", "ForwardX11=no", f"ServerAliveInterval={_ALIVE}",
-)  # fmt: skip
 #: What the machine says, after its token, where it has no copy; and where its Python is too old.
 WANT, OLD = b"want", b"old "
 #: In how many times the longest silence what travels has to be there.
@@ -86,17 +79,13 @@ def command(
     digest, size: the SHA-256 of what travels, and its bytes; silent: as of a ``Line``.
     """
     asks = not silent and (Asking.by or (_can_ask() and not Asking.silent))
-    batch = [] if asks else ["-o", "BatchMode=yes"]
-    options = [part for one in _OPTIONS for part in ("-o", one)]
-    port = ["-p", str(address.port)] if address.port else []
-    user = ["-l", address.user] if address.user else []
     boot = _BOOT
     said = {"token": token, "digest": digest, "size": size, "silence": mux.SILENCE}
     for name, value in {**said, "longest": round(_LONGEST * mux.SILENCE)}.items():
         boot = boot.replace(f"{{{name}}}", str(value))
     line = f'exec("""{boot.replace(chr(10), _END)}""".replace("{_END}",chr(10)))'
-    return ["ssh", "-T", *options, *batch, *port, *user, "--", address.host,
-            f"exec python3 -I -S -c '{line}'"]  # fmt: skip
+    does = f"exec python3 -I -S -c '{line}'"
+    return address.command(does) if asks else address.command(does, "BatchMode=yes")
 
 
 def _can_ask() -> bool:

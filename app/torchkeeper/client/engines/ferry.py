@@ -94,7 +94,8 @@ def fetch(
         raise user_error("output-exists", {"file": file})
     with failing_as("output-unwritable", file=file), atomic.AtomicFile(file) as target:
         source, missing, used = made, [(0, size)], set[str]()
-        if parts.LEAST <= size < parts.MOST and parts.there():
+        machine = parse(made).machine
+        if parts.LEAST <= size < parts.MOST and parts.there(machine):
             source, missing, used = _rest_of(made, size, target.stream)
         try:
             _take(source, missing, target.stream, size, told)
@@ -103,7 +104,7 @@ def fetch(
             lost = not isinstance(e, UserError) or e.code == "ssh-lost"
             # What is on the disk, not what was said to come.
             if lost and os.fstat(target.stream.fileno()).st_blocks * 512 >= parts.LEAST:
-                parts.keep(target.path)
+                parts.keep(target.path, machine)
             raise
         target.commit(replace)
     drop([made, source])
@@ -121,7 +122,7 @@ def _rest_of(made: str, size: int, target: IO[bytes]) -> tuple[str, list[Stretch
             told = engine.call(RESUME, asked).get("pieces", ())
             pieces = [(length, digest) for length, digest in told]
             if sum(length for length, _ in pieces) == size and all(x > 0 for x, _ in pieces):
-                missing, used = parts.fill(pieces, target)
+                missing, used = parts.fill(pieces, target, machine)
                 rest = name(machine)
                 engine.call(RESUME, {"path": made, "stretches": missing, "output": rest})
                 return rest, missing, used

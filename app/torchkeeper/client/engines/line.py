@@ -17,7 +17,6 @@ import json
 import os
 import re
 import secrets
-import shlex
 import shutil
 import signal
 import subprocess
@@ -296,16 +295,15 @@ class Line(mux.Mux):
                 self._said = (self._said + data)[-_SAID:]
 
     def _failed(self) -> UserError:
-        said = self._said.decode(errors="replace").replace("\r", "")
-        lines = [line for line in said.splitlines() if line.strip(" @")][-_LINES:]
-        why = "\n".join(printable(line, _LINE) for line in lines)
+        said = self._said.decode(errors="replace")
+        why = shown(said)
         no_command = self._process.returncode == _NO_COMMAND
         code = "ssh-no-python" if no_command else "ssh-failed"
         code = next((code for pattern, code in _FAILURES if pattern.search(said)), code)
         return self._no_way("ssh-lost" if self._hello else code, why)
 
     def _no_way(self, code: str, why: str) -> UserError:
-        about = {"machine": self.machine, "command": shlex.join(["ssh", *self._to_hand()])}
+        about = {"machine": self.machine, "command": self._address.by_hand}
         error = user_error(code, about)
         return UserError(
             error.what,
@@ -314,12 +312,6 @@ class Line(mux.Mux):
             code=error.code,
             params={**about, "why": why},
         )
-
-    def _to_hand(self) -> list[str]:
-        """What to type after “ssh” to see the same."""
-        port = ["-p", str(self._address.port)] if self._address.port else []
-        user = f"{self._address.user}@" if self._address.user else ""
-        return [*port, user + self._address.host]
 
     def took(self, data: bytes) -> None:
         if self._hello:
@@ -389,6 +381,12 @@ class Line(mux.Mux):
 
     def _shut(self) -> None:
         self._open = False
+
+
+def shown(said: str) -> str:
+    """What ssh says, the last lines of it."""
+    lines = [line for line in said.replace("\r", "").splitlines() if line.strip(" @")]
+    return "\n".join(printable(line, _LINE) for line in lines[-_LINES:])
 
 
 @functools.cache

@@ -190,6 +190,17 @@ class ResumeResult(TypedDict, total=False):
     missing: list[tuple[int, int]]
 
 
+class HandOverParams(TypedDict):
+    """to: a new file on another machine, by its name (``stores.ssh``)."""
+
+    path: str
+    to: str
+
+
+#: The pieces that were sent.
+HandOverResult = ResumeResult
+
+
 class _CopyResult(Written):
     what: str
     exists: int

@@ -63,6 +63,12 @@ WORDS: dict[str, Words] = {
         "{why}",
         "Look at what the account there starts by itself, and whom the machine belongs to.",
     ),
+    "ssh-direct": Words(
+        "{source} cannot send a file to {target} by its own ssh.",
+        "{why}",
+        "Leave “direct” out: it then goes by way of this machine. Or see to it that on {source} "
+        "“{command}” works without a word of yours; ssh-copy-id puts its key there.",
+    ),
     "recipe-folder-large": Words(
         "There is too much beside the recipes in {folder}.",
         "The Python files in it and below, and those that the recipes name, have to be sent: at "
