@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tk
-from tests.ssh.conftest import Machine
+from tests.cli.test_run import TRACING
+from tests.cli.test_warm import processes_under
+from tests.engine.test_running import SAID
+from tests.ssh.conftest import Machine, ended
+from tests.ssh.test_warming import ssh_of
+from torchkeeper.client.engines import line
+from torchkeeper.client.kept import runs
 
 PROGRAM = (
     "import os, sys\n"
@@ -48,7 +56,7 @@ def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path
     assert tk("run", "--folder", folder, "--", "no-such-command").code == 127
     assert tk("run", "--folder", there.place("none"), *program).code == 126
     for more, code in {
-        ("--recipe", str(tmp_path / "r.toml"), "--folder", folder): "wrong-usage",
+        ("--recipe", "/no/folder/r.toml", "--folder", folder): "recipe-unwritable",
         ("--folder", folder, "--into", "ssh://other/cache"): "places-apart",
         ("--folder", folder, "--into", str(tmp_path)): "places-apart",
         ("--env", "ssh://-oProxyCommand=x/y"): "ssh-address-wrong",
@@ -75,6 +83,58 @@ def test_a_program_there_ends_with_the_command(there: Machine, tmp_path: Path) -
         assert process.wait() == 130
     with pytest.raises(ProcessLookupError):
         os.kill(int(written.read_text()), 0)
+
+
+#: Says what is to be followed, leaves a trace, and waits.
+WAITS = TRACING.replace(
+    "    sys.exit",
+    "    import time\n"
+    "    while not os.path.exists(sys.argv[3]): time.sleep(0.02)\n"
+    "    print('the end')\n    sys.exit",
+)
+
+
+def test_a_program_goes_on_without_the_connection(
+    tk: Tk, there: Machine, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (trace,) = (recorded / "shape").iterdir()
+    cache = shutil.copytree(recorded / "cache", there.home / "cache")
+    asked = "run", "--into", there.place(cache), "--", "python3", "-c", WAITS, str(trace), "3"
+
+    def cut(end: Path) -> str:
+        """Begin, and break the connection; the job."""
+        command = [sys.executable, "-m", "torchkeeper", *asked, str(end)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+            assert process.stdout and process.stderr
+            assert process.stdout.readline() == "the program\n"
+            os.kill(ssh_of(process.pid), signal.SIGKILL)
+            said = process.stderr.read()
+            assert process.wait() == 126, said
+        found = re.search(r"“torchkeeper jobs ssh://there --follow ([0-9a-f]{16})” follows", said)
+        assert "connection to ssh://there broke" in said and found, said
+        ended(there)
+        return found[1]
+
+    first, go = cut(there.home / "go"), there.home / "go"
+    (row,) = (one for one in tk("jobs", "ssh://there", "--json").objects if "id" in one)
+    assert (row["id"], row["kind"], row["state"]) == (first, "run", "running")
+    assert row["title"].startswith("Running python3 -c if True:"), row
+    go.touch()
+    followed = tk("jobs", "ssh://there", "--follow", first)
+    assert followed.code == 3, followed
+    own, end, _, miss, why = followed.out.splitlines()[:5]
+    assert (own, end) == ("the program", "the end")
+    assert miss.startswith("miss") and SAID["shape"] in why
+    (run,) = runs.kept().runs
+    assert (run.code, run.place, run.machine) == (3, there.place(cache), "ssh://there")
+    assert "there: python3" in tk("runs").out
+    # And one is ended, with what it runs.
+    second = cut(tmp_path / "never")
+    assert tk("jobs", "ssh://there", "--end", second).code == 0
+    line.close_all()
+    assert not processes_under(there.home)
 
 
 def test_an_environment_there_is_added(tk: Tk, there: Machine) -> None:

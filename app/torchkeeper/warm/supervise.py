@@ -112,6 +112,8 @@ def warm(params: Warming, report: Report) -> Warmed:
     try:
         after: After = {"roots": list(marks), "since": since, "scratch": home}
         env = environment(job.place, settings=job.settings)
+        if trace := params.get("trace"):
+            env["TORCH_TRACE"] = trace
         result = run(job, env, home, report, gone, {"after": after})
     finally:
         shutil.rmtree(home, ignore_errors=True)

@@ -127,8 +127,8 @@ class Job:
     good, where it ended early. laps: the runs of a verification; variants: what a warm-up compiles.
     scratch: a folder that goes with it. flawed: whether some of its variants are not warm. kept_as:
     its id in the history, once it is there. result: of the operation's type; empty until it is
-    done. graphs: what a program looked up until now; run: what is kept of it. there: what it is
-    called on its machine, where it goes on without the connection.
+    done. graphs: what a program looked up until now; noted: pieces of what it noted; run: what is
+    kept of it. there: what it is called on its machine, where it goes on without the connection.
     """
 
     id: int
@@ -159,6 +159,7 @@ class Job:
     flawed: bool = False
     kept_as: str = ""
     graphs: dict[object, ExplainedGraph] = field(default_factory=dict)
+    noted: list[str] = field(default_factory=list)
     run: programs.Ended | None = None
     there: str = ""
 
