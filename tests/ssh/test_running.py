@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.cli.conftest import Tk
 from tests.cli.test_run import TRACING
 from tests.cli.test_warm import processes_under
 from tests.engine.test_running import SAID
+from tests.gui.test_programs import PROGRAM
 from tests.ssh.conftest import Machine, ended
 from tests.ssh.test_warming import ssh_of
 from torchkeeper.client.engines import line
@@ -135,6 +137,35 @@ def test_a_program_goes_on_without_the_connection(
     assert tk("jobs", "ssh://there", "--end", second).code == 0
     line.close_all()
     assert not processes_under(there.home)
+
+
+@pytest.mark.torch
+def test_a_recipe_of_a_program_there_is_proved_there(
+    tk: Tk, there: Machine, tmp_path: Path, torch_python: str, header_folder: Path
+) -> None:
+    there.rc.write_text(f"export TORCHINDUCTOR_COMPILE_THREADS=1 TMPDIR={header_folder}\n")
+    (there.home / "project").mkdir()
+    file, recipe = there.home / "project/train.py", tmp_path / "train.toml"
+    file.write_text(PROGRAM)
+    asked = "run", "--into", there.place("cache"), "--folder", there.place("project"), "--force"
+    asked += "--recipe", str(recipe), "--env", f"ssh://there{torch_python}", "--", "train.py"
+    ran = tk(*asked, "8")
+    assert ran.code == 0 and ran.out.startswith("done\n"), ran
+    proved = "Proved: 1 of 1 combination found what the program compiled, in a fresh process"
+    assert f"{proved}." in ran.err and f"# {proved}.\n" in recipe.read_text(), ran
+    (item,) = tomllib.loads(recipe.read_text())["callable"]
+    assert item["function"] == f"{file}:layer"
+    # What cannot be named is the command, in its folder there.
+    file.write_text(PROGRAM.replace('if __name__ == "__main__":', "for _ in range(1):"))
+    ran = tk(*asked, "9")
+    assert ran.code == 0 and "It runs the command again, because" in ran.err, ran
+    (item,) = tomllib.loads(recipe.read_text())["script"]
+    assert item == {"command": ["train.py", "9"], "folder": str(file.parent)}
+    warm = "warm", recipe, "--into", there.place("other"), "--env", f"ssh://there{torch_python}"
+    assert tk(*warm).code == 0
+    graphs = [(there.home / name).glob("fxgraph/*/*") for name in ("cache", "other")]
+    own, other = ({one.name for one in some} for some in graphs)
+    assert len(own) == 2 and len(other) == 1 and other < own
 
 
 def test_an_environment_there_is_added(tk: Tk, there: Machine) -> None:

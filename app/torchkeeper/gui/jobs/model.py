@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from PySide6.QtCore import QAbstractListModel, QCoreApplication, QModelIndex, QObject, Qt, Signal
 
-from torchkeeper.client.words import say
+from torchkeeper.client.engines.far import machine_of, name_of
+from torchkeeper.client.kept import runs
+from torchkeeper.client.recipes.recording import MOST_NOTED
+from torchkeeper.client.words import causes, say
 from torchkeeper.client.words.pace import Pace
 from torchkeeper.client.words.problems import UserError, printable
 from torchkeeper.engine.protocol import Operation, traits
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from torchkeeper.client.kept.runs import ExplainedGraph
     from torchkeeper.client.words.outcomes import Outcome
     from torchkeeper.engine.messages import Select
+    from torchkeeper.engine.messages.findings import Finding
     from torchkeeper.gui.jobs.laps import Lap
     from torchkeeper.gui.matrix.variants import Variants
 
@@ -203,6 +207,22 @@ class Job:
     def good(self) -> bool:
         """Whether it has done all that it was asked for, and found what it looked for."""
         return self.state is State.DONE and not (self.flawed or self.result.get("good") is False)
+
+    def hear(self, one: Finding) -> bool:
+        """Note what is found of a program; whether it is of that."""
+        if "graph" in one:
+            graph = one["graph"]
+            which = graph.get("process"), graph["id"], graph.get("key")
+            self.graphs[which] = {**graph, "why": causes.cause(graph)}
+        elif "run" in one:
+            self.graphs.clear()
+        elif "started" in one:
+            machine = machine_of(self.place)
+            self.place = name_of(machine, one["started"]["place"]) or machine
+            self.asked.setdefault("command", runs.discreet(one["started"]["command"]))
+        elif "noted" in one and sum(map(len, self.noted)) < MOST_NOTED:
+            self.noted.append(one["noted"])
+        return bool({"graph", "run", "started", "noted"} & one.keys())
 
     def leave(self, line: str, reason: str) -> None:
         """Note an entry that was not taken."""

@@ -13,8 +13,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from torchkeeper.client import programs
 from torchkeeper.client.engines import far
 from torchkeeper.client.kept import runs
-from torchkeeper.client.recipes.recording import MOST_NOTED
-from torchkeeper.client.words import causes, found, outcomes, preparing, say
+from torchkeeper.client.words import found, outcomes, preparing, say
 from torchkeeper.client.words.problems import UserError, printable, user_error
 from torchkeeper.client.words.say import kind_words
 from torchkeeper.engine import protocol
@@ -49,7 +48,7 @@ def heard(job: Job, one: Finding) -> str:
     of, line = job.traits, found.logged(one)
     job.there = one.get("job", job.there)
     if job.kind == protocol.RUN:
-        return _of_program(job, one, line)
+        return "" if job.hear(one) else line
     if found.alike(one) or "removed" in one:
         if "taken_back" in one or "removed" in one:
             job.partly = line
@@ -84,25 +83,6 @@ def _of_variants(job: Job, one: Finding, line: str) -> str:
     if job.variants.hear(one):
         return _variant(job, one, line)
     return line if {"built", "graph", "log"} & one.keys() else ""
-
-
-def _of_program(job: Job, one: Finding, line: str) -> str:
-    if "graph" in one:
-        graph = one["graph"]
-        which = graph.get("process"), graph["id"], graph.get("key")
-        job.graphs[which] = {**graph, "why": causes.cause(graph)}
-    elif "run" in one:
-        job.graphs.clear()
-    elif "started" in one:
-        machine = far.machine_of(job.place)
-        job.place = far.name_of(machine, one["started"]["place"]) or machine
-        job.asked.setdefault("command", runs.discreet(one["started"]["command"]))
-    elif "noted" in one:
-        if sum(map(len, job.noted)) < MOST_NOTED:
-            job.noted.append(one["noted"])
-    else:
-        return line
-    return ""
 
 
 def _variant(job: Job, one: Finding, line: str) -> str:
