@@ -879,6 +879,12 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     qtbot.waitUntil(lambda: [one.id for one in page.selected()] == [kept.id])
     settle(qtbot)
     assert not page.save.isEnabled() and "run it again" in page.save.toolTip()
+    (graph,) = kept.graphs
+    key, (there_already,) = str(graph["key"]), cache.glob("fxgraph/*/*")
+    shutil.copytree(there_already, cache / "fxgraph" / key[1:3] / key)
+    window.listing.refresh()
+    qtbot.waitUntil(lambda: key in {row.entry.key for row in window.entries.every_row})
+    settle(qtbot)
     assert page.nearest.isEnabled()
     click(qtbot, page.nearest)
     qtbot.waitUntil(lambda: window.pages.current == "compare")
@@ -899,6 +905,7 @@ def test_a_program_runs_there_and_goes_on_without_the_connection(
     assert not any("serve.py" in one for one in processes_under(there.home))
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_recipe_of_a_program_there_is_warmed_there(
     qtbot: QtBot, there: Machine, open_window: OpenWindow, tmp_path: Path, torch_python: str,

@@ -18,7 +18,7 @@ from tests.cli.conftest import Tk
 from tests.cli.test_run import TRACING
 from tests.cli.test_warm import processes_under
 from tests.engine.test_running import SAID
-from tests.gui.test_programs import PROGRAM
+from tests.gui.test_programs import PROGRAM as TRAIN
 from tests.ssh.conftest import Machine, ended
 from tests.ssh.test_warming import ssh_of
 from torchkeeper.client.engines import line
@@ -67,6 +67,39 @@ def test_a_program_runs_in_a_folder_there(tk: Tk, there: Machine, tmp_path: Path
         assert wrong.objects[-1]["error"]["code"] == code, wrong
     assert tk("run", "--folder", str(tmp_path), *program).code == 2
     assert not list((there.folder / "tmp").glob("torchkeeper-engine-*"))
+
+
+#: Notes what it compiles, as if it had.
+NOTES = """import json, os
+one = {"kind": "function", "module": "__main__", "name": "step", "there": True, "file": None,
+       "decorated": False, "backend": "inductor", "options": {}, "settings": [], "calls": [
+           {"inputs": [3], "keywords": {}, "backward": False, "symbols": False}]}
+note = {"compiled": [one], "unseen": 0, "main": os.path.abspath(__file__), "environment": {}}
+with open(os.environ["_TORCHKEEPER_RECORD"] + "/1.json", "w") as file:
+    json.dump(note, file)
+"""
+
+
+def test_a_recipe_of_a_program_there_names_its_files(
+    tk: Tk, there: Machine, tmp_path: Path
+) -> None:
+    (there.home / "serve.py").write_text(NOTES)
+    recipe = tmp_path / "r.toml"
+    asked = "run", "--recipe", recipe, "--unproved", "--force", "--folder", there.place("")
+    ran = tk(*asked, "--", "python3", "serve.py", "-n", "8")
+    assert ran.code == 0 and "does more than define" in ran.err, ran
+    told = tomllib.loads(recipe.read_text())["script"]
+    assert told == [{"command": ["python", "serve.py", "-n", "8"], "folder": str(there.home)}]
+    # A file that only defines something is named there, by its whole path.
+    (there.home / "define.py").write_text("def step(x): pass\n")
+    (there.home / "serve.py").write_text(NOTES.replace("serve.py", "x").replace(
+        "os.path.abspath(__file__)", f"{str(there.home / 'define.py')!r}"))  # fmt: skip
+    ran = tk(*asked, "--", "python3", "serve.py")
+    assert ran.code == 0, ran
+    (item,) = tomllib.loads(recipe.read_text())["callable"]
+    assert item == {"function": f"{there.home}/define.py:step", "inputs": [3]}
+    assert "It names files of ssh://there" in recipe.read_text()
+    assert not list((there.home / ".cache/torchkeeper/jobs").iterdir())
 
 
 def test_a_program_there_ends_with_the_command(there: Machine, tmp_path: Path) -> None:
@@ -139,6 +172,7 @@ def test_a_program_goes_on_without_the_connection(
     assert not processes_under(there.home)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_recipe_of_a_program_there_is_proved_there(
     tk: Tk, there: Machine, tmp_path: Path, torch_python: str, header_folder: Path
@@ -146,23 +180,23 @@ def test_a_recipe_of_a_program_there_is_proved_there(
     there.rc.write_text(f"export TORCHINDUCTOR_COMPILE_THREADS=1 TMPDIR={header_folder}\n")
     (there.home / "project").mkdir()
     file, recipe = there.home / "project/train.py", tmp_path / "train.toml"
-    file.write_text(PROGRAM)
-    asked = "run", "--into", there.place("cache"), "--folder", there.place("project"), "--force"
-    asked += "--recipe", str(recipe), "--env", f"ssh://there{torch_python}", "--", "train.py"
+    file.write_text(TRAIN)
+    python = f"ssh://there{torch_python}"
+    into = "--into", there.place("cache"), "--folder", there.place("project"), "--env", python
+    asked = "run", *into, "--force", "--recipe", str(recipe), "--", "train.py"
     ran = tk(*asked, "8")
-    assert ran.code == 0 and ran.out.startswith("done\n"), ran
+    assert ran.code == 0 and "\ndone\n" in f"\n{ran.out}", ran
     proved = "Proved: 1 of 1 combination found what the program compiled, in a fresh process"
     assert f"{proved}." in ran.err and f"# {proved}.\n" in recipe.read_text(), ran
     (item,) = tomllib.loads(recipe.read_text())["callable"]
     assert item["function"] == f"{file}:layer"
     # What cannot be named is the command, in its folder there.
-    file.write_text(PROGRAM.replace('if __name__ == "__main__":', "for _ in range(1):"))
+    file.write_text(TRAIN.replace('if __name__ == "__main__":', "for _ in range(1):"))
     ran = tk(*asked, "9")
     assert ran.code == 0 and "It runs the command again, because" in ran.err, ran
     (item,) = tomllib.loads(recipe.read_text())["script"]
     assert item == {"command": ["train.py", "9"], "folder": str(file.parent)}
-    warm = "warm", recipe, "--into", there.place("other"), "--env", f"ssh://there{torch_python}"
-    assert tk(*warm).code == 0
+    assert tk("warm", recipe, "--into", there.place("other"), "--env", python).code == 0
     graphs = [(there.home / name).glob("fxgraph/*/*") for name in ("cache", "other")]
     own, other = ({one.name for one in some} for some in graphs)
     assert len(own) == 2 and len(other) == 1 and other < own

@@ -195,7 +195,15 @@ def _heard(
     _keep(words, place, code, result["began"], result["seconds"], found)
     notes = program.notes_of("".join(noted))
     return found, recording.Ran(
-        words, result["env"], code, place, found.graphs, [], notes, machine, result["folder"]
+        words,
+        result["env"],
+        code,
+        place,
+        found.graphs,
+        [],
+        notes,
+        machine,
+        far.path_of(result["folder"]),
     )
 
 

@@ -113,7 +113,8 @@ def ended(
     """Keep a run. words: of its command line. place: the name of its cache folder. noted: as its
     engine has told. Raises UserError("runs-unwritable").
     """
-    about = words, result["folder"], result["env"], scheme_of(place).machine(place)
+    folder = far.path_of(result["folder"])
+    about = words, folder, result["env"], scheme_of(place).machine(place)
     if not graphs:
         return Ended(None, causes.nothing(result, result["env"]), *about, ())
     took = result["code"], result["began"], result["seconds"]

@@ -119,6 +119,11 @@ def name_of(machine: str, path: str) -> str:
     return ""
 
 
+def path_of(place: str) -> str:
+    """The path of a place, on whatever machine; waits for one where that is below the home."""
+    return Names(machine_of(place)).path(place) if is_far(place) else place
+
+
 def goes_on(machine: str, job: str) -> str:
     """That a job of the machine goes on, and how it is found again."""
     command = f"torchkeeper jobs {shlex.quote(machine)}"
